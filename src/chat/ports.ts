@@ -1,0 +1,109 @@
+import type { HeldKey } from '../core/candidate.ts';
+import type { LogRow } from '../core/log-row.ts';
+import type { Residency } from '../core/residency.ts';
+import type { Secret } from '../core/secret.ts';
+
+/** The authenticated caller, as it stood when the request began. */
+export interface Account {
+  readonly userId: string;
+  readonly keys: readonly HeldKey[];
+  /** When these facts were read from Postgres (process-monotonic milliseconds). */
+  readonly readAtMs: number;
+}
+
+/** Finds who holds a service key. */
+export interface Accounts {
+  /**
+   * By SHA-256 of the service key. A warm hit is a value, not a promise, so that it costs no turn.
+   * Null: no such key. Rejects with ServiceUnavailableError when Postgres is away and nothing is cached.
+   */
+  find(keyHash: string): Account | null | Promise<Account | null>;
+  /** Reads past the cache: for a caller whose plan failed for want of a key just registered elsewhere. */
+  refresh(keyHash: string): Promise<Account | null>;
+}
+
+/** Settlement's way out. */
+export interface RequestLog {
+  /**
+   * Resolves when the row is committed, or after `waitMs` (50) at most once it lies in the local spool.
+   * Never rejects, never loses a row in silence.
+   */
+  record(row: LogRow): Promise<void>;
+  /** False while the spool is full and the policy is to refuse: new chat requests answer 503. */
+  accepting(): boolean;
+}
+
+/** Opt-in store of whole answers. Every failure is a miss; nothing here rejects. */
+export interface ResponseCache {
+  /** Null on a miss, an expired entry, an unreadable value, or a store that is slow or away. */
+  get(key: string): Promise<Buffer | null>;
+  set(key: string, value: Buffer, ttlSeconds: number): Promise<void>;
+}
+
+/** Opens a sealed provider key for one attempt. Throws SealError when the row was tampered with or its master key is gone. */
+export type OpenKey = (key: HeldKey) => Secret;
+
+/** Why no HTTP answer came. */
+export type TransportFailureKind =
+  | 'connect-refused'
+  | 'connect-timeout'
+  | 'dns'
+  | 'tls'
+  | 'reset'
+  /** The address is not one this deployment may reach (metadata service, private range, own stores). */
+  | 'forbidden-address'
+  | 'protocol'
+  | 'too-large'
+  | 'aborted';
+
+export interface TransportFailure {
+  readonly kind: TransportFailureKind;
+  readonly message: string;
+  /** A reused kept-alive socket that the vendor had closed before a byte of answer: safe to send once more. */
+  readonly staleSocket: boolean;
+}
+
+export interface UpstreamCall {
+  /** Scheme, host and port, and the residency they were planned under: checked again at the socket. */
+  readonly origin: string;
+  /** Absolute path with any prefix of the base address. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly residency: Residency;
+  /** What the client asked for; a socket outside it is never opened. */
+  readonly residencyRequested: 'india' | null;
+  /** True for user-given addresses, to which the outbound policy applies. */
+  readonly userAddress: boolean;
+}
+
+/** Callbacks of one upstream call; after `onEnd` or `onFailure` nothing more comes. */
+export interface UpstreamListener {
+  onHead(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void;
+  onData(chunk: Buffer): void;
+  onEnd(): void;
+  onFailure(failure: TransportFailure): void;
+}
+
+export interface UpstreamControl {
+  pause(): void;
+  resume(): void;
+  /** Closes the upstream socket now; `onFailure` with kind `aborted` follows unless the call had ended. */
+  abort(): void;
+}
+
+/** The only way to a provider. */
+export interface UpstreamTransport {
+  send(call: UpstreamCall, listener: UpstreamListener): UpstreamControl;
+}
+
+/** Milliseconds: `wallMs` for dates, `monotonicMs` for durations. */
+export interface Clock {
+  wallMs(): number;
+  monotonicMs(): number;
+}
+
+export const systemClock: Clock = {
+  wallMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+};

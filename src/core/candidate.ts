@@ -1,0 +1,36 @@
+import type { ModelFacts } from './model-facts.ts';
+import type { Price } from './price.ts';
+import type { ProviderName } from './provider-name.ts';
+import type { Residency } from './residency.ts';
+
+/** A provider secret as it lies in the database: opened for one attempt, never cached open. */
+export interface SealedSecret {
+  /** Id of the master key that sealed it. */
+  readonly masterKeyId: string;
+  readonly nonce: Buffer;
+  /** Ciphertext followed by the 16-byte tag. */
+  readonly ciphertext: Buffer;
+}
+
+/** One provider key of a user, as the planner and the attempt see it. */
+export interface HeldKey {
+  readonly id: string;
+  readonly userId: string;
+  readonly provider: ProviderName;
+  readonly declaredRegion: string | null;
+  /** Set for self_hosted only. */
+  readonly baseUrl: string | null;
+  readonly label: string | null;
+  readonly createdAtMs: number;
+  readonly sealed: SealedSecret;
+}
+
+/** Provider + model + key: one thing that can be tried. */
+export interface Candidate {
+  readonly provider: ProviderName;
+  readonly model: string;
+  readonly key: HeldKey;
+  readonly residency: Residency;
+  readonly facts: ModelFacts;
+  readonly price: Price | null;
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+
+/** SPEC 4.5: one message. Unknown fields pass through; `content` must at least be of a known kind. */
+export const chatMessageSchema = z.looseObject({
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional(),
+});
+
+const stopSchema = z.union([z.string(), z.array(z.string())]);
+
+/** SPEC 4.5 body fields plus the additional known fields of docs/decisions/0003. */
+export const chatRequestSchema = z.strictObject({
+  model: z.string().min(1).max(256),
+  messages: z.array(chatMessageSchema).min(1),
+  temperature: z.number().min(0).max(2).optional(),
+  max_tokens: z.int().min(1).optional(),
+  max_completion_tokens: z.int().min(1).optional(),
+  top_p: z.number().min(0).max(1).optional(),
+  presence_penalty: z.number().min(-2).max(2).optional(),
+  frequency_penalty: z.number().min(-2).max(2).optional(),
+  seed: z.int().optional(),
+  stop: stopSchema.optional(),
+  n: z.int().min(1).max(10).optional(),
+  stream: z.boolean().optional(),
+  user: z.string().max(1024).optional(),
+  stream_options: z.looseObject({ include_usage: z.boolean().optional() }).optional(),
+  tools: z.array(z.looseObject({})).optional(),
+  tool_choice: z.union([z.string(), z.looseObject({})]).optional(),
+  parallel_tool_calls: z.boolean().optional(),
+  response_format: z.looseObject({ type: z.string() }).optional(),
+});
+
+export type ChatMessage = z.infer<typeof chatMessageSchema>;
+
+/** A validated body. Operator-allowed extra fields (`chat.passthrough_fields`) ride along by name. */
+export type ChatRequest = Readonly<z.infer<typeof chatRequestSchema>> & {
+  readonly [passthrough: string]: unknown;
+};

@@ -1,0 +1,126 @@
+/** The `type` values of SPEC 7 plus `not_found_error` (docs/decisions/0001). */
+export type ErrorType =
+  | 'authentication_error'
+  | 'not_found_error'
+  | 'conflict_error'
+  | 'invalid_request_error'
+  | 'residency_error'
+  | 'rate_limit_error'
+  | 'api_error'
+  | 'provider_error'
+  | 'service_unavailable_error';
+
+/** One failed try of a candidate, as shown in the body of an exhausted tier request. */
+export interface AttemptReport {
+  readonly provider: string;
+  readonly model: string;
+  /** Upstream HTTP status, or null when no answer came. */
+  readonly status: number | null;
+  readonly reason: string;
+  readonly latency_ms: number;
+}
+
+export interface GatewayErrorDetails {
+  readonly param?: string | null;
+  readonly code?: string | null;
+  /** Response headers, lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly attempts?: readonly AttemptReport[];
+  readonly cause?: unknown;
+}
+
+/** An error with a place in SPEC 7. `http/error-handler.ts` is the only code that turns it into a body. */
+export class GatewayError extends Error {
+  readonly status: number;
+  readonly type: ErrorType;
+  readonly param: string | null;
+  readonly code: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly attempts: readonly AttemptReport[] | null;
+
+  constructor(status: number, type: ErrorType, message: string, details: GatewayErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = new.target.name;
+    this.status = status;
+    this.type = type;
+    this.param = details.param ?? null;
+    this.code = details.code ?? null;
+    this.headers = details.headers ?? {};
+    this.attempts = details.attempts ?? null;
+  }
+}
+
+const noRetry = { 'x-should-retry': 'false' } as const;
+
+/** 401: missing or bad service key. */
+export class AuthenticationError extends GatewayError {
+  constructor(message = 'Missing or invalid service API key. Send "Authorization: Bearer <API_KEY>".') {
+    super(401, 'authentication_error', message, {
+      code: 'invalid_api_key',
+      headers: { 'www-authenticate': 'Bearer' },
+    });
+  }
+}
+
+/** 404: unknown route, key or model, or one that belongs to somebody else. */
+export class NotFoundError extends GatewayError {
+  constructor(message: string, details: GatewayErrorDetails = {}) {
+    super(404, 'not_found_error', message, { code: 'not_found', ...details });
+  }
+}
+
+/** 409: retrying cannot help, so the SDKs are told not to. */
+export class ConflictError extends GatewayError {
+  constructor(message: string, param: string) {
+    super(409, 'conflict_error', message, { param, code: 'already_exists', headers: noRetry });
+  }
+}
+
+/** 422: the body, a parameter or a header is not acceptable. `param` names the field. */
+export class InvalidRequestError extends GatewayError {
+  constructor(message: string, param: string | null, code: string | null = null) {
+    super(422, 'invalid_request_error', message, { param, code });
+  }
+}
+
+/** 405, 408, 413, 415, 431: HTTP itself refuses the request. */
+export class HttpRequestError extends GatewayError {
+  constructor(status: number, message: string, code: string, headers: Readonly<Record<string, string>> = {}) {
+    super(status, 'invalid_request_error', message, { code, headers });
+  }
+}
+
+/** 422: India residency asked for, but no key of the caller can serve it. */
+export class ResidencyError extends GatewayError {
+  constructor(message: string) {
+    super(422, 'residency_error', message, { param: 'X-Gateway-Residency', code: 'residency_unavailable' });
+  }
+}
+
+/** 429 of the gateway itself or of every candidate. */
+export class RateLimitError extends GatewayError {
+  constructor(message: string, details: GatewayErrorDetails = {}) {
+    super(429, 'rate_limit_error', message, { code: 'rate_limited', ...details });
+  }
+}
+
+/** 500: fixed text; the cause goes to the log only. */
+export class ApiError extends GatewayError {
+  constructor(cause: unknown) {
+    super(500, 'api_error', 'Internal server error.', { code: 'internal_error', cause });
+  }
+}
+
+/** 502: upstream 5xx, timeout or network failure after fallback is exhausted. */
+export class ProviderError extends GatewayError {
+  constructor(message: string, details: GatewayErrorDetails = {}) {
+    super(502, 'provider_error', message, { code: 'upstream_failed', ...details });
+  }
+}
+
+/** 503: mixed upstream failures, overload, or a store that is away. */
+export class ServiceUnavailableError extends GatewayError {
+  constructor(message: string, details: GatewayErrorDetails = {}) {
+    super(503, 'service_unavailable_error', message, { code: 'unavailable', ...details });
+  }
+}

@@ -1,0 +1,135 @@
+import type { ChatCompletion, WireUsage } from '../core/chat-completion.ts';
+import type { ChatRequest } from '../core/chat-request.ts';
+import type { ModelFacts } from '../core/model-facts.ts';
+import type { ProviderName } from '../core/provider-name.ts';
+import type { Usage } from '../core/usage.ts';
+
+/** What a translation may know beside the request itself. */
+export interface TranslationContext {
+  /** The candidate's model id, as the vendor names it. */
+  readonly model: string;
+  readonly facts: ModelFacts;
+  /** The remembered answer of a server that refused `stream_options`: do not send them again. */
+  readonly withoutStreamOptions: boolean;
+}
+
+/** A translated request: no credentials, no origin; the attempt adds both. */
+export interface UpstreamRequest {
+  /** The vendor's own path, added to the base address (`/v1/chat/completions`). */
+  readonly path: string;
+  /** Extra headers, lower case, without content-type and authorization. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON text. */
+  readonly body: string;
+  /** Client fields that the vendor lacks and that were left out, for the attempt's span. */
+  readonly dropped: readonly string[];
+}
+
+/** A whole answer in OpenAI shape. */
+export interface TranslatedAnswer {
+  readonly kind: 'answer';
+  /** `chat.completion` as JSON text that ends with `}`, without a `gateway` block: ready for splicing. */
+  readonly json: string;
+  readonly completion: ChatCompletion;
+  readonly usage: Usage;
+}
+
+/** A 200 that is no answer: not JSON, an error object, no choices. It falls back. */
+export interface UnreadableAnswer {
+  readonly kind: 'unreadable';
+  readonly reason: string;
+}
+
+/** Why a vendor said no; decided by status first, by body where statuses lie. */
+export type UpstreamErrorKind =
+  /** 429 of any sort, quota included. */
+  | 'rate-limited'
+  /** 5xx, 529, 408, 3xx, an error object in a 200. */
+  | 'upstream-failed'
+  /** 401, 402, 403: this key or account. */
+  | 'key-rejected'
+  /** 404: this model. */
+  | 'not-found'
+  /** 400, 413, 422 and other 4xx: the request itself. */
+  | 'refused';
+
+export interface UpstreamError {
+  readonly kind: UpstreamErrorKind;
+  /** The vendor's words, at most 500 characters, for attempts[] and the log row (redacted by the caller). */
+  readonly message: string;
+  /** The vendor's error code or type, or null. */
+  readonly code: string | null;
+  /** Milliseconds the vendor asks to wait, from whichever header carries it; null when none is valid. */
+  readonly retryAfterMs: number | null;
+}
+
+/** Where a stream stands after the bytes seen so far. */
+export type StreamPhase =
+  /** No token yet: output must be held back, falling back is still free. */
+  | 'prefix'
+  /** Content, a tool call, forwarded reasoning or a finish reason was seen. */
+  | 'answering'
+  /** The vendor's end marker was seen: complete. Later bytes are ignored. */
+  | 'finished'
+  /** The vendor reported an error or broke the framing; see `failure`. */
+  | 'failed';
+
+/**
+ * Turns one vendor's stream into OpenAI chunks. Made fresh per attempt; the only state of a translation.
+ * Equal input bytes give equal output bytes, however they are cut.
+ */
+export interface StreamTranslator {
+  /**
+   * Takes one read of the upstream body. Returns whole SSE events in OpenAI chunk shape, ready to be
+   * written, or null. Usage-only chunks, `[DONE]` and any `gateway` block are never among them.
+   */
+  push(chunk: Buffer): Buffer | null;
+  /**
+   * The upstream body ended cleanly. Flushes; `phase` is afterwards `finished` (the answer was complete)
+   * or `failed` (truncated or empty).
+   */
+  end(): Buffer | null;
+  readonly phase: StreamPhase;
+  /** True once a token was seen; stays true when the stream fails later. */
+  readonly tokenSeen: boolean;
+  /** Set when `phase` is `failed`. */
+  readonly failure: UpstreamError | null;
+  readonly usage: Usage;
+  /** The OpenAI-shaped usage object for clients that asked for it; null when nothing was reported. */
+  readonly wireUsage: WireUsage | null;
+  /** `id`, `created` (Unix seconds) and `model` of the chunks; fallbacks until the vendor names them. */
+  readonly id: string;
+  readonly created: number;
+  readonly model: string;
+  readonly finishReason: string | null;
+}
+
+export interface StreamContext extends TranslationContext {
+  /** Used when the vendor gives none. */
+  readonly fallbackId: string;
+  readonly createdSeconds: number;
+  readonly maxEventBytes: number;
+}
+
+/**
+ * The contract of one vendor: pure functions from values to values. It never sends, and never sees a key
+ * except in `authHeaders`, which the attempt calls last.
+ */
+export interface Provider {
+  readonly name: ProviderName;
+  /** Where the vendor's address begins; null for self_hosted, whose keys carry theirs. */
+  readonly defaultBaseUrl: string | null;
+  authHeaders(secret: string): Readonly<Record<string, string>>;
+  translateRequest(request: ChatRequest, context: TranslationContext): UpstreamRequest;
+  translateAnswer(body: Buffer, context: StreamContext): TranslatedAnswer | UnreadableAnswer;
+  streamTranslator(context: StreamContext): StreamTranslator;
+  /** `nowMs` dates Retry-After values that are instants. Header names are lower case. */
+  readError(
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+    body: Buffer,
+    nowMs: number,
+  ): UpstreamError;
+  /** True when this error says that `stream_options` is the trouble: the attempt asks once more without. */
+  refusesStreamOptions(status: number, body: Buffer): boolean;
+}

@@ -1,0 +1,220 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import type { CommercialProviderName } from './core/provider-name.ts';
+import { Secret } from './core/secret.ts';
+
+/** One sealing master key: `kid:base64(32 bytes)` in GW_SEALING_KEYS. */
+export interface SealingKey {
+  readonly id: string;
+  readonly key: Buffer;
+}
+
+const port = z.coerce.number().int().min(0).max(65535);
+const flag = z.enum(['0', '1', 'true', 'false']).transform((value) => value === '1' || value === 'true');
+const seconds = z.coerce.number().min(0).max(86_400);
+const httpUrl = z.url({ protocol: /^https?$/ });
+
+const environmentSchema = z.object({
+  PORT: port.default(8080),
+  GW_HOST: z.string().default('0.0.0.0'),
+  GW_ADMIN_PORT: port.default(9090),
+  GW_ADMIN_HOST: z.string().default('0.0.0.0'),
+  GW_PROFILE: z.enum(['server', 'sidecar']).default('server'),
+  DATABASE_URL: z.string().optional(),
+  DATABASE_DIRECT_URL: z.string().optional(),
+  GW_DATABASE_POOL: z.coerce.number().int().min(1).max(200).default(10),
+  REDIS_URL: z.string().optional(),
+  GW_CACHE_MEMORY_BYTES: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(64 * 1024 * 1024),
+  GW_SEALING_KEYS: z.string().optional(),
+  GW_TABLES_FILE: z.string().optional(),
+  GW_TABLES_CONFIGMAP: z
+    .string()
+    .regex(/^[a-z0-9-]+\/[a-z0-9.-]+$/, 'must be namespace/name')
+    .optional(),
+  GW_OPENAI_BASE_URL: httpUrl.optional(),
+  GW_ANTHROPIC_BASE_URL: httpUrl.optional(),
+  GW_TOGETHER_BASE_URL: httpUrl.optional(),
+  GW_SARVAM_BASE_URL: httpUrl.optional(),
+  GW_OUTBOUND_POLICY: z.enum(['public-only', 'allow-private']).default('allow-private'),
+  GW_OUTBOUND_ALLOWED_CIDRS: z.string().default(''),
+  GW_SPOOL_DIR: z.string().optional(),
+  GW_SPOOL_BYTES: z.coerce
+    .number()
+    .int()
+    .min(4096)
+    .default(256 * 1024 * 1024),
+  GW_SPOOL_FULL: z.enum(['refuse', 'drop']).default('refuse'),
+  GW_LOG_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(90),
+  GW_DATA_DIR: z.string().default('./data'),
+  GW_MIGRATE: z.enum(['boot', 'off']).default('boot'),
+  GW_DRAIN_DELAY_SECONDS: seconds.default(0),
+  GW_DRAIN_SECONDS: seconds.default(300),
+  GW_BODY_LIMIT_BYTES: z.coerce
+    .number()
+    .int()
+    .min(1024)
+    .default(20 * 1024 * 1024),
+  GW_TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).max(16).default(0),
+  GW_REGISTRATION: z.enum(['open', 'token', 'closed']).default('open'),
+  GW_REGISTRATION_TOKEN: z.string().min(16).optional(),
+  GW_REGISTRATIONS_PER_MINUTE: z.coerce.number().int().min(0).default(0),
+  GW_REGISTRATIONS_PER_MINUTE_PER_IP: z.coerce.number().int().min(0).default(0),
+  GW_MAX_EVENT_LOOP_DELAY_MS: z.coerce.number().int().min(0).default(1000),
+  GW_MAX_HEAP_BYTES: z.coerce.number().int().min(0).default(0),
+  GW_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  GW_OTEL_AUTO: flag.default(false),
+});
+
+/** Secrets that may be read from a file named by `<NAME>_FILE`. */
+const fileVariants = [
+  'GW_SEALING_KEYS',
+  'DATABASE_URL',
+  'DATABASE_DIRECT_URL',
+  'REDIS_URL',
+  'GW_REGISTRATION_TOKEN',
+];
+
+export interface Settings {
+  readonly host: string;
+  readonly port: number;
+  readonly adminHost: string;
+  readonly adminPort: number;
+  readonly profile: 'server' | 'sidecar';
+  readonly databaseUrl: string | null;
+  /** Serves LISTEN and advisory locks, which a transaction-mode pooler breaks. */
+  readonly databaseDirectUrl: string | null;
+  readonly databasePool: number;
+  readonly migrateAtBoot: boolean;
+  readonly redisUrl: string | null;
+  readonly cacheMemoryBytes: number;
+  /** The first one seals, all open. Empty when none is configured. */
+  readonly sealingKeys: readonly SealingKey[];
+  readonly tablesFile: string | null;
+  readonly tablesConfigMap: { readonly namespace: string; readonly name: string } | null;
+  /** Only what the operator set; the provider's own default otherwise. */
+  readonly vendorBaseUrls: Readonly<Partial<Record<CommercialProviderName, string>>>;
+  readonly outboundPolicy: 'public-only' | 'allow-private';
+  readonly outboundAllowedCidrs: readonly string[];
+  readonly spoolDir: string;
+  readonly spoolBytes: number;
+  readonly spoolFull: 'refuse' | 'drop';
+  readonly logRetentionDays: number;
+  readonly dataDir: string;
+  readonly drainDelayMs: number;
+  readonly drainMs: number;
+  readonly bodyLimitBytes: number;
+  readonly trustedProxyHops: number;
+  readonly registration: 'open' | 'token' | 'closed';
+  readonly registrationToken: Secret | null;
+  /** 0: no limit. */
+  readonly registrationsPerMinute: number;
+  readonly registrationsPerMinutePerIp: number;
+  /** 0: not watched. */
+  readonly maxEventLoopDelayMs: number;
+  readonly maxHeapBytes: number;
+  readonly logLevel: string;
+  readonly otelAuto: boolean;
+}
+
+/** A setting that cannot be used; the message is one line that names it. */
+export class SettingsError extends Error {}
+
+function parseSealingKeys(text: string): SealingKey[] {
+  const seen = new Set<string>();
+  return text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+    .map((entry) => {
+      const [id = '', encoded = ''] = entry.split(':');
+      const key = Buffer.from(encoded, 'base64');
+      if (!/^[A-Za-z0-9_.-]{1,64}$/.test(id) || key.length !== 32 || seen.has(id)) {
+        throw new SettingsError(
+          'GW_SEALING_KEYS must be kid:base64(32 bytes)[,kid:base64…] with distinct ids (each key: openssl rand -base64 32).',
+        );
+      }
+      seen.add(id);
+      return { id, key };
+    });
+}
+
+function withFileVariants(environment: NodeJS.ProcessEnv): Record<string, string | undefined> {
+  const merged: Record<string, string | undefined> = {};
+  for (const [name, value] of Object.entries(environment)) if (value !== '') merged[name] = value;
+  for (const name of fileVariants) {
+    const path = merged[`${name}_FILE`];
+    if (path === undefined) continue;
+    if (merged[name] !== undefined)
+      throw new SettingsError(`${name} and ${name}_FILE are both set; keep one.`);
+    try {
+      merged[name] = readFileSync(path, 'utf8').trim();
+    } catch (error) {
+      throw new SettingsError(
+        `${name}_FILE: cannot read ${path} (${(error as NodeJS.ErrnoException).code}).`,
+      );
+    }
+  }
+  return merged;
+}
+
+/** Reads the environment once; the only reader of process.env. Throws SettingsError with one line. */
+export function readSettings(environment: NodeJS.ProcessEnv = process.env): Settings {
+  const parsed = environmentSchema.safeParse(withFileVariants(environment));
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw new SettingsError(`${issue?.path.join('.')}: ${issue?.message}`);
+  }
+  const env = parsed.data;
+  const [namespace, name] = env.GW_TABLES_CONFIGMAP?.split('/') ?? [];
+  if (env.GW_REGISTRATION === 'token' && env.GW_REGISTRATION_TOKEN === undefined) {
+    throw new SettingsError('GW_REGISTRATION=token needs GW_REGISTRATION_TOKEN (at least 16 characters).');
+  }
+  const vendorBaseUrls = Object.fromEntries(
+    Object.entries({
+      openai: env.GW_OPENAI_BASE_URL,
+      anthropic: env.GW_ANTHROPIC_BASE_URL,
+      together: env.GW_TOGETHER_BASE_URL,
+      sarvam: env.GW_SARVAM_BASE_URL,
+    }).filter(([, url]) => url !== undefined),
+  );
+  return {
+    host: env.GW_HOST,
+    port: env.PORT,
+    adminHost: env.GW_ADMIN_HOST,
+    adminPort: env.GW_ADMIN_PORT,
+    profile: env.GW_PROFILE,
+    databaseUrl: env.DATABASE_URL ?? null,
+    databaseDirectUrl: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL ?? null,
+    databasePool: env.GW_DATABASE_POOL,
+    migrateAtBoot: env.GW_MIGRATE === 'boot',
+    redisUrl: env.REDIS_URL ?? null,
+    cacheMemoryBytes: env.GW_CACHE_MEMORY_BYTES,
+    sealingKeys: parseSealingKeys(env.GW_SEALING_KEYS ?? ''),
+    tablesFile: env.GW_TABLES_FILE ?? null,
+    tablesConfigMap: namespace !== undefined && name !== undefined ? { namespace, name } : null,
+    vendorBaseUrls,
+    outboundPolicy: env.GW_OUTBOUND_POLICY,
+    outboundAllowedCidrs: env.GW_OUTBOUND_ALLOWED_CIDRS.split(',').filter((cidr) => cidr.trim() !== ''),
+    spoolDir: env.GW_SPOOL_DIR ?? `${env.GW_DATA_DIR}/spool`,
+    spoolBytes: env.GW_SPOOL_BYTES,
+    spoolFull: env.GW_SPOOL_FULL,
+    logRetentionDays: env.GW_LOG_RETENTION_DAYS,
+    dataDir: env.GW_DATA_DIR,
+    drainDelayMs: env.GW_DRAIN_DELAY_SECONDS * 1000,
+    drainMs: env.GW_DRAIN_SECONDS * 1000,
+    bodyLimitBytes: env.GW_BODY_LIMIT_BYTES,
+    trustedProxyHops: env.GW_TRUSTED_PROXY_HOPS,
+    registration: env.GW_REGISTRATION,
+    registrationToken: env.GW_REGISTRATION_TOKEN === undefined ? null : new Secret(env.GW_REGISTRATION_TOKEN),
+    registrationsPerMinute: env.GW_REGISTRATIONS_PER_MINUTE,
+    registrationsPerMinutePerIp: env.GW_REGISTRATIONS_PER_MINUTE_PER_IP,
+    maxEventLoopDelayMs: env.GW_MAX_EVENT_LOOP_DELAY_MS,
+    maxHeapBytes: env.GW_MAX_HEAP_BYTES,
+    logLevel: env.GW_LOG_LEVEL,
+    otelAuto: env.GW_OTEL_AUTO,
+  };
+}
