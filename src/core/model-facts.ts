@@ -29,7 +29,7 @@ const factFields = {
   default_max_tokens: z.int().positive().nullable(),
   /** Ask for usage on streams by `stream_options.include_usage`. */
   stream_usage: z.boolean(),
-  /** Vendor path version, where a vendor has several. */
+  /** Version in the vendor's path; read for vendors that serve several side by side. */
   api_version: z.enum(['v1', 'v2']),
 } as const;
 
@@ -65,7 +65,7 @@ export const permissiveFacts: ModelFacts = Object.freeze({
   max_tokens_field: 'max_tokens',
   default_max_tokens: null,
   stream_usage: true,
-  api_version: 'v1',
+  api_version: 'v2',
 });
 
 /** Merges all rows that match, shortest first. */

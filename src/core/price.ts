@@ -44,3 +44,49 @@ export interface Price extends Rates {
   readonly model: string;
   readonly longContext: (Rates & { readonly aboveInputTokens: number }) | null;
 }
+
+const picoPerTokenDigits = 6;
+
+/** Dollars per million tokens are, digit for digit, millions of pico-dollars per token: exact, no float. */
+function parseRate(text: string): bigint {
+  const [whole = '0', fraction = ''] = text.split('.');
+  return BigInt(whole + fraction.padEnd(picoPerTokenDigits, '0'));
+}
+
+function compileRates(row: z.infer<z.ZodObject<typeof rates>>): Rates {
+  const input = parseRate(row.input);
+  return {
+    input,
+    output: parseRate(row.output),
+    cachedInput: row.cached_input === undefined ? input : parseRate(row.cached_input),
+    cacheWrite: row.cache_write === undefined ? (input * 5n + 2n) / 4n : parseRate(row.cache_write),
+    cacheWriteLong: row.cache_write_long === undefined ? input * 2n : parseRate(row.cache_write_long),
+  };
+}
+
+/** Turns decimal strings into exact integers and fills the documented defaults in. */
+export function compilePrice(row: PriceRow): Price {
+  const long = row.long_context;
+  return Object.freeze({
+    provider: row.provider,
+    model: row.model,
+    ...compileRates(row),
+    longContext:
+      long === undefined
+        ? null
+        : Object.freeze({ ...compileRates(long), aboveInputTokens: long.above_input_tokens }),
+  });
+}
+
+/**
+ * The price of a model: its own row, else the row with the longest name that the model's name begins with
+ * (answers name dated snapshots), else null.
+ */
+export function findPrice(prices: readonly Price[], provider: ProviderName, model: string): Price | null {
+  let best: Price | null = null;
+  for (const price of prices) {
+    if (price.provider !== provider || !model.startsWith(price.model)) continue;
+    if (best === null || price.model.length > best.model.length) best = price;
+  }
+  return best;
+}

@@ -28,3 +28,19 @@ export const noUsage: Usage = Object.freeze({
   cacheWriteLongTokens: 0,
   reasoningTokens: 0,
 });
+
+/**
+ * No context window comes near it, sums of a few counts stay exact, and it fits a 32-bit database column.
+ * A larger count is as much a lie as a negative one.
+ */
+export const maxTokenCount = 2_147_483_647;
+
+/** True for a count a sane vendor can have meant. */
+export function isTokenCount(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= maxTokenCount;
+}
+
+/** The count, or null for anything negative, fractional, textual, huge or missing. */
+export function tokenCount(value: unknown): number | null {
+  return isTokenCount(value) ? value : null;
+}

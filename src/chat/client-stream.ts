@@ -1,0 +1,26 @@
+/**
+ * The client's end of a streamed answer, as the story sees it. `http/sse-reply.ts` implements it on the
+ * raw response; nothing leaves before `open`.
+ */
+export interface ClientStream {
+  /** Status 200 and the headers. Called once, with the first token in hand. */
+  open(): void;
+  /** False when the client reads too slowly: stop until `onDrain` calls back. */
+  write(bytes: Buffer | string): boolean;
+  /** Calls back once, when the client has caught up. */
+  onDrain(callback: () => void): void;
+  /** The last bytes, then a clean end. */
+  end(bytes: string): void;
+  /** Ends without a clean end: the answer must not look whole. */
+  destroy(): void;
+}
+
+/** Why a request was cancelled from our side of the wire. */
+export type CancelReason = 'client-gone' | 'drain';
+
+/** Who waits for the answer. */
+export interface Client {
+  /** Aborts with a CancelReason when the client leaves or the process must stop. */
+  readonly signal: AbortSignal;
+  readonly stream: ClientStream;
+}

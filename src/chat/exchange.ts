@@ -1,0 +1,236 @@
+import type { Candidate } from '../core/candidate.ts';
+import type { StreamTranslator } from '../providers/provider.ts';
+import type { CancelReason } from './client-stream.ts';
+import { DueTimer } from './due-timer.ts';
+import type {
+  ExchangeEnd,
+  ExchangeJob,
+  OpenStream,
+  StreamConsumer,
+  StreamEnd,
+  UpstreamHeaders,
+} from './open-stream.ts';
+import type { TransportFailure, UpstreamControl, UpstreamListener, UpstreamTransport } from './ports.ts';
+
+/** Error bodies beyond this are cut: they are read for their message, or passed on up to this size. */
+const maxErrorBodyBytes = 64 * 1024;
+/** After the end marker the vendor gets this long to close its body, so that the socket can be reused. */
+const lingerMs = 1000;
+/** A client that reads nothing for this long is let go, with its upstream. */
+const clientStallMs = 60_000;
+
+/**
+ * One upstream call from the written request to its last byte. Keeps one timer, whose due time moves with
+ * the phase: first token, silence, slow client, linger. Everything ends in exactly one `ExchangeEnd`, and
+ * for an opened stream in exactly one `StreamEnd`.
+ */
+export class Exchange implements UpstreamListener, OpenStream {
+  readonly candidate: Candidate;
+  readonly #job: ExchangeJob;
+  readonly #settle: (end: ExchangeEnd) => void;
+  readonly #timer: DueTimer;
+  #control: UpstreamControl | null = null;
+  #status = 0;
+  #headers: UpstreamHeaders = {};
+  #streaming = false;
+  #bodyLimit = 0;
+  #bytes = 0;
+  /** The body of a JSON answer, or the translated output of a stream nobody consumes yet. */
+  #held: Buffer[] = [];
+  #opened = false;
+  #over = false;
+  #paused = false;
+  #lastActivityMs = 0;
+  #consumer: StreamConsumer | null = null;
+  #pendingEnd: StreamEnd | null = null;
+
+  constructor(job: ExchangeJob, settle: (end: ExchangeEnd) => void) {
+    this.#job = job;
+    this.#settle = settle;
+    this.candidate = job.candidate;
+    this.#timer = new DueTimer(job.monotonicMs, this.#onDue);
+  }
+
+  start(transport: UpstreamTransport): void {
+    const { signal, attemptDueMs, requestDueMs, upstreamCall } = this.#job;
+    if (signal.aborted) {
+      this.#end({ kind: 'cancelled', reason: signal.reason as CancelReason });
+      return;
+    }
+    signal.addEventListener('abort', this.#onAbort);
+    this.#timer.setDue(Math.min(attemptDueMs, requestDueMs));
+    this.#control = transport.send(upstreamCall, this);
+  }
+
+  get translator(): StreamTranslator {
+    return this.#job.translator as StreamTranslator;
+  }
+
+  onHead(status: number, headers: UpstreamHeaders): void {
+    this.#status = status;
+    this.#headers = headers;
+    const { limits } = this.#job.call.tables.document;
+    const ok = status === 200;
+    // A JSON or HTML body is no stream, whatever the status says: it is read whole and judged.
+    const type = String(headers['content-type'] ?? '');
+    this.#streaming = ok && this.#job.translator !== null && !/json|html/i.test(type);
+    // Before the first token at most one event's worth is held back.
+    if (this.#streaming) this.#bodyLimit = limits.event_bytes;
+    else this.#bodyLimit = ok ? limits.answer_bytes : maxErrorBodyBytes;
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#over) return;
+    this.#bytes += chunk.length;
+    if (this.#streaming) this.#onStreamData(chunk);
+    else if (this.#bytes <= this.#bodyLimit) this.#held.push(chunk);
+    else this.#onLongBody(chunk);
+  }
+
+  onEnd(): void {
+    if (!this.#over && this.#streaming) {
+      const out = this.translator.end();
+      if (out !== null) this.#deliver(out);
+      this.#followPhase();
+    } else if (!this.#over) {
+      this.#endReplied();
+    }
+    this.#release();
+  }
+
+  onFailure(failure: TransportFailure): void {
+    if (!this.#over) {
+      if (this.#opened) this.#endStream({ kind: 'failed', reason: failure.message });
+      else this.#end({ kind: 'transport', failure });
+    }
+    this.#release();
+  }
+
+  attach(consumer: StreamConsumer): void {
+    this.#consumer = consumer;
+    const held = this.#held;
+    this.#held = [];
+    for (const part of held) consumer.onBytes(part);
+    if (this.#pendingEnd !== null) consumer.onEnd(this.#pendingEnd);
+  }
+
+  pause(): void {
+    if (this.#over || this.#paused) return;
+    this.#paused = true;
+    this.#control?.pause();
+    this.#timer.setDue(this.#job.monotonicMs() + clientStallMs);
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#lastActivityMs = this.#job.monotonicMs();
+    if (!this.#over) this.#timer.setDue(this.#idleDueMs());
+    this.#control?.resume();
+  }
+
+  #onStreamData(chunk: Buffer): void {
+    this.#lastActivityMs = this.#job.monotonicMs();
+    const out = this.translator.push(chunk);
+    if (out !== null) this.#deliver(out);
+    this.#followPhase();
+    if (this.#over || this.#bytes <= this.#bodyLimit) return;
+    const message = `The stream exceeds ${this.#bodyLimit} bytes.`;
+    if (this.#opened) this.#endStream({ kind: 'failed', reason: message });
+    else this.#end({ kind: 'transport', failure: { kind: 'too-large', message, staleSocket: false } });
+    this.#abortUpstream();
+  }
+
+  #onLongBody(chunk: Buffer): void {
+    if (this.#status === 200) {
+      const message = `The answer exceeds ${this.#bodyLimit} bytes.`;
+      this.#end({ kind: 'transport', failure: { kind: 'too-large', message, staleSocket: false } });
+    } else {
+      this.#held.push(chunk.subarray(0, chunk.length - (this.#bytes - this.#bodyLimit)));
+      this.#endReplied();
+    }
+    this.#abortUpstream();
+  }
+
+  #deliver(out: Buffer): void {
+    if (this.#consumer !== null) this.#consumer.onBytes(out);
+    else this.#held.push(out);
+  }
+
+  /** Moves on with the translator: first token, end marker, failure. */
+  #followPhase(): void {
+    const { translator } = this;
+    if (!this.#opened && translator.tokenSeen) {
+      this.#opened = true;
+      this.#bodyLimit = this.#job.call.tables.document.limits.stream_bytes;
+      this.#timer.setDue(this.#idleDueMs());
+      this.#settle({ kind: 'streaming', stream: this });
+    }
+    if (translator.phase === 'finished') {
+      if (this.#opened) this.#endStream({ kind: 'complete' });
+      else this.#end({ kind: 'stream-failed' });
+      this.#timer.setDue(this.#job.monotonicMs() + lingerMs);
+    } else if (translator.phase === 'failed') {
+      const reason = translator.failure?.message ?? 'The upstream stream failed.';
+      if (this.#opened) this.#endStream({ kind: 'failed', reason });
+      else this.#end({ kind: 'stream-failed' });
+      this.#abortUpstream();
+    }
+  }
+
+  readonly #onAbort = (): void => {
+    const reason = this.#job.signal.reason as CancelReason;
+    if (!this.#over) {
+      if (this.#opened) this.#endStream({ kind: 'cancelled', reason });
+      else this.#end({ kind: 'cancelled', reason });
+    }
+    this.#abortUpstream();
+  };
+
+  #idleDueMs(): number {
+    const idleMs = this.#job.call.tables.document.timeouts.stream_idle_seconds * 1000;
+    return Math.min(this.#lastActivityMs + idleMs, this.#job.requestDueMs);
+  }
+
+  readonly #onDue = (): void => {
+    const nowMs = this.#job.monotonicMs();
+    // Events do not touch the timer: only when it fires is the last one's time looked at.
+    if (this.#opened && !this.#over && !this.#paused && nowMs < this.#idleDueMs()) {
+      this.#timer.setDue(this.#idleDueMs());
+      return;
+    }
+    if (!this.#over) {
+      if (!this.#opened) this.#end({ kind: 'timed-out', afterMs: nowMs - this.#job.startedAtMs });
+      else if (this.#paused) this.#endStream({ kind: 'cancelled', reason: 'client-gone' });
+      else
+        this.#endStream({ kind: 'failed', reason: 'The upstream stalled or the request limit was reached.' });
+    }
+    this.#abortUpstream();
+  };
+
+  #endReplied(): void {
+    const body = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held);
+    this.#end({ kind: 'replied', status: this.#status, headers: this.#headers, body });
+  }
+
+  #end(end: ExchangeEnd): void {
+    this.#over = true;
+    this.#settle(end);
+  }
+
+  #endStream(end: StreamEnd): void {
+    this.#over = true;
+    if (this.#consumer !== null) this.#consumer.onEnd(end);
+    else this.#pendingEnd = end;
+  }
+
+  #abortUpstream(): void {
+    this.#release();
+    this.#control?.abort();
+  }
+
+  #release(): void {
+    this.#timer.clear();
+    this.#job.signal.removeEventListener('abort', this.#onAbort);
+  }
+}

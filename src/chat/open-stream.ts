@@ -1,0 +1,58 @@
+import type { Candidate } from '../core/candidate.ts';
+import type { ChatCall } from '../core/chat-call.ts';
+import type { StreamTranslator } from '../providers/provider.ts';
+import type { CancelReason } from './client-stream.ts';
+import type { TransportFailure, UpstreamCall } from './ports.ts';
+
+export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** How the exchange with one candidate ended, before any judgement. */
+export type ExchangeEnd =
+  | {
+      readonly kind: 'replied';
+      readonly status: number;
+      readonly headers: UpstreamHeaders;
+      readonly body: Buffer;
+    }
+  | { readonly kind: 'streaming'; readonly stream: OpenStream }
+  /** The stream failed before its first token; the translator's `failure` says why. */
+  | { readonly kind: 'stream-failed' }
+  | { readonly kind: 'transport'; readonly failure: TransportFailure }
+  | { readonly kind: 'timed-out'; readonly afterMs: number }
+  | { readonly kind: 'cancelled'; readonly reason: CancelReason };
+
+export type StreamEnd =
+  | { readonly kind: 'complete' }
+  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'cancelled'; readonly reason: CancelReason };
+
+export interface StreamConsumer {
+  onBytes(bytes: Buffer): void;
+  /** Once, and nothing after it. */
+  onEnd(end: StreamEnd): void;
+}
+
+/** A stream whose first token has been seen. What came so far is held until `attach`. */
+export interface OpenStream {
+  readonly candidate: Candidate;
+  readonly translator: StreamTranslator;
+  attach(consumer: StreamConsumer): void;
+  /** The client reads too slowly; after a minute of it both sides are let go. */
+  pause(): void;
+  resume(): void;
+}
+
+export interface ExchangeJob {
+  readonly call: ChatCall;
+  readonly candidate: Candidate;
+  readonly upstreamCall: UpstreamCall;
+  /** Null for JSON requests. */
+  readonly translator: StreamTranslator | null;
+  /** Monotonic milliseconds: limit of this attempt up to the answer or the first token. */
+  readonly attemptDueMs: number;
+  /** Monotonic milliseconds: limit of the whole request. */
+  readonly requestDueMs: number;
+  readonly startedAtMs: number;
+  readonly monotonicMs: () => number;
+  readonly signal: AbortSignal;
+}

@@ -1,0 +1,30 @@
+import { hash } from 'node:crypto';
+import { canonicalJson } from './canonical-json.ts';
+import type { ChatRequest } from './chat-request.ts';
+import type { ResidencyRequest } from './residency.ts';
+
+/** Part of every key: change it when what is stored, or what the key covers, changes its meaning. */
+const keyVersion = 'v1';
+
+export interface CacheKeyParts {
+  /** An answer is only ever served to the user who paid for it. */
+  readonly userId: string;
+  /** What was asked: an answer made anywhere must not reach a request restricted to India. */
+  readonly residency: ResidencyRequest;
+  /** The public mode string, or `override`. */
+  readonly mode: string;
+  /** The tier's name, or `provider:model@keyId` of an override. */
+  readonly target: string;
+  readonly request: ChatRequest;
+}
+
+/**
+ * Names the stored answer of a request: `v1:` and 64 hex digits of SHA-256. Covers every field of the body,
+ * passthrough fields included, but `stream` and `stream_options`: how an answer is delivered does not
+ * change what it is (docs/decisions). The order of object keys does not matter; the order of arrays does.
+ */
+export function cacheKey(parts: CacheKeyParts): string {
+  const { stream: _stream, stream_options: _streamOptions, ...request } = parts.request;
+  const text = canonicalJson([parts.userId, parts.residency, parts.mode, parts.target, request]);
+  return `${keyVersion}:${hash('sha256', `${keyVersion}\n${text}`, 'hex')}`;
+}

@@ -1,0 +1,50 @@
+import type { Candidate, HeldKey } from './candidate.ts';
+import type { ChatRequest } from './chat-request.ts';
+import type { Mode, TierName } from './mode.ts';
+import type { ProviderName } from './provider-name.ts';
+import type { ResidencyRequest } from './residency.ts';
+import type { RoutingTables } from './tables.ts';
+
+/** `X-Gateway-Override-Model: <provider>[/<label or key id>]:<model>`, taken apart. */
+export interface Override {
+  readonly provider: ProviderName;
+  /** Which of several self_hosted keys: its label or id; null: the newest. */
+  readonly selector: string | null;
+  readonly model: string;
+}
+
+/** The request headers of SPEC 4.5 after validation. */
+export interface ChatOptions {
+  /** Null: the client did not opt in to the cache. Otherwise clamped to [60, 86400]. */
+  readonly cacheTtlSeconds: number | null;
+  readonly override: Override | null;
+  readonly residency: ResidencyRequest;
+  /** Per-attempt limit asked for, clamped to [1, 300] s; null: the tables' default. */
+  readonly timeoutMs: number | null;
+}
+
+/** One chat request, whole and immutable: everything that the story needs to know of it. */
+export interface ChatCall {
+  readonly userId: string;
+  readonly requestId: string;
+  readonly request: ChatRequest;
+  readonly options: ChatOptions;
+  readonly mode: Mode;
+  readonly tier: TierName;
+  /** The tables it began with and keeps. */
+  readonly tables: RoutingTables;
+  /** Request entry, monotonic milliseconds. */
+  readonly enteredAtMs: number;
+  readonly traceId: string | null;
+}
+
+/** The `mode` of the gateway block and of the log row (SPEC 2.4). */
+export function modeLabel(call: ChatCall): string {
+  return call.options.override === null ? call.mode : 'override';
+}
+
+/** The caller's keys plus a judgement on which candidates are cooling down. */
+export interface PlanInput {
+  readonly keys: readonly HeldKey[];
+  readonly isCooled: (candidate: Candidate) => boolean;
+}

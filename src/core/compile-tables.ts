@@ -1,0 +1,49 @@
+import type { TierName } from './mode.ts';
+import type { ModelFacts } from './model-facts.ts';
+import { resolveFacts } from './model-facts.ts';
+import { parseInstant } from './parse-instant.ts';
+import type { Price } from './price.ts';
+import { compilePrice, findPrice } from './price.ts';
+import type { ProviderName } from './provider-name.ts';
+import type { RoutingTablesDocument, TierCandidate } from './routing-tables.ts';
+import type { RoutingTables } from './tables.ts';
+
+/** Models of override headers are chosen by callers, so what is remembered of them has a bound. */
+const maxRemembered = 4096;
+
+/** Remembers answers by provider and model; forgets all of them when full, which real use never reaches. */
+function remembered<Value>(find: (provider: ProviderName, model: string) => Value) {
+  const known = new Map<string, Value>();
+  return (provider: ProviderName, model: string): Value => {
+    const key = `${provider}:${model}`;
+    const hit = known.get(key);
+    if (hit !== undefined) return hit;
+    const value = find(provider, model);
+    if (known.size >= maxRemembered) known.clear();
+    known.set(key, value);
+    return value;
+  };
+}
+
+/**
+ * Makes the tables that requests hold out of a validated document. `hash` is the first 16 hex digits of its
+ * SHA-256; `generation` counts the successful loads of this process.
+ */
+export function compileTables(
+  document: RoutingTablesDocument,
+  hash: string,
+  generation: number,
+): RoutingTables {
+  const prices = document.prices.map(compilePrice);
+  const { legacy } = document;
+  return Object.freeze<RoutingTables>({
+    document,
+    hash,
+    generation,
+    indiaRegions: new Set(document.residency.india_regions.map((region) => region.trim().toLowerCase())),
+    legacy: legacy === undefined ? null : { name: legacy.name, sunsetMs: parseInstant(legacy.sunset) ?? 0 },
+    tier: (name: TierName): readonly TierCandidate[] => document.tiers[name],
+    facts: remembered<ModelFacts>((provider, model) => resolveFacts(document.models, provider, model)),
+    price: remembered<Price | null>((provider, model) => findPrice(prices, provider, model)),
+  });
+}

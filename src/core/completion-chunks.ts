@@ -1,0 +1,249 @@
+import type { AnswerMessage, ChatCompletion, Choice, ToolCall, WireUsage } from './chat-completion.ts';
+
+/** More choices or tool calls than this are hostile: SPEC 4.5 allows n up to 10, vendors 128 tools. */
+const maxIndex = 128;
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+interface ToolCallInProgress {
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+interface ChoiceInProgress {
+  /** Text fields by name, in the order seen. A field that only ever was null stays null. */
+  readonly text: Map<string, string>;
+  readonly toolCalls: Map<number, ToolCallInProgress>;
+  finishReason: string | null;
+}
+
+/** Deltas that are joined, in the order vendors stream them. Unknown ones are vendors' remarks: left out. */
+const textFields = ['reasoning_content', 'reasoning', 'content', 'refusal'] as const;
+/** Deltas whose joining rules we do not know: such an answer cannot be put together. */
+const opaqueFields = ['audio', 'function_call'] as const;
+
+const nothing = Buffer.alloc(0);
+const noTokens: WireUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+
+function asObject(value: unknown): JsonObject | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
+}
+
+function isIndex(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) < maxIndex;
+}
+
+/** Members of the chunk object that describe the whole answer, taken from the first chunk that has them. */
+const headFields = ['id', 'created', 'model', 'system_fingerprint', 'service_tier'] as const;
+
+/**
+ * Puts the chunks of one streamed answer together again, so that it can be stored. Fed with the bytes that
+ * went to the client, in any split; holds the text of the answer only, `maxBytes` at most (counted in
+ * UTF-16 units, which is a lower bound of bytes).
+ */
+export class CompletionAccumulator {
+  readonly #maxBytes: number;
+  readonly #choices = new Map<number, ChoiceInProgress>();
+  readonly #head: Record<string, unknown> = {};
+  #carry: Buffer = nothing;
+  #size = 0;
+  #broken = false;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Takes SSE bytes. Never throws: what cannot be put together makes `complete` answer null. */
+  push(bytes: Buffer): void {
+    if (this.#broken) return;
+    const data = this.#carry.length === 0 ? bytes : Buffer.concat([this.#carry, bytes]);
+    let start = 0;
+    for (let end = data.indexOf(10); end >= 0 && !this.#broken; end = data.indexOf(10, start)) {
+      this.#line(data.toString('utf8', start, end));
+      start = end + 1;
+    }
+    // Copied: the read buffer behind `bytes` must not be kept for the sake of half a line.
+    this.#carry = start === data.length ? nothing : Buffer.from(data.subarray(start));
+    if (this.#carry.length > this.#maxBytes) this.#break();
+  }
+
+  /**
+   * The whole answer once the stream has ended well, or null: too large, cut, or of a shape that cannot be
+   * joined. `usage` is what settlement knows; zeros when nothing was reported.
+   */
+  complete(usage: WireUsage | null): ChatCompletion | null {
+    if (this.#broken || this.#carry.length > 0 || this.#choices.size === 0) return null;
+    const { id, created, model, ...rest } = this.#head;
+    if (typeof id !== 'string' || typeof created !== 'number' || typeof model !== 'string') return null;
+    const choices: Choice[] = [];
+    for (const [index, choice] of [...this.#choices].sort(([a], [b]) => a - b)) {
+      const finished = finishedChoice(index, choice);
+      if (finished === null) return null;
+      choices.push(finished);
+    }
+    return { id, object: 'chat.completion', created, model, choices, usage: usage ?? noTokens, ...rest };
+  }
+
+  #break(): void {
+    this.#broken = true;
+    this.#choices.clear();
+    this.#carry = nothing;
+  }
+
+  #grow(by: number): void {
+    this.#size += by;
+    if (this.#size > this.#maxBytes) this.#break();
+  }
+
+  #line(line: string): void {
+    if (!line.startsWith('data:')) return;
+    const text = line.slice('data:'.length).trim();
+    if (text === '[DONE]') return;
+    let chunk: JsonObject | null;
+    try {
+      chunk = asObject(JSON.parse(text));
+    } catch {
+      chunk = null;
+    }
+    if (chunk === null || chunk['error'] != null || !Array.isArray(chunk['choices'])) {
+      this.#break();
+      return;
+    }
+    for (const field of headFields) if (chunk[field] != null) this.#head[field] ??= chunk[field];
+    for (const choice of chunk['choices']) this.#choice(asObject(choice));
+  }
+
+  #choice(choice: JsonObject | null): void {
+    const index = choice?.['index'];
+    const delta = asObject(choice?.['delta']) ?? {};
+    const opaque = choice?.['logprobs'] != null || opaqueFields.some((field) => delta[field] != null);
+    if (choice === null || !isIndex(index) || opaque) {
+      this.#break();
+      return;
+    }
+    let kept = this.#choices.get(index);
+    if (kept === undefined) {
+      kept = { text: new Map(), toolCalls: new Map(), finishReason: null };
+      this.#choices.set(index, kept);
+    }
+    for (const field of textFields) {
+      const piece = delta[field];
+      if (typeof piece !== 'string') continue;
+      kept.text.set(field, (kept.text.get(field) ?? '') + piece);
+      this.#grow(piece.length);
+    }
+    if (Array.isArray(delta['tool_calls'])) {
+      for (const call of delta['tool_calls']) this.#toolCall(kept, asObject(call));
+    }
+    if (typeof choice['finish_reason'] === 'string') kept.finishReason = choice['finish_reason'];
+  }
+
+  #toolCall(choice: ChoiceInProgress, delta: JsonObject | null): void {
+    const index = delta?.['index'];
+    if (delta === null || !isIndex(index)) {
+      this.#break();
+      return;
+    }
+    let call = choice.toolCalls.get(index);
+    if (call === undefined) {
+      call = { id: '', name: '', arguments: '' };
+      choice.toolCalls.set(index, call);
+    }
+    const named = asObject(delta['function']);
+    const { id } = delta;
+    const name = named?.['name'];
+    const piece = named?.['arguments'];
+    // Some vendors repeat id and name on every fragment: the first one counts.
+    if (call.id === '' && typeof id === 'string') call.id = id;
+    if (call.name === '' && typeof name === 'string') call.name = name;
+    if (typeof piece === 'string') call.arguments += piece;
+    this.#grow((typeof piece === 'string' ? piece.length : 0) + (typeof name === 'string' ? name.length : 0));
+  }
+}
+
+function finishedChoice(index: number, choice: ChoiceInProgress): Choice | null {
+  if (choice.finishReason === null) return null;
+  const toolCalls: ToolCall[] = [];
+  for (const [, call] of [...choice.toolCalls].sort(([a], [b]) => a - b)) {
+    if (call.id === '' || call.name === '') return null;
+    toolCalls.push({
+      id: call.id,
+      type: 'function',
+      function: { name: call.name, arguments: call.arguments },
+    });
+  }
+  const { content, ...otherText } = Object.fromEntries(choice.text);
+  const message: AnswerMessage = {
+    role: 'assistant',
+    content: content ?? null,
+    ...otherText,
+    ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
+  };
+  return { index, message, finish_reason: choice.finishReason };
+}
+
+/** Longest text of one replayed delta, in UTF-16 units: some clients cap a line at 64 KiB. */
+const maxDeltaLength = 8192;
+
+function* pieces(text: string): Generator<string> {
+  let start = 0;
+  while (start < text.length) {
+    let end = Math.min(start + maxDeltaLength, text.length);
+    const last = text.charCodeAt(end - 1);
+    // A surrogate pair stays together: half of one does not survive UTF-8.
+    if (end < text.length && last >= 0xd800 && last <= 0xdbff) end -= 1;
+    yield text.slice(start, end);
+    start = end;
+  }
+}
+
+function* deltasOf(message: AnswerMessage): Generator<Record<string, unknown>> {
+  const { role, tool_calls: toolCalls, ...rest } = message;
+  const opening: Record<string, unknown> = { role };
+  for (const [name, value] of Object.entries(rest)) {
+    const isText = (textFields as readonly string[]).includes(name);
+    // An empty text is said once, here: no piece of it would follow.
+    if (!isText || value === '' || value === null) opening[name] = value;
+  }
+  yield opening;
+  for (const field of textFields) {
+    const text = rest[field];
+    if (typeof text !== 'string') continue;
+    for (const piece of pieces(text)) yield { [field]: piece };
+  }
+  for (const [index, call] of (toolCalls ?? []).entries()) yield { tool_calls: [{ index, ...call }] };
+}
+
+function* chunkChoices(choice: Choice): Generator<Record<string, unknown>> {
+  const { index, message, finish_reason: finishReason, ...extra } = choice;
+  let first = true;
+  for (const delta of deltasOf(message)) {
+    yield { index, delta, ...(first ? extra : {}), finish_reason: null };
+    first = false;
+  }
+  yield { index, delta: {}, finish_reason: finishReason };
+}
+
+/**
+ * Replays a stored answer as a stream: SSE events in OpenAI chunk shape, ready to be written. Per choice a
+ * role delta, the text, the tool calls, and a finish chunk; then the usage chunk if it was asked for.
+ * The gateway chunk and `[DONE]` are the caller's.
+ */
+export function chunksFromCompletion(
+  completion: ChatCompletion,
+  options: { readonly includeUsage: boolean },
+): Buffer[] {
+  const { id, created, model, choices, usage } = completion;
+  const head: Record<string, unknown> = { id, object: 'chat.completion.chunk', created, model };
+  for (const field of ['system_fingerprint', 'service_tier']) {
+    if (completion[field] != null) head[field] = completion[field];
+  }
+  const events: Buffer[] = [];
+  const add = (body: Record<string, unknown>): void => {
+    events.push(Buffer.from(`data: ${JSON.stringify({ ...head, ...body })}\n\n`));
+  };
+  for (const choice of choices) for (const part of chunkChoices(choice)) add({ choices: [part] });
+  if (options.includeUsage) add({ choices: [], usage });
+  return events;
+}

@@ -1,0 +1,68 @@
+import type { AttemptReport, GatewayErrorDetails } from './errors.ts';
+import { GatewayError, ProviderError, RateLimitError, ServiceUnavailableError } from './errors.ts';
+import type { AttemptFailure, FailureKind } from './outcome.ts';
+
+/** An SDK that honours a longer Retry-After hangs for minutes, so it is told not to retry by itself. */
+const longestUsefulRetrySeconds = 60;
+
+type Family = 'rate-limited' | 'broken' | 'refused' | 'rejected';
+
+const familyOf: Readonly<Record<FailureKind, Family>> = {
+  'rate-limited': 'rate-limited',
+  'upstream-failed': 'broken',
+  'timed-out': 'broken',
+  unreachable: 'broken',
+  unreadable: 'broken',
+  refused: 'refused',
+  'key-rejected': 'rejected',
+  'not-found': 'rejected',
+};
+
+/** Headers of a 429: the least Retry-After any candidate gave, in whole seconds, at least 1. */
+function retryHeaders(failures: readonly AttemptFailure[]): Record<string, string> {
+  const waits = failures.flatMap((failure) => (failure.retryAfterMs === null ? [] : [failure.retryAfterMs]));
+  if (waits.length === 0) return {};
+  const seconds = Math.max(1, Math.ceil(Math.min(...waits) / 1000));
+  const headers: Record<string, string> = { 'retry-after': String(seconds) };
+  if (seconds > longestUsefulRetrySeconds) headers['x-should-retry'] = 'false';
+  return headers;
+}
+
+/**
+ * The exhaustion truth table (SPEC 7; docs/decisions/0003): what a tier request answers once every
+ * candidate has failed. `failures` is not empty.
+ */
+export function finalError(
+  failures: readonly AttemptFailure[],
+  attempts: readonly AttemptReport[],
+): GatewayError {
+  const families = new Set(failures.map((failure) => familyOf[failure.kind]));
+  const only = families.size === 1 ? [...families][0] : undefined;
+  const details = (extra: GatewayErrorDetails): GatewayErrorDetails => ({ attempts, ...extra });
+  switch (only) {
+    case 'rate-limited':
+      return new RateLimitError(
+        'Every candidate is rate limited.',
+        details({ code: 'upstream_rate_limited', headers: retryHeaders(failures) }),
+      );
+    case 'broken':
+      return new ProviderError('Every candidate failed.', details({ code: 'upstream_failed' }));
+    case 'refused':
+      return new GatewayError(
+        422,
+        'invalid_request_error',
+        'Every candidate refused the request itself; attempts[] holds what each said.',
+        details({ code: 'upstream_rejected' }),
+      );
+    case 'rejected':
+      return new ServiceUnavailableError(
+        'Every candidate rejected the stored key or does not know the model.',
+        details({ code: 'upstream_key_rejected', headers: { 'x-should-retry': 'false' } }),
+      );
+    default:
+      return new ServiceUnavailableError(
+        'All candidates failed, for different reasons.',
+        details({ code: 'upstream_mixed' }),
+      );
+  }
+}

@@ -1,0 +1,68 @@
+import { formatMicroUsd } from './cost.ts';
+import type { Residency } from './residency.ts';
+
+/** The `gateway` block (SPEC 2.4). */
+export interface GatewayMetadata {
+  readonly provider: string;
+  readonly model: string;
+  readonly mode: string;
+  readonly cache_hit: boolean;
+  readonly latency_ms: number;
+  readonly cost_usd: string;
+  readonly residency_actual: Residency | 'cache';
+  readonly request_id: string;
+}
+
+export interface ServedFacts {
+  readonly provider: string;
+  readonly model: string;
+  readonly mode: string;
+  readonly cacheHit: boolean;
+  readonly latencyMs: number;
+  readonly costMicroUsd: bigint;
+  readonly residencyActual: Residency | 'cache';
+  readonly requestId: string;
+}
+
+export function gatewayMetadata(facts: ServedFacts): GatewayMetadata {
+  return {
+    provider: facts.provider,
+    model: facts.model,
+    mode: facts.mode,
+    cache_hit: facts.cacheHit,
+    latency_ms: facts.latencyMs,
+    cost_usd: formatMicroUsd(facts.costMicroUsd),
+    residency_actual: facts.residencyActual,
+    request_id: facts.requestId,
+  };
+}
+
+/** Splices the block into a completion's own text: the answer is not serialised a second time. */
+export function withGatewayBlock(completionJson: string, metadata: GatewayMetadata): string {
+  const end = completionJson.lastIndexOf('}');
+  return `${completionJson.slice(0, end)},"gateway":${JSON.stringify(metadata)}}`;
+}
+
+export interface ChunkIdentity {
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  readonly model: string;
+}
+
+function chunk(identity: ChunkIdentity, rest: Record<string, unknown>): string {
+  const { id, created, model } = identity;
+  return `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model, ...rest })}\n\n`;
+}
+
+/** The usage chunk of clients that asked for it, as OpenAI sends it. */
+export function usageChunk(identity: ChunkIdentity, usage: unknown): string {
+  return chunk(identity, { choices: [], usage });
+}
+
+/** The final chunk before `[DONE]`: the block on `choices[0].delta` (SPEC 4.5, streaming rule 2). */
+export function gatewayChunk(identity: ChunkIdentity, metadata: GatewayMetadata): string {
+  return chunk(identity, { choices: [{ index: 0, delta: { gateway: metadata }, finish_reason: null }] });
+}
+
+export const doneEvent = 'data: [DONE]\n\n';

@@ -1,0 +1,42 @@
+/**
+ * The opaque `cursor` of GET /v1/logs (SPEC 4.6): the place of the last row shown, and the `since` of the
+ * walk, so that a client may follow `next_cursor` alone. It carries no authority: pages are always read
+ * for the caller only, so a forged cursor can at most misplace the forger's own page.
+ */
+export interface LogCursor {
+  readonly createdAtMicros: bigint;
+  readonly id: bigint;
+  readonly sinceMicros: bigint | null;
+}
+
+const format = /^1,(-?\d{1,18}),(\d{1,19}),(-?\d{1,18})?$/;
+const longestCursor = 128; // the longest encoding is 84 characters
+const largestBigint = 2n ** 63n - 1n;
+/** Years 0001 to 9999: what Postgres and the timestamp text both hold. */
+const earliestMicros = -62_135_596_800_000_000n;
+const latestMicros = 253_402_300_799_999_999n;
+
+function isInstant(micros: bigint): boolean {
+  return micros >= earliestMicros && micros <= latestMicros;
+}
+
+export function encodeLogCursor(cursor: LogCursor): string {
+  const text = `1,${cursor.createdAtMicros},${cursor.id},${cursor.sinceMicros ?? ''}`;
+  return Buffer.from(text, 'latin1').toString('base64url');
+}
+
+/** Null for anything `encodeLogCursor` did not make. */
+export function decodeLogCursor(text: string): LogCursor | null {
+  if (text.length > longestCursor) return null;
+  const match = format.exec(Buffer.from(text, 'base64url').toString('latin1'));
+  if (match === null) return null;
+  const cursor: LogCursor = {
+    createdAtMicros: BigInt(match[1] ?? ''),
+    id: BigInt(match[2] ?? ''),
+    sinceMicros: match[3] === undefined ? null : BigInt(match[3]),
+  };
+  if (cursor.id > largestBigint || !isInstant(cursor.createdAtMicros)) return null;
+  if (cursor.sinceMicros !== null && !isInstant(cursor.sinceMicros)) return null;
+  // Node's decoder ignores stray characters and spare bits; only the one true spelling is accepted.
+  return encodeLogCursor(cursor) === text ? cursor : null;
+}

@@ -1,0 +1,33 @@
+/** Why one attempt gave no answer: a value, judged by core/final-error.ts. */
+export type FailureKind =
+  | 'rate-limited'
+  | 'upstream-failed'
+  | 'timed-out'
+  | 'unreachable'
+  | 'unreadable'
+  | 'key-rejected'
+  | 'not-found'
+  | 'refused';
+
+/** What the vendor sent, kept for override requests, whose errors are passed on verbatim. */
+export interface UpstreamReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+}
+
+export interface AttemptFailure {
+  readonly kind: FailureKind;
+  /** Upstream HTTP status; null when no answer came. */
+  readonly status: number | null;
+  /** Redacted, at most 500 characters. */
+  readonly reason: string;
+  readonly retryAfterMs: number | null;
+  readonly latencyMs: number;
+  /** Null when no answer came, or when it was a 200 that turned out to be none. */
+  readonly reply: UpstreamReply | null;
+  /** True when it can be laid to the candidate rather than to the client: counts towards a cooldown. */
+  readonly blamesCandidate: boolean;
+  /** Connect failure or 5xx: a sign of trouble that every user would see. */
+  readonly blamesProvider: boolean;
+}

@@ -1,0 +1,180 @@
+import type { Candidate, HeldKey } from './candidate.ts';
+import type { FeatureNeed, RequestNeeds } from './capability.ts';
+import { featureText, missingFeature, needsOf } from './capability.ts';
+import type { ChatCall, Override, PlanInput } from './chat-call.ts';
+import type { GatewayError } from './errors.ts';
+import { InvalidRequestError, ResidencyError } from './errors.ts';
+import type { ProviderName } from './provider-name.ts';
+import { residencyByProvider } from './provider-name.ts';
+import type { Residency } from './residency.ts';
+import { residencyAllows, residencyOf } from './residency.ts';
+
+export type SkipReason = 'no_key' | 'residency' | 'capability' | 'cooldown';
+
+/** A candidate that was passed over or moved back, and why: for spans and metrics. */
+export interface SkippedCandidate {
+  readonly provider: ProviderName;
+  readonly model: string;
+  readonly reason: SkipReason;
+  readonly detail: string | null;
+}
+
+export type Plan =
+  | {
+      readonly kind: 'planned';
+      readonly candidates: readonly Candidate[];
+      readonly skipped: readonly SkippedCandidate[];
+    }
+  | {
+      readonly kind: 'refused';
+      readonly error: GatewayError;
+      /** True when a key registered a moment ago on another replica would change the answer. */
+      readonly forWantOfKey: boolean;
+    };
+
+/**
+ * All routing policy: which candidates may serve a call, in which order (SPEC 4.5, routing rules;
+ * docs/decisions/0003). Never tries anything itself.
+ */
+export function planCandidates(call: ChatCall, input: PlanInput): Plan {
+  const { override } = call.options;
+  return override === null ? planTier(call, input) : planOverride(call, override, input.keys);
+}
+
+function candidateOf(call: ChatCall, key: HeldKey, model: string): Candidate {
+  return {
+    provider: key.provider,
+    model,
+    key,
+    residency: keyResidency(call, key),
+    facts: call.tables.facts(key.provider, model),
+    price: call.tables.price(key.provider, model),
+  };
+}
+
+function keyResidency(call: ChatCall, key: HeldKey): Residency {
+  return residencyOf(key.provider, key.declaredRegion, call.tables.indiaRegions);
+}
+
+function noKey(text: string, param: string): Plan {
+  return {
+    kind: 'refused',
+    error: new InvalidRequestError(text, param, 'no_provider_key'),
+    forWantOfKey: true,
+  };
+}
+
+function planTier(call: ChatCall, input: PlanInput): Plan {
+  const skipped: SkippedCandidate[] = [];
+  const eligible: Candidate[] = [];
+  for (const { provider, model } of call.tables.tier(call.tier)) {
+    const key = input.keys.find((held) => held.provider === provider);
+    if (key === undefined) {
+      skipped.push({ provider, model, reason: 'no_key', detail: null });
+    } else if (!residencyAllows(call.options.residency, keyResidency(call, key))) {
+      skipped.push({ provider, model, reason: 'residency', detail: call.options.residency });
+    } else {
+      eligible.push(candidateOf(call, key, model));
+    }
+  }
+  if (eligible.length > 0) return orderCandidates(call, eligible, skipped, input);
+  if (call.options.residency !== null) {
+    return {
+      kind: 'refused',
+      error: new ResidencyError(`No India-residency provider key is registered for ${call.mode}.`),
+      forWantOfKey: true,
+    };
+  }
+  return noKey(
+    `No provider key is registered for any candidate of ${call.mode}; add one with POST /v1/keys.`,
+    'model',
+  );
+}
+
+/** Able before unable, cooled ones last among the able; the tables' order within each group. */
+function orderCandidates(
+  call: ChatCall,
+  eligible: readonly Candidate[],
+  skipped: SkippedCandidate[],
+  input: PlanInput,
+): Plan {
+  const needs = needsOf(call.request);
+  const ready: Candidate[] = [];
+  const cooled: Candidate[] = [];
+  const unable: Candidate[] = [];
+  let firstMissing: FeatureNeed | null = null;
+  for (const candidate of eligible) {
+    const missing = missingFeature(needs, candidate.facts);
+    const { provider, model } = candidate;
+    if (missing !== null) {
+      firstMissing ??= missing;
+      unable.push(candidate);
+      skipped.push({ provider, model, reason: 'capability', detail: missing.feature });
+    } else if (input.isCooled(candidate)) {
+      cooled.push(candidate);
+      skipped.push({ provider, model, reason: 'cooldown', detail: null });
+    } else {
+      ready.push(candidate);
+    }
+  }
+  if (firstMissing !== null && unable.length === eligible.length) {
+    return unsupported(firstMissing, `No candidate of ${call.mode}`);
+  }
+  return { kind: 'planned', candidates: [...ready, ...cooled, ...unable], skipped };
+}
+
+function unsupported(need: FeatureNeed, subject: string): Plan {
+  const text = `${subject} supports ${featureText(need.feature)}.`;
+  return {
+    kind: 'refused',
+    error: new InvalidRequestError(text, need.param, 'unsupported_feature'),
+    forWantOfKey: false,
+  };
+}
+
+function overrideKey(override: Override, keys: readonly HeldKey[]): HeldKey | undefined {
+  const held = keys.filter((key) => key.provider === override.provider);
+  if (override.selector === null) {
+    return held.reduce<HeldKey | undefined>(
+      (newest, key) => (newest === undefined || key.createdAtMs >= newest.createdAtMs ? key : newest),
+      undefined,
+    );
+  }
+  return (
+    held.find((key) => key.id === override.selector) ??
+    held.findLast((key) => key.label === override.selector)
+  );
+}
+
+function planOverride(call: ChatCall, override: Override, keys: readonly HeldKey[]): Plan {
+  const { residency } = call.options;
+  const refusedResidency = (): Plan => ({
+    kind: 'refused',
+    error: new ResidencyError(`${override.provider} is not an India-residency target.`),
+    forWantOfKey: false,
+  });
+  const fixed = residencyByProvider[override.provider];
+  if (fixed !== 'declared' && !residencyAllows(residency, fixed)) return refusedResidency();
+  const key = overrideKey(override, keys);
+  if (key === undefined) {
+    const which =
+      override.selector === null ? override.provider : `${override.provider}/${override.selector}`;
+    return noKey(`No ${which} key is registered; add one with POST /v1/keys.`, 'X-Gateway-Override-Model');
+  }
+  if (!residencyAllows(residency, keyResidency(call, key))) return refusedResidency();
+  const candidate = candidateOf(call, key, override.model);
+  const needs: RequestNeeds = { ...needsOf(call.request), inputTokensAtLeast: 0 };
+  const missing = missingFeature(needs, candidate.facts);
+  if (missing !== null) {
+    return {
+      kind: 'refused',
+      error: new InvalidRequestError(
+        `${override.provider}:${override.model} does not support ${featureText(missing.feature)}.`,
+        missing.param,
+        'unsupported_feature',
+      ),
+      forWantOfKey: false,
+    };
+  }
+  return { kind: 'planned', candidates: [candidate], skipped: [] };
+}

@@ -1,0 +1,22 @@
+/** Longest text of a vendor that is kept in attempts[], log rows and spans. */
+export const maxReasonLength = 500;
+
+/** Shapes of credentials that vendors echo: bearer tokens, `sk-…`, `gw_…` and the like. */
+const credentialShapes = /\b(?:sk|pk|rk|gw|key|tgp|xai|AIza)[-_][A-Za-z0-9_\-*.]{6,}|\bBearer\s+[^\s"',]+/g;
+
+/**
+ * Makes a vendor's words fit to be kept: the secret itself (plain, JSON- or URL-escaped) and anything
+ * shaped like a credential is masked, control characters become spaces, length is capped.
+ */
+export function redactReason(text: string, secret: string | null): string {
+  let clean = text;
+  if (secret !== null && secret.length >= 4) {
+    for (const form of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]) {
+      clean = clean.replaceAll(form, '[redacted]');
+    }
+  }
+  clean = clean.replace(credentialShapes, '[redacted]');
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced
+  clean = clean.replace(/[\u0000-\u001f\u007f]+/g, ' ').toWellFormed();
+  return clean.length > maxReasonLength ? `${clean.slice(0, maxReasonLength - 1)}…` : clean;
+}
