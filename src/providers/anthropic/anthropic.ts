@@ -1,0 +1,17 @@
+import type { Provider } from '../provider.ts';
+import { readAnthropicError } from './error.ts';
+import { translateAnthropicRequest } from './request.ts';
+import { translateAnthropicAnswer } from './response.ts';
+import { AnthropicStream } from './stream.ts';
+
+/** The Messages API; its OpenAI-compatible endpoint is meant for trials only, as its own page says. */
+export const anthropic: Provider = {
+  name: 'anthropic',
+  defaultBaseUrl: 'https://api.anthropic.com',
+  authHeaders: (secret) => ({ 'x-api-key': secret }),
+  translateRequest: translateAnthropicRequest,
+  translateAnswer: translateAnthropicAnswer,
+  streamTranslator: (context) => new AnthropicStream(context),
+  readError: readAnthropicError,
+  refusesStreamOptions: () => false,
+};

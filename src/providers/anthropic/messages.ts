@@ -1,0 +1,111 @@
+import type { ChatMessage } from '../../core/chat-request.ts';
+import type { JsonRecord } from '../json-value.ts';
+import { isRecord, parseJson, textOf } from '../json-value.ts';
+import { contentBlocks } from './content.ts';
+
+interface Turn {
+  readonly role: 'user' | 'assistant';
+  readonly content: JsonRecord[];
+}
+
+export interface Conversation {
+  readonly system: readonly JsonRecord[];
+  readonly messages: readonly Turn[];
+  /** Names of message fields that have no counterpart. */
+  readonly dropped: readonly string[];
+}
+
+const translatedFields = new Set(['role', 'content', 'tool_calls', 'tool_call_id']);
+/** Our own metadata and what SDKs add to replayed messages: nobody's loss. */
+const strayFields = new Set(['gateway', 'parsed', 'refusal', 'audio', 'function_call', 'annotations']);
+
+/** Ids of other vendors may hold characters that Anthropic refuses; call and result are mapped alike. */
+function toolUseId(given: unknown): string {
+  return textOf(given).replace(/[^a-zA-Z0-9_-]/g, '_') || '_';
+}
+
+function toolInput(given: unknown): JsonRecord {
+  if (isRecord(given)) return given;
+  const text = textOf(given);
+  if (text.trim() === '') return {};
+  const value = parseJson(text);
+  // Input must be an object; a model's broken or bare arguments are kept where the model can see them.
+  return isRecord(value) ? value : { arguments: text };
+}
+
+function toolUseBlocks(calls: unknown): JsonRecord[] {
+  if (!Array.isArray(calls)) return [];
+  return calls.filter(isRecord).map((call) => {
+    const called = isRecord(call['function']) ? call['function'] : {};
+    return {
+      type: 'tool_use',
+      id: toolUseId(call['id']),
+      name: textOf(called['name']),
+      input: toolInput(called['arguments']),
+    };
+  });
+}
+
+function toolResultBlock(message: ChatMessage): JsonRecord {
+  const content = contentBlocks(message.content);
+  const plain = typeof message.content === 'string' ? message.content : content;
+  const block = { type: 'tool_result', tool_use_id: toolUseId(message['tool_call_id']) };
+  return content.length === 0 ? block : { ...block, content: plain };
+}
+
+/** The turn to add to: neighbours of one role are one message. */
+function turnOf(messages: Turn[], role: Turn['role']): Turn {
+  const last = messages.at(-1);
+  if (last?.role === role) return last;
+  const turn: Turn = { role, content: [] };
+  messages.push(turn);
+  return turn;
+}
+
+function addBlocks(messages: Turn[], role: Turn['role'], blocks: readonly JsonRecord[]): void {
+  if (blocks.length > 0) turnOf(messages, role).content.push(...blocks);
+}
+
+/** Results must come before any other content of the user message they are in. */
+function addToolResult(messages: Turn[], block: JsonRecord): void {
+  const { content } = turnOf(messages, 'user');
+  const firstOther = content.findIndex((other) => other['type'] !== 'tool_result');
+  content.splice(firstOther === -1 ? content.length : firstOther, 0, block);
+}
+
+/** A conversation that ends with the assistant is continued from there; white space at its end is refused. */
+function trimPrefill(messages: Turn[]): void {
+  const last = messages.at(-1);
+  const block = last?.role === 'assistant' ? last.content.at(-1) : undefined;
+  if (last === undefined || block?.['type'] !== 'text') return;
+  last.content[last.content.length - 1] = { ...block, text: textOf(block['text']).trimEnd() };
+}
+
+/**
+ * OpenAI messages as Anthropic's system blocks and alternating turns (Claude docs: Messages API). Fields that
+ * cannot be carried over are refused there, so they are left out and named.
+ */
+export function translateMessages(given: readonly ChatMessage[]): Conversation {
+  const system: JsonRecord[] = [];
+  const messages: Turn[] = [];
+  const dropped = new Set<string>();
+  for (const message of given) {
+    for (const name of Object.keys(message)) {
+      if (translatedFields.has(name) || strayFields.has(name) || message[name] === null) continue;
+      dropped.add(`messages[].${name}`);
+    }
+    if (message.role === 'tool') {
+      addToolResult(messages, toolResultBlock(message));
+      continue;
+    }
+    const blocks = contentBlocks(message.content);
+    if (message.role === 'system') system.push(...blocks);
+    else if (message.role === 'user') addBlocks(messages, 'user', blocks);
+    else addBlocks(messages, 'assistant', [...blocks, ...toolUseBlocks(message['tool_calls'])]);
+  }
+  trimPrefill(messages);
+  // At least one turn is required: instructions alone are then what the user says.
+  if (messages.length === 0)
+    return { system: [], messages: [{ role: 'user', content: system }], dropped: [...dropped] };
+  return { system, messages, dropped: [...dropped] };
+}

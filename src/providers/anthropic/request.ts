@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import type { ChatRequest } from '../../core/chat-request.ts';
+import type { ModelFacts } from '../../core/model-facts.ts';
+import type { JsonRecord } from '../json-value.ts';
+import { isRecord } from '../json-value.ts';
+import type { TranslationContext, UpstreamRequest } from '../provider.ts';
+import { translateMessages } from './messages.ts';
+import { translateTools } from './tools.ts';
+
+/** `max_tokens` is required; this is what agentgateway fills in where the tables say nothing. */
+const fallbackMaxTokens = 4096;
+/** The API's own range ends here, whatever the tables say. */
+const highestTemperature = 1;
+
+const headers = Object.freeze({ 'anthropic-version': '2023-06-01' });
+
+/** Request fields that have a translation below; unknown top-level fields answer 400, so all others go. */
+const translatedFields = new Set([
+  'model',
+  'messages',
+  'max_tokens',
+  'max_completion_tokens',
+  'temperature',
+  'top_p',
+  'stop',
+  'stream',
+  'stream_options',
+  'user',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'response_format',
+]);
+
+function sampling(request: ChatRequest, facts: ModelFacts, dropped: string[]): JsonRecord {
+  const { temperature, top_p: topP } = request;
+  const fields: JsonRecord = {};
+  if (temperature !== undefined) {
+    if (facts.sampling)
+      fields['temperature'] = Math.min(temperature, facts.temperature_max, highestTemperature);
+    else dropped.push('temperature');
+  }
+  if (topP !== undefined) {
+    const refused = !facts.sampling || (temperature !== undefined && !facts.temperature_with_top_p);
+    if (refused) dropped.push('top_p');
+    else fields['top_p'] = topP;
+  }
+  return fields;
+}
+
+function stopSequences(request: ChatRequest, facts: ModelFacts, dropped: string[]): JsonRecord {
+  const given = typeof request.stop === 'string' ? [request.stop] : (request.stop ?? []);
+  // Whitespace-only sequences are refused.
+  const sequences = facts.stop ? given.filter((sequence) => sequence.trim() !== '') : [];
+  if (sequences.length < given.length) dropped.push('stop');
+  return sequences.length === 0 ? {} : { stop_sequences: sequences };
+}
+
+/** The vendor wants an opaque id without name, address or number: anything that may be one is hashed. */
+function opaqueUser(user: string): string {
+  const opaque = /^[A-Za-z0-9_.:-]{1,256}$/.test(user) && !/^[\d.-]{7,}$/.test(user);
+  return opaque ? user : createHash('sha256').update(user).digest('hex');
+}
+
+function outputFormat(request: ChatRequest, facts: ModelFacts, dropped: string[]): JsonRecord {
+  const format = request.response_format;
+  if (format === undefined || format.type === 'text') return {};
+  const given = format['json_schema'];
+  const schema = isRecord(given) ? given['schema'] : undefined;
+  if (format.type === 'json_schema' && facts.json_schema && isRecord(schema)) {
+    return { output_config: { format: { type: 'json_schema', schema } } };
+  }
+  dropped.push('response_format');
+  return {};
+}
+
+/** A request for POST /v1/messages (Claude docs: Messages API). What has no counterpart is named in `dropped`. */
+export function translateAnthropicRequest(
+  request: ChatRequest,
+  context: TranslationContext,
+): UpstreamRequest {
+  const { facts } = context;
+  const { system, messages, dropped: droppedInMessages } = translateMessages(request.messages);
+  const dropped = Object.keys(request).filter(
+    (name) => !translatedFields.has(name) && request[name] !== undefined,
+  );
+  const body = {
+    model: context.model,
+    max_tokens:
+      request.max_tokens ?? request.max_completion_tokens ?? facts.default_max_tokens ?? fallbackMaxTokens,
+    ...(system.length > 0 && { system }),
+    messages,
+    ...sampling(request, facts, dropped),
+    ...stopSequences(request, facts, dropped),
+    ...(request.user !== undefined &&
+      request.user !== '' && { metadata: { user_id: opaqueUser(request.user) } }),
+    ...translateTools(request, facts, dropped),
+    ...outputFormat(request, facts, dropped),
+    ...(request.stream === true && { stream: true }),
+  };
+  dropped.push(...droppedInMessages);
+  return { path: '/v1/messages', headers, body: JSON.stringify(body), dropped };
+}

@@ -1,0 +1,72 @@
+import type { AnswerMessage, ChatCompletion, ToolCall } from '../../core/chat-completion.ts';
+import { isErrorValue, readErrorValue } from '../error-body.ts';
+import type { JsonRecord } from '../json-value.ts';
+import { isRecord, parseJson, textOf } from '../json-value.ts';
+import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
+import { toolCallId } from '../tool-call-id.ts';
+import { finishReasonOf } from './stop-reason.ts';
+import { UsageReader } from './usage.ts';
+
+function unreadable(reason: string): UnreadableAnswer {
+  return { kind: 'unreadable', reason };
+}
+
+function joined(blocks: readonly JsonRecord[], type: string): string {
+  return blocks
+    .filter((block) => block['type'] === type)
+    .map((block) => textOf(block[type]))
+    .join('');
+}
+
+function toolCalls(blocks: readonly JsonRecord[], seed: string): ToolCall[] {
+  return blocks
+    .filter((block) => block['type'] === 'tool_use')
+    .map((block, index) => ({
+      id: textOf(block['id']) || toolCallId(seed, 0, index),
+      type: 'function',
+      function: { name: textOf(block['name']), arguments: JSON.stringify(block['input'] ?? {}) },
+    }));
+}
+
+function messageOf(blocks: readonly JsonRecord[], seed: string): AnswerMessage {
+  const text = joined(blocks, 'text');
+  const thinking = joined(blocks, 'thinking');
+  const calls = toolCalls(blocks, seed);
+  return {
+    role: 'assistant',
+    content: text === '' && calls.length > 0 ? null : text,
+    ...(thinking !== '' && { reasoning_content: thinking }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+}
+
+/** Reads a 200 of the Messages API. Blocks of unknown type are skipped; an empty answer is an answer. */
+export function translateAnthropicAnswer(
+  body: Buffer,
+  context: StreamContext,
+): TranslatedAnswer | UnreadableAnswer {
+  const given = parseJson(body.toString('utf8').trim());
+  if (given === undefined) return unreadable('the answer is not JSON');
+  if (!isRecord(given)) return unreadable('the answer is not an object');
+  if (isErrorValue(given)) {
+    return unreadable(`the provider reported an error: ${readErrorValue(given).message}`);
+  }
+  if (!Array.isArray(given['content'])) return unreadable('the answer holds no content');
+  const reader = new UsageReader();
+  reader.take(given['usage']);
+  const completion: ChatCompletion = {
+    id: textOf(given['id']) || context.fallbackId,
+    object: 'chat.completion',
+    created: context.createdSeconds,
+    model: textOf(given['model']) || context.model,
+    choices: [
+      {
+        index: 0,
+        message: messageOf(given['content'].filter(isRecord), context.fallbackId),
+        finish_reason: finishReasonOf(given['stop_reason']),
+      },
+    ],
+    usage: reader.wire ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+  };
+  return { kind: 'answer', json: JSON.stringify(completion), completion, usage: reader.usage };
+}

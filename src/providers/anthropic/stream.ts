@@ -1,0 +1,187 @@
+import type { WireUsage } from '../../core/chat-completion.ts';
+import type { SseEvent } from '../../core/sse-decoder.ts';
+import { SseDecoder } from '../../core/sse-decoder.ts';
+import type { Usage } from '../../core/usage.ts';
+import { chunkFrame } from '../chunk-frame.ts';
+import type { JsonRecord } from '../json-value.ts';
+import { isRecord, parseJson, textOf } from '../json-value.ts';
+import type { StreamContext, StreamPhase, StreamTranslator, UpstreamError } from '../provider.ts';
+import {
+  emptyStream,
+  oversizedEvent,
+  reportedFailure,
+  truncatedStream,
+  unreadableStream,
+} from '../stream-failure.ts';
+import { finishReasonOf } from './stop-reason.ts';
+import { ToolBlocks } from './tool-blocks.ts';
+import { UsageReader } from './usage.ts';
+
+/** Anthropic gives one answer per request. */
+const choiceIndex = 0;
+
+/** Stream of the Messages API as OpenAI chunks (Claude docs: Streaming messages). Unknown events are ignored. */
+export class AnthropicStream implements StreamTranslator {
+  phase: StreamPhase = 'prefix';
+  tokenSeen = false;
+  failure: UpstreamError | null = null;
+  finishReason: string | null = null;
+  id: string;
+  readonly created: number;
+  model: string;
+  readonly #decoder: SseDecoder;
+  readonly #usage = new UsageReader();
+  readonly #tools: ToolBlocks;
+  #roleSent = false;
+  #output = '';
+
+  constructor(context: StreamContext) {
+    this.id = context.fallbackId;
+    this.created = context.createdSeconds;
+    this.model = context.model;
+    this.#decoder = new SseDecoder(context.maxEventBytes);
+    this.#tools = new ToolBlocks(context.fallbackId);
+  }
+
+  get usage(): Usage {
+    return this.#usage.usage;
+  }
+
+  get wireUsage(): WireUsage | null {
+    return this.#usage.wire;
+  }
+
+  push(chunk: Buffer): Buffer | null {
+    if (this.#ended) return null;
+    for (const event of this.#decoder.push(chunk)) {
+      this.#take(event);
+      if (this.#ended) return this.#flush();
+    }
+    if (this.#decoder.overflowed) this.#fail(oversizedEvent);
+    return this.#flush();
+  }
+
+  end(): Buffer | null {
+    if (this.#ended) return null;
+    const last = this.#decoder.flush();
+    // An event without its end counts if it is whole; half of one is no event (WHATWG HTML 9.2.6).
+    if (last !== null && isRecord(parseJson(last.data.toString('utf8')))) this.#take(last);
+    if (!this.#ended) this.#complete(truncatedStream);
+    return this.#flush();
+  }
+
+  get #ended(): boolean {
+    return this.phase === 'finished' || this.phase === 'failed';
+  }
+
+  #fail(failure: UpstreamError): void {
+    this.phase = 'failed';
+    this.failure = failure;
+  }
+
+  #flush(): Buffer | null {
+    const output = this.#output;
+    this.#output = '';
+    return output === '' ? null : Buffer.from(output);
+  }
+
+  #emit(delta: JsonRecord, finishReason: string | null): void {
+    const first = this.#roleSent ? {} : { role: 'assistant', content: '' };
+    this.#roleSent = true;
+    this.#output += chunkFrame(this, choiceIndex, { ...first, ...delta }, finishReason);
+  }
+
+  /** A chunk that holds a token: from here on falling back is no longer free. */
+  #emitToken(delta: JsonRecord, finishReason: string | null = null): void {
+    this.#emit(delta, finishReason);
+    this.phase = 'answering';
+    this.tokenSeen = true;
+  }
+
+  #emitText(field: 'content' | 'reasoning_content', given: unknown): void {
+    const text = textOf(given);
+    if (text !== '') this.#emitToken({ [field]: text });
+  }
+
+  #take(event: SseEvent): void {
+    const text = event.data.toString('utf8');
+    if (event.type === 'ping' || text.trim() === '') return;
+    if (text.trim() === '[DONE]') {
+      this.#complete(truncatedStream);
+      return;
+    }
+    const value = parseJson(text);
+    if (event.type === 'error') this.#fail(reportedFailure(value ?? text));
+    else if (!isRecord(value)) this.#fail(unreadableStream);
+    else this.#takeEvent(textOf(value['type']) || event.type, value);
+  }
+
+  #takeEvent(type: string, event: JsonRecord): void {
+    switch (type) {
+      case 'message_start':
+        this.#start(isRecord(event['message']) ? event['message'] : {});
+        break;
+      case 'content_block_start':
+        this.#startBlock(event['index'], isRecord(event['content_block']) ? event['content_block'] : {});
+        break;
+      case 'content_block_delta':
+        this.#takeDelta(event['index'], isRecord(event['delta']) ? event['delta'] : {});
+        break;
+      case 'content_block_stop':
+        this.#emitCall(this.#tools.stop(event['index']));
+        break;
+      case 'message_delta':
+        this.#usage.take(event['usage']);
+        this.#stop(isRecord(event['delta']) ? event['delta']['stop_reason'] : null);
+        break;
+      case 'message_stop':
+        this.#complete(null);
+        break;
+      case 'error':
+        this.#fail(reportedFailure(event));
+        break;
+    }
+  }
+
+  #start(message: JsonRecord): void {
+    this.id = textOf(message['id']) || this.id;
+    this.model = textOf(message['model']) || this.model;
+    this.#usage.take(message['usage']);
+    if (!this.#roleSent) this.#emit({}, null);
+  }
+
+  #startBlock(index: unknown, block: JsonRecord): void {
+    if (block['type'] === 'text') this.#emitText('content', block['text']);
+    else if (block['type'] === 'thinking') this.#emitText('reasoning_content', block['thinking']);
+    else if (block['type'] === 'tool_use') this.#emitCall(this.#tools.start(index, block));
+  }
+
+  #takeDelta(index: unknown, delta: JsonRecord): void {
+    if (delta['type'] === 'text_delta') this.#emitText('content', delta['text']);
+    else if (delta['type'] === 'thinking_delta') this.#emitText('reasoning_content', delta['thinking']);
+    else if (delta['type'] === 'input_json_delta') {
+      this.#emitCall(this.#tools.append(index, textOf(delta['partial_json'])));
+    }
+  }
+
+  #emitCall(call: JsonRecord | null): void {
+    if (call !== null) this.#emitToken({ tool_calls: [call] });
+  }
+
+  #stop(stopReason: unknown): void {
+    if (typeof stopReason !== 'string' || this.finishReason !== null) return;
+    for (const call of this.#tools.finish()) this.#emitCall(call);
+    this.finishReason = finishReasonOf(stopReason);
+    this.#emitToken({}, this.finishReason);
+  }
+
+  /** The end. Without a stop reason it is `failure`, or, when the vendor itself marked it, a plain stop. */
+  #complete(failure: UpstreamError | null): void {
+    if (!this.tokenSeen) this.#fail(emptyStream);
+    else if (this.finishReason === null && failure !== null) this.#fail(failure);
+    else {
+      if (this.finishReason === null) this.#stop(this.#tools.count > 0 ? 'tool_use' : 'end_turn');
+      this.phase = 'finished';
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import type { WireUsage } from '../../core/chat-completion.ts';
+import type { Usage } from '../../core/usage.ts';
+import { maxTokenCount, noUsage, tokenCount } from '../../core/usage.ts';
+import type { JsonRecord } from '../json-value.ts';
+import { isRecord } from '../json-value.ts';
+
+/**
+ * Anthropic's counts are disjoint: `input_tokens` leaves out what was read from and written to the prompt
+ * cache. They are also cumulative: a later event repeats or corrects an earlier one, field by field, so each
+ * field keeps its last valid value and nothing is ever added up (Claude docs: Streaming messages).
+ */
+export class UsageReader {
+  #input: number | null = null;
+  #output: number | null = null;
+  #cacheRead: number | null = null;
+  #cacheWrite: number | null = null;
+  #cacheWriteLong: number | null = null;
+  #thinking: number | null = null;
+
+  take(given: unknown): void {
+    if (!isRecord(given)) return;
+    this.#input = tokenCount(given['input_tokens']) ?? this.#input;
+    this.#output = tokenCount(given['output_tokens']) ?? this.#output;
+    this.#cacheRead = tokenCount(given['cache_read_input_tokens']) ?? this.#cacheRead;
+    const details = given['output_tokens_details'];
+    if (isRecord(details)) this.#thinking = tokenCount(details['thinking_tokens']) ?? this.#thinking;
+    this.#takeCacheWrites(given);
+  }
+
+  #takeCacheWrites(given: JsonRecord): void {
+    const byAge = isRecord(given['cache_creation']) ? given['cache_creation'] : {};
+    const short = tokenCount(byAge['ephemeral_5m_input_tokens']);
+    const long = tokenCount(byAge['ephemeral_1h_input_tokens']);
+    this.#cacheWriteLong = long ?? this.#cacheWriteLong;
+    const total = tokenCount(given['cache_creation_input_tokens']);
+    if (total !== null) this.#cacheWrite = total;
+    else if (short !== null || long !== null) this.#cacheWrite = (short ?? 0) + (this.#cacheWriteLong ?? 0);
+  }
+
+  /** All counts so far, in the classes that are priced. */
+  get usage(): Usage {
+    if (this.#input === null && this.#output === null) return noUsage;
+    const cachedInputTokens = this.#cacheRead ?? 0;
+    const written = this.#cacheWrite ?? 0;
+    const cacheWriteLongTokens = Math.min(this.#cacheWriteLong ?? 0, written);
+    const outputTokens = this.#output ?? 0;
+    return {
+      reported: true,
+      inputTokens: Math.min((this.#input ?? 0) + cachedInputTokens + written, maxTokenCount),
+      outputTokens,
+      cachedInputTokens,
+      cacheWriteTokens: written - cacheWriteLongTokens,
+      cacheWriteLongTokens,
+      reasoningTokens: Math.min(this.#thinking ?? 0, outputTokens),
+    };
+  }
+
+  /** The usage object of OpenAI shape: a breakdown is there when its count was, 0 included. */
+  get wire(): WireUsage | null {
+    const { usage } = this;
+    if (!usage.reported) return null;
+    const promptDetails: Record<string, number> = {};
+    if (this.#cacheRead !== null) promptDetails['cached_tokens'] = usage.cachedInputTokens;
+    if (this.#cacheWrite !== null) {
+      promptDetails['cache_write_tokens'] = usage.cacheWriteTokens + usage.cacheWriteLongTokens;
+    }
+    return {
+      prompt_tokens: usage.inputTokens,
+      completion_tokens: usage.outputTokens,
+      total_tokens: usage.inputTokens + usage.outputTokens,
+      ...(Object.keys(promptDetails).length > 0 && { prompt_tokens_details: promptDetails }),
+      ...(this.#thinking !== null && {
+        completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+      }),
+    };
+  }
+}

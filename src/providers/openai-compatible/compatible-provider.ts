@@ -1,0 +1,20 @@
+import type { Provider } from '../provider.ts';
+import type { Dialect } from './dialect.ts';
+import { readCompatibleError, refusesStreamOptions } from './error.ts';
+import { translateCompatibleRequest } from './request.ts';
+import { translateCompatibleAnswer } from './response.ts';
+import { CompatibleStream } from './stream.ts';
+
+/** A provider that speaks the OpenAI Chat Completions format, with the given differences. */
+export function compatibleProvider(dialect: Dialect): Provider {
+  return {
+    name: dialect.name,
+    defaultBaseUrl: dialect.defaultBaseUrl,
+    authHeaders: dialect.authHeaders,
+    translateRequest: (request, context) => translateCompatibleRequest(dialect, request, context),
+    translateAnswer: translateCompatibleAnswer,
+    streamTranslator: (context) => new CompatibleStream(context),
+    readError: (status, headers, body, nowMs) => readCompatibleError(dialect, status, headers, body, nowMs),
+    refusesStreamOptions,
+  };
+}

@@ -1,0 +1,33 @@
+import { readErrorBody } from '../error-body.ts';
+import { errorKindOfStatus } from '../error-kind.ts';
+import type { UpstreamError } from '../provider.ts';
+import type { UpstreamHeaders } from '../retry-after.ts';
+import { readRetryAfterMs } from '../retry-after.ts';
+import type { Dialect } from './dialect.ts';
+
+const unknownModelCodes = new Set(['model_not_found', 'model_not_available']);
+
+/** Reads an answer whose status is not 200. The status decides, but for the cases in which it lies. */
+export function readCompatibleError(
+  dialect: Dialect,
+  status: number,
+  headers: UpstreamHeaders,
+  body: Buffer,
+  nowMs: number,
+): UpstreamError {
+  const error = readErrorBody(body);
+  const byStatus = errorKindOfStatus(status);
+  const unknownModel = byStatus === 'refused' && error.code !== null && unknownModelCodes.has(error.code);
+  return {
+    kind: dialect.errorKind(status, error) ?? (unknownModel ? 'not-found' : byStatus),
+    message: error.message || `the provider answered with status ${status}`,
+    code: error.code,
+    retryAfterMs: readRetryAfterMs(headers, nowMs),
+  };
+}
+
+/** True for a 400 or 422 that names the field we added to learn the usage of a stream. */
+export function refusesStreamOptions(status: number, body: Buffer): boolean {
+  if (status !== 400 && status !== 422) return false;
+  return body.includes('stream_options') || body.includes('include_usage');
+}

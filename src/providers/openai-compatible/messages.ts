@@ -1,0 +1,45 @@
+import type { ChatMessage } from '../../core/chat-request.ts';
+import { isRecord } from '../json-value.ts';
+
+/**
+ * Fields that clients replay because an answer carried them, and that no vendor wants: our own block and what
+ * the OpenAI SDKs add to parsed messages.
+ */
+const strayFields = ['gateway', 'parsed'] as const;
+/** Fields the SDKs write as null into messages they hand back; vendors may refuse the null. */
+const nullableFields = ['refusal', 'audio', 'function_call', 'tool_calls', 'annotations'] as const;
+
+function hasParsedArguments(call: unknown): boolean {
+  return isRecord(call) && isRecord(call['function']) && Object.hasOwn(call['function'], 'parsed_arguments');
+}
+
+function isClean(message: ChatMessage): boolean {
+  for (const field of strayFields) if (message[field] !== undefined) return false;
+  for (const field of nullableFields) if (message[field] === null) return false;
+  const calls = message['tool_calls'];
+  return !Array.isArray(calls) || !calls.some(hasParsedArguments);
+}
+
+function withoutParsedArguments(call: unknown): unknown {
+  if (!isRecord(call) || !isRecord(call['function'])) return call;
+  const { parsed_arguments: _parsed, ...rest } = call['function'];
+  return { ...call, function: rest };
+}
+
+function cleaned(message: ChatMessage): ChatMessage {
+  const copy: ChatMessage = { ...message };
+  for (const field of strayFields) delete copy[field];
+  for (const field of nullableFields) if (copy[field] === null) delete copy[field];
+  const calls = copy['tool_calls'];
+  if (Array.isArray(calls)) copy['tool_calls'] = calls.map(withoutParsedArguments);
+  return copy;
+}
+
+/**
+ * The messages as a vendor may see them. Unknown fields stay (SPEC 4.5, rule 2); replayed leftovers go.
+ * The same array when there is nothing to do, which is nearly always.
+ */
+export function cleanMessages(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  if (messages.every(isClean)) return messages;
+  return messages.map((message) => (isClean(message) ? message : cleaned(message)));
+}

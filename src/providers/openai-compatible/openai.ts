@@ -1,0 +1,15 @@
+import { compatibleProvider } from './compatible-provider.ts';
+
+const noFields: readonly string[] = [];
+
+/** Takes every known field; what reasoning models refuse stands in the model facts. */
+export const openai = compatibleProvider({
+  name: 'openai',
+  defaultBaseUrl: 'https://api.openai.com',
+  verbatim: false,
+  stopAsList: false,
+  path: () => '/v1/chat/completions',
+  authHeaders: (secret) => ({ authorization: `Bearer ${secret}` }),
+  lackedFields: () => noFields,
+  errorKind: () => null,
+});

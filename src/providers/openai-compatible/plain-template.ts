@@ -1,0 +1,137 @@
+/** Delta fields that hold the growing text of an answer. */
+const textFields = ['content', 'reasoning_content', 'reasoning'] as const;
+export type TextField = (typeof textFields)[number];
+
+/** Padding that OpenAI puts on each chunk against guesses from its length. */
+const paddingKey = /"obfuscation"\s*:\s*"/;
+
+const quote = 0x22;
+const backslash = 0x5c;
+const letterU = 0x75;
+const lineFeed = 0x0a;
+const firstPrintable = 0x20;
+const hexDigits = 4;
+
+function tableOf(characters: string): Uint8Array {
+  const table = new Uint8Array(256);
+  for (const byte of Buffer.from(characters)) table[byte] = 1;
+  return table;
+}
+
+const isEscape = tableOf('"\\/bfnrtu');
+const isHex = tableOf('0123456789abcdefABCDEF');
+
+function isUnicodeEscape(bytes: Uint8Array, from: number): boolean {
+  for (let at = from; at < from + hexDigits; at += 1) if (isHex[bytes[at] ?? 0] !== 1) return false;
+  return true;
+}
+
+/** Position of the quote that closes the JSON string whose inside begins at `from`; -1 when it is no string. */
+function closingQuote(bytes: Uint8Array, from: number): number {
+  for (let at = from; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === quote) return at;
+    if (byte < firstPrintable) return -1;
+    if (byte !== backslash) continue;
+    at += 1;
+    const escaped = bytes[at] ?? 0;
+    if (isEscape[escaped] !== 1) return -1;
+    if (escaped !== letterU) continue;
+    if (!isUnicodeEscape(bytes, at + 1)) return -1;
+    at += hexDigits;
+  }
+  return -1;
+}
+
+/** Measured at half the time of `Buffer.compare` for the lengths at hand. */
+function holdsAt(bytes: Uint8Array, from: number, expected: Uint8Array): boolean {
+  if (from + expected.length > bytes.length) return false;
+  for (let at = 0; at < expected.length; at += 1) if (bytes[from + at] !== expected[at]) return false;
+  return true;
+}
+
+function onlyMatch(text: string, pattern: RegExp): number {
+  const matches = [...text.matchAll(pattern)];
+  const [match] = matches;
+  return matches.length === 1 && match !== undefined ? match.index + match[0].length : -1;
+}
+
+/** The one field of a delta that carries text, all others being null; null when the delta is not that plain. */
+export function plainTextField(delta: Readonly<Record<string, unknown>>): TextField | null {
+  let found: TextField | null = null;
+  for (const name of Object.keys(delta)) {
+    if (delta[name] === null) continue;
+    const field = textFields.find((known) => known === name);
+    if (field === undefined || found !== null || typeof delta[name] !== 'string') return null;
+    found = field;
+  }
+  return found;
+}
+
+const dataPrefix = Buffer.from('data: ');
+
+/**
+ * What the plain content deltas of one stream look like around their text. The chunks of a stream differ only
+ * in that one string (and in padding), so once one was parsed and found plain, the next ones are known to be
+ * valid and plain by comparing bytes: no parse, no copy, about a tenth of the time of `JSON.parse`.
+ */
+export class PlainTemplate {
+  readonly #head: Uint8Array;
+  readonly #tail: Uint8Array;
+  /** What follows the padding; null when the chunks carry none. */
+  readonly #end: Uint8Array | null;
+  readonly #maxEventBytes: number;
+
+  private constructor(head: string, tail: string, end: string | null, maxEventBytes: number) {
+    this.#head = Buffer.from(head, 'latin1');
+    this.#tail = Buffer.from(tail, 'latin1');
+    this.#end = end === null ? null : Buffer.from(end, 'latin1');
+    this.#maxEventBytes = maxEventBytes;
+  }
+
+  /** `data` was parsed, is passed on unchanged, and its only varying part is the string at `field`. */
+  static learn(data: Buffer, field: TextField, maxEventBytes: number): PlainTemplate | null {
+    if (data.includes(lineFeed)) return null;
+    const text = data.toString('latin1');
+    // Inside a JSON string every quote is escaped, so this can match nothing but a key.
+    const start = onlyMatch(text, new RegExp(`"${field}"\\s*:\\s*"`, 'g'));
+    const stop = start === -1 ? -1 : closingQuote(data, start);
+    if (stop === -1) return null;
+    const head = text.slice(0, start);
+    const rest = text.slice(stop);
+    const padding = paddingKey.exec(rest);
+    if (padding === null) return new PlainTemplate(head, rest, null, maxEventBytes);
+    const padded = padding.index + padding[0].length;
+    const paddedEnd = closingQuote(data, stop + padded);
+    if (paddedEnd === -1) return null;
+    return new PlainTemplate(head, rest.slice(0, padded), text.slice(paddedEnd), maxEventBytes);
+  }
+
+  /** Where the whole plain events that begin at `from` end; they are framed as `data: {…}` LF LF. */
+  matchingBytes(chunk: Uint8Array, from: number): number {
+    let position = from;
+    for (;;) {
+      const start = position + dataPrefix.length;
+      const end = holdsAt(chunk, position, dataPrefix) ? this.#match(chunk, start) : -1;
+      if (end === -1 || end - position > this.#maxEventBytes) return position;
+      if (chunk[end] !== lineFeed || chunk[end + 1] !== lineFeed) return position;
+      position = end + 2;
+    }
+  }
+
+  /** True when the data of one event is plain. */
+  matches(data: Uint8Array): boolean {
+    return this.#match(data, 0) === data.length;
+  }
+
+  /** Where the data that begins at `from` ends; -1 when it is not plain. */
+  #match(bytes: Uint8Array, from: number): number {
+    if (!holdsAt(bytes, from, this.#head)) return -1;
+    const textEnd = closingQuote(bytes, from + this.#head.length);
+    if (textEnd === -1 || !holdsAt(bytes, textEnd, this.#tail)) return -1;
+    const tailEnd = textEnd + this.#tail.length;
+    if (this.#end === null) return tailEnd;
+    const paddingEnd = closingQuote(bytes, tailEnd);
+    return paddingEnd !== -1 && holdsAt(bytes, paddingEnd, this.#end) ? paddingEnd + this.#end.length : -1;
+  }
+}

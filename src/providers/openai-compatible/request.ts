@@ -1,0 +1,82 @@
+import type { ChatRequest } from '../../core/chat-request.ts';
+import type { ModelFacts } from '../../core/model-facts.ts';
+import type { TranslationContext, UpstreamRequest } from '../provider.ts';
+import type { Dialect } from './dialect.ts';
+import { cleanMessages } from './messages.ts';
+
+/** A body under construction; a field set to undefined is not sent. */
+type Body = Record<string, unknown>;
+
+const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
+
+/** Refused by reasoning models unless at their default; the last three only come as operator-allowed extras. */
+const samplingFields = [
+  'temperature',
+  'top_p',
+  'presence_penalty',
+  'frequency_penalty',
+  'logprobs',
+  'top_logprobs',
+  'logit_bias',
+] as const;
+
+function drop(body: Body, fields: readonly string[], dropped: string[]): void {
+  for (const field of fields) {
+    if (body[field] === undefined) continue;
+    body[field] = undefined;
+    dropped.push(field);
+  }
+}
+
+function setStreamOptions(body: Body, request: ChatRequest, context: TranslationContext): void {
+  if (context.withoutStreamOptions) body['stream_options'] = undefined;
+  else if (request.stream === true && context.facts.stream_usage) {
+    body['stream_options'] = { ...request.stream_options, include_usage: true };
+  }
+}
+
+function fitSampling(body: Body, facts: ModelFacts, dropped: string[]): void {
+  if (!facts.sampling) drop(body, samplingFields, dropped);
+  const temperature = body['temperature'];
+  if (temperature === undefined) return;
+  if ((temperature as number) > facts.temperature_max) body['temperature'] = facts.temperature_max;
+  if (!facts.temperature_with_top_p) drop(body, ['top_p'], dropped);
+}
+
+function fitMaxTokens(body: Body, request: ChatRequest, facts: ModelFacts): void {
+  const limit = request.max_tokens ?? request.max_completion_tokens ?? facts.default_max_tokens;
+  body['max_tokens'] = undefined;
+  body['max_completion_tokens'] = undefined;
+  if (limit !== null) body[facts.max_tokens_field] = limit;
+}
+
+/** Choices about tools are refused where there are no tools, and so is an empty list. */
+function fitTools(body: Body, request: ChatRequest, dropped: string[]): void {
+  if (request.tools !== undefined && request.tools.length > 0) return;
+  drop(body, ['tools', 'tool_choice', 'parallel_tool_calls'], dropped);
+}
+
+/**
+ * A request for a vendor of OpenAI shape: the client's own values by reference under the names this vendor
+ * and model take. What the vendor lacks is left out and named in `dropped`.
+ */
+export function translateCompatibleRequest(
+  dialect: Dialect,
+  request: ChatRequest,
+  context: TranslationContext,
+): UpstreamRequest {
+  const { facts } = context;
+  const dropped: string[] = [];
+  const body: Body = { ...request, model: context.model, messages: cleanMessages(request.messages) };
+  setStreamOptions(body, request, context);
+  if (!dialect.verbatim) {
+    drop(body, dialect.lackedFields(facts), dropped);
+    if (request.stream !== true || !facts.stream_usage) drop(body, ['stream_options'], dropped);
+    if (!facts.stop) drop(body, ['stop'], dropped);
+    if (dialect.stopAsList && typeof body['stop'] === 'string') body['stop'] = [body['stop']];
+    fitSampling(body, facts, dropped);
+    fitMaxTokens(body, request, facts);
+    fitTools(body, request, dropped);
+  }
+  return { path: dialect.path(facts), headers: noHeaders, body: JSON.stringify(body), dropped };
+}

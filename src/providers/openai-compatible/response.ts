@@ -1,0 +1,87 @@
+import type { ChatCompletion, WireUsage } from '../../core/chat-completion.ts';
+import { noUsage } from '../../core/usage.ts';
+import { isErrorValue, readErrorValue } from '../error-body.ts';
+import type { JsonRecord } from '../json-value.ts';
+import { isRecord, parseJson } from '../json-value.ts';
+import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
+import { properChoice } from './choice.ts';
+import { readUsage } from './usage.ts';
+
+const zeroUsage: WireUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+
+function unreadable(reason: string): UnreadableAnswer {
+  return { kind: 'unreadable', reason };
+}
+
+function sameUsage(given: unknown, wire: WireUsage): boolean {
+  if (!isRecord(given)) return false;
+  const keys = Object.keys(wire);
+  return keys.length === Object.keys(given).length && keys.every((key) => given[key] === wire[key]);
+}
+
+/** The proper form of the answer; the same object when it has that form already. */
+function properAnswer(
+  given: JsonRecord,
+  choices: readonly unknown[],
+  usage: WireUsage,
+  context: StreamContext,
+): JsonRecord {
+  const { id, created, model } = given;
+  const proper =
+    typeof id === 'string' &&
+    id !== '' &&
+    given['object'] === 'chat.completion' &&
+    Number.isSafeInteger(created) &&
+    typeof model === 'string' &&
+    model !== '' &&
+    !Object.hasOwn(given, 'gateway') &&
+    choices === given['choices'] &&
+    sameUsage(given['usage'], usage);
+  if (proper) return given;
+  const { gateway: _foreign, ...rest } = given;
+  return {
+    ...rest,
+    id: typeof id === 'string' && id !== '' ? id : context.fallbackId,
+    object: 'chat.completion',
+    created: Number.isSafeInteger(created) ? created : context.createdSeconds,
+    model: typeof model === 'string' && model !== '' ? model : context.model,
+    choices,
+    usage,
+  };
+}
+
+/**
+ * Reads a 200 of OpenAI shape. An answer in proper form keeps its own text, byte for byte; others are put into
+ * form (SPEC 2.3). Not JSON, an error object, or no choices: unreadable.
+ */
+export function translateCompatibleAnswer(
+  body: Buffer,
+  context: StreamContext,
+): TranslatedAnswer | UnreadableAnswer {
+  const text = body.toString('utf8').trim();
+  const given = parseJson(text);
+  if (given === undefined) return unreadable('the answer is not JSON');
+  if (!isRecord(given)) return unreadable('the answer is not an object');
+  if (isErrorValue(given)) {
+    return unreadable(`the provider reported an error: ${readErrorValue(given).message}`);
+  }
+  const givenChoices = given['choices'];
+  if (!Array.isArray(givenChoices) || givenChoices.length === 0) {
+    return unreadable('the answer holds no choices');
+  }
+  const choices: JsonRecord[] = [];
+  for (const [position, choice] of givenChoices.entries()) {
+    const proper = properChoice(choice, position, context.fallbackId);
+    if (proper === null) return unreadable('a choice of the answer holds no message');
+    choices.push(proper);
+  }
+  const changed = choices.some((choice, position) => choice !== givenChoices[position]);
+  const read = readUsage(given['usage']);
+  const answer = properAnswer(given, changed ? choices : givenChoices, read?.wire ?? zeroUsage, context);
+  return {
+    kind: 'answer',
+    json: answer === given ? text : JSON.stringify(answer),
+    completion: answer as unknown as ChatCompletion,
+    usage: read?.usage ?? noUsage,
+  };
+}

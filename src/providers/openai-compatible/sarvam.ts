@@ -1,0 +1,18 @@
+import { compatibleProvider } from './compatible-provider.ts';
+
+/** Listed by neither version of the API (sarvamai SDK 0.1.39 chat/client.py). */
+const lackedByAll = ['user'] as const;
+/** Came with /v2 (Sarvam changelog, 2026-10-22). */
+const lackedByV1 = ['user', 'parallel_tool_calls', 'stream_options'] as const;
+
+export const sarvam = compatibleProvider({
+  name: 'sarvam',
+  defaultBaseUrl: 'https://api.sarvam.ai',
+  verbatim: false,
+  stopAsList: false,
+  path: (facts) => `/${facts.api_version}/chat/completions`,
+  // The first is what Sarvam's own SDK sends, the second what its guide to OpenAI clients shows.
+  authHeaders: (secret) => ({ 'api-subscription-key': secret, authorization: `Bearer ${secret}` }),
+  lackedFields: (facts) => (facts.api_version === 'v1' ? lackedByV1 : lackedByAll),
+  errorKind: () => null,
+});

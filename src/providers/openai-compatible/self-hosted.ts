@@ -1,0 +1,15 @@
+import { compatibleProvider } from './compatible-provider.ts';
+
+const noFields: readonly string[] = [];
+
+/** Whatever the user runs: its base URL already ends in the version, and it gets the client's own fields. */
+export const selfHosted = compatibleProvider({
+  name: 'self_hosted',
+  defaultBaseUrl: null,
+  verbatim: true,
+  stopAsList: false,
+  path: () => '/chat/completions',
+  authHeaders: (secret) => ({ authorization: `Bearer ${secret}` }),
+  lackedFields: () => noFields,
+  errorKind: () => null,
+});

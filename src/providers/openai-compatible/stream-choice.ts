@@ -1,0 +1,111 @@
+import type { JsonRecord } from '../json-value.ts';
+import { isRecord } from '../json-value.ts';
+import { finishReason } from './finish-reason.ts';
+import { ToolFragments } from './tool-fragments.ts';
+
+/** What one choice of one chunk means for the stream. */
+export interface ChoiceEffect {
+  /** The choice must be written anew, since something of it was put into form. */
+  readonly changed: boolean;
+  /** Content, a tool call, reasoning, a refusal or a finish reason. */
+  readonly token: boolean;
+  /** Tool-call fragments that have to go out before this chunk. */
+  readonly owed: readonly JsonRecord[];
+}
+
+const textFields = ['content', 'reasoning_content', 'reasoning', 'refusal'] as const;
+const objectFields = ['audio', 'function_call'] as const;
+
+function carriesToken(delta: JsonRecord): boolean {
+  for (const field of textFields) {
+    const value = delta[field];
+    if (typeof value === 'string' ? value !== '' : Array.isArray(value) && value.length > 0) return true;
+  }
+  return objectFields.some((field) => isRecord(delta[field]));
+}
+
+/** The state of one choice of a streamed answer, and the form its deltas are brought into. */
+export class StreamChoice {
+  readonly index: number;
+  readonly #tools: ToolFragments;
+  #roleSent = false;
+  /** The reason as sent to the client; null until the choice has ended. */
+  finishReason: string | null = null;
+
+  constructor(index: number, seed: string) {
+    this.index = index;
+    this.#tools = new ToolFragments(seed, index);
+  }
+
+  /**
+   * Reads one choice of a chunk and puts it into form, in place: role once and first, tool fragments as the
+   * SDKs need them, a known finish reason. Null when it breaks a bound.
+   */
+  take(choice: JsonRecord): ChoiceEffect | null {
+    let changed = false;
+    if (choice['index'] !== this.index) {
+      choice['index'] = this.index;
+      changed = true;
+    }
+    if (!isRecord(choice['delta'])) {
+      choice['delta'] = {};
+      changed = true;
+    }
+    const delta = choice['delta'] as JsonRecord;
+    for (const holder of [choice, delta]) {
+      if (!Object.hasOwn(holder, 'gateway')) continue;
+      delete holder['gateway'];
+      changed = true;
+    }
+    const fragments = this.#takeTools(delta);
+    if (fragments === null) return null;
+    if (this.#takeRole(delta)) changed = true;
+    const finish = this.#takeFinish(choice);
+    return {
+      changed: changed || fragments.changed || finish.changed,
+      token: fragments.any || carriesToken(delta) || finish.finished,
+      owed: finish.finished ? this.#tools.finish() : [],
+    };
+  }
+
+  /** The vendor's end came without a finish reason: the fragments still owed and the reason to send. */
+  close(): { readonly owed: readonly JsonRecord[]; readonly reason: string } {
+    const reason = finishReason(null, this.#tools.count > 0);
+    this.finishReason = reason;
+    return { owed: this.#tools.finish(), reason };
+  }
+
+  #takeTools(delta: JsonRecord): { readonly changed: boolean; readonly any: boolean } | null {
+    const given = delta['tool_calls'];
+    if (!Array.isArray(given)) return { changed: false, any: false };
+    const proper = this.#tools.take(given);
+    if (proper === null) return null;
+    if (proper.length === 0) delete delta['tool_calls'];
+    else delta['tool_calls'] = proper;
+    return { changed: proper !== given || proper.length === 0, any: given.length > 0 };
+  }
+
+  /** Both SDKs need a role, and the Python one joins repeated ones: so it is sent once, first. */
+  #takeRole(delta: JsonRecord): boolean {
+    const first = !this.#roleSent;
+    this.#roleSent = true;
+    if (first) {
+      if (delta['role'] === 'assistant') return false;
+      delta['role'] = 'assistant';
+      return true;
+    }
+    return Object.hasOwn(delta, 'role') && delete delta['role'];
+  }
+
+  #takeFinish(choice: JsonRecord): { readonly changed: boolean; readonly finished: boolean } {
+    const given = choice['finish_reason'];
+    if (given === undefined || given === null) return { changed: false, finished: false };
+    if (typeof given !== 'string' || given === '' || this.finishReason !== null) {
+      choice['finish_reason'] = null;
+      return { changed: true, finished: false };
+    }
+    this.finishReason = finishReason(given, this.#tools.count > 0);
+    choice['finish_reason'] = this.finishReason;
+    return { changed: this.finishReason !== given, finished: true };
+  }
+}

@@ -1,0 +1,98 @@
+import type { JsonRecord } from '../json-value.ts';
+import { isRecord } from '../json-value.ts';
+import type { StreamContext } from '../provider.ts';
+import type { TextField } from './plain-template.ts';
+import { plainTextField } from './plain-template.ts';
+import { StreamChoice } from './stream-choice.ts';
+
+/** `n` is at most 128 at any vendor; a larger index is a broken stream. */
+const maxChoices = 128;
+
+/** What one parsed chunk means for the stream; `chunk` was put into form in place. */
+export interface ChunkEffect {
+  readonly changed: boolean;
+  readonly token: boolean;
+  /** Fragments that have to go out first, by choice. */
+  readonly owed: readonly { readonly index: number; readonly calls: readonly JsonRecord[] }[];
+  /** Set when the chunk is a plain text delta, unchanged, and differs from the next one only in that text. */
+  readonly plainField: TextField | null;
+}
+
+/** Everything a stream knows of its chunks: who names it, and where its choices stand. */
+export class ChunkReader {
+  readonly choices = new Map<number, StreamChoice>();
+  readonly #context: StreamContext;
+  #named = false;
+  id: string;
+  created: number;
+  model: string;
+
+  constructor(context: StreamContext) {
+    this.#context = context;
+    this.id = context.fallbackId;
+    this.created = context.createdSeconds;
+    this.model = context.model;
+  }
+
+  /** Null: the chunk breaks the format. A chunk without choices is nothing for the client: `'skip'`. */
+  take(chunk: JsonRecord): ChunkEffect | 'skip' | null {
+    const given = chunk['choices'];
+    if (!Array.isArray(given) || given.length === 0) return 'skip';
+    let changed = this.#properEnvelope(chunk);
+    let token = false;
+    const owed: { index: number; calls: readonly JsonRecord[] }[] = [];
+    for (const [position, choice] of given.entries()) {
+      if (!isRecord(choice)) return null;
+      const state = this.#choice(choice['index'], position);
+      const effect = state?.take(choice) ?? null;
+      if (state === null || effect === null) return null;
+      changed ||= effect.changed;
+      token ||= effect.token;
+      if (effect.owed.length > 0) owed.push({ index: state.index, calls: effect.owed });
+    }
+    const plain = !changed && given.length === 1 && (chunk['usage'] ?? null) === null;
+    return { changed, token, owed, plainField: plain ? this.#plainField(given[0] as JsonRecord) : null };
+  }
+
+  #plainField(choice: JsonRecord): TextField | null {
+    if ((choice['finish_reason'] ?? null) !== null) return null;
+    return plainTextField(choice['delta'] as JsonRecord);
+  }
+
+  #choice(given: unknown, position: number): StreamChoice | null {
+    const index = typeof given === 'number' ? given : position;
+    if (!Number.isInteger(index) || index < 0 || index >= maxChoices) return null;
+    let choice = this.choices.get(index);
+    if (choice === undefined) {
+      choice = new StreamChoice(index, this.#context.fallbackId);
+      this.choices.set(index, choice);
+    }
+    return choice;
+  }
+
+  /** Fills in what names the answer, takes out what is not for the client. True when something changed. */
+  #properEnvelope(chunk: JsonRecord): boolean {
+    let changed = false;
+    const set = (field: string, value: unknown): void => {
+      chunk[field] = value;
+      changed = true;
+    };
+    const { id, created, model } = chunk;
+    if (typeof id !== 'string' || id === '') set('id', this.id);
+    if (!Number.isSafeInteger(created)) set('created', this.created);
+    if (typeof model !== 'string' || model === '') set('model', this.model);
+    if (!this.#named) {
+      this.#named = true;
+      this.id = chunk['id'] as string;
+      this.created = chunk['created'] as number;
+      this.model = chunk['model'] as string;
+    }
+    if (chunk['object'] !== 'chat.completion.chunk') set('object', 'chat.completion.chunk');
+    for (const field of ['gateway', 'usage']) {
+      if ((chunk[field] ?? null) === null) continue;
+      delete chunk[field];
+      changed = true;
+    }
+    return changed;
+  }
+}

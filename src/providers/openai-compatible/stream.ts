@@ -1,0 +1,201 @@
+import type { WireUsage } from '../../core/chat-completion.ts';
+import type { SseEvent } from '../../core/sse-decoder.ts';
+import { SseDecoder } from '../../core/sse-decoder.ts';
+import type { Usage } from '../../core/usage.ts';
+import { noUsage } from '../../core/usage.ts';
+import { chunkFrame, frameData, joinFrames } from '../chunk-frame.ts';
+import { isErrorValue } from '../error-body.ts';
+import type { JsonRecord } from '../json-value.ts';
+import { isRecord, parseJson } from '../json-value.ts';
+import type { StreamContext, StreamPhase, StreamTranslator, UpstreamError } from '../provider.ts';
+import {
+  emptyStream,
+  oversizedEvent,
+  reportedFailure,
+  truncatedStream,
+  unreadableStream,
+} from '../stream-failure.ts';
+import { PlainTemplate } from './plain-template.ts';
+import { ChunkReader } from './stream-chunk.ts';
+import { readUsage } from './usage.ts';
+
+const eventEnd = Buffer.from('\n\n');
+/** `[DONE]` with some white space around; longer data is something else. */
+const maxDoneLength = 16;
+
+function isDone(data: Buffer): boolean {
+  return data.length <= maxDoneLength && data.toString('latin1').trim() === '[DONE]';
+}
+
+function failedChoice(chunk: JsonRecord): JsonRecord | null {
+  const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : [];
+  const failed = choices.find(
+    (choice) => isRecord(choice) && (choice['finish_reason'] === 'error' || isErrorValue(choice)),
+  );
+  return isRecord(failed) ? failed : null;
+}
+
+/**
+ * Stream of a vendor of OpenAI shape. A read that holds nothing but plain content deltas is returned as it is;
+ * every other event is parsed, and its bytes are still passed on as they came unless it had to be put into form.
+ */
+export class CompatibleStream implements StreamTranslator {
+  phase: StreamPhase = 'prefix';
+  tokenSeen = false;
+  failure: UpstreamError | null = null;
+  usage: Usage = noUsage;
+  wireUsage: WireUsage | null = null;
+  finishReason: string | null = null;
+  readonly #maxEventBytes: number;
+  readonly #decoder: SseDecoder;
+  readonly #chunks: ChunkReader;
+  #template: PlainTemplate | null = null;
+
+  constructor(context: StreamContext) {
+    this.#maxEventBytes = context.maxEventBytes;
+    this.#decoder = new SseDecoder(context.maxEventBytes);
+    this.#chunks = new ChunkReader(context);
+  }
+
+  get id(): string {
+    return this.#chunks.id;
+  }
+
+  get created(): number {
+    return this.#chunks.created;
+  }
+
+  get model(): string {
+    return this.#chunks.model;
+  }
+
+  push(chunk: Buffer): Buffer | null {
+    if (this.#ended || chunk.length === 0) return null;
+    const output: Buffer[] = [];
+    let position = 0;
+    if (!this.#decoder.idle) {
+      // Finish the event that an earlier read has begun, so that the rest can go the short way again.
+      const end = chunk.indexOf(eventEnd);
+      position = end === -1 ? chunk.length : end + eventEnd.length;
+      this.#decode(chunk.subarray(0, position), output);
+    }
+    if (this.#template !== null && this.#decoder.idle && !this.#ended) {
+      const plain = this.#template.matchingBytes(chunk, position);
+      if (plain > position) output.push(chunk.subarray(position, plain));
+      if (position === 0 && plain === chunk.length) return chunk;
+      position = plain;
+    }
+    if (position < chunk.length) this.#decode(chunk.subarray(position), output);
+    return joinFrames(output);
+  }
+
+  end(): Buffer | null {
+    if (this.#ended) return null;
+    const output: Buffer[] = [];
+    const last = this.#decoder.flush();
+    // An event without its end counts if it is whole; half of one is no event (WHATWG HTML 9.2.6).
+    if (last !== null && (isDone(last.data) || isRecord(parseJson(last.data.toString('utf8'))))) {
+      this.#take(last, output);
+    }
+    if (this.#ended) return joinFrames(output);
+    const choices = [...this.#chunks.choices.values()];
+    if (!this.tokenSeen) this.#fail(emptyStream);
+    else if (choices.some((choice) => choice.finishReason === null)) this.#fail(truncatedStream);
+    else this.phase = 'finished';
+    return joinFrames(output);
+  }
+
+  #decode(bytes: Buffer, output: Buffer[]): void {
+    if (this.#ended) return;
+    for (const event of this.#decoder.push(bytes)) {
+      this.#take(event, output);
+      if (this.#ended) return;
+    }
+    if (this.#decoder.overflowed) this.#fail(oversizedEvent);
+  }
+
+  get #ended(): boolean {
+    return this.phase === 'finished' || this.phase === 'failed';
+  }
+
+  #fail(failure: UpstreamError): void {
+    this.phase = 'failed';
+    this.failure = failure;
+  }
+
+  #take(event: SseEvent, output: Buffer[]): void {
+    const { data } = event;
+    if (event.type === '' && this.#template?.matches(data) === true) {
+      output.push(frameData(data));
+      return;
+    }
+    if (event.type === 'ping') return;
+    if (isDone(data)) {
+      this.#done(output);
+      return;
+    }
+    const text = data.toString('utf8');
+    if (text.trim() === '') return;
+    const value = parseJson(text);
+    if (event.type === 'error') this.#fail(reportedFailure(value ?? text));
+    else if (!isRecord(value)) this.#fail(unreadableStream);
+    else if (isErrorValue(value)) this.#fail(reportedFailure(value));
+    else this.#takeChunk(value, data, output);
+  }
+
+  #takeChunk(chunk: JsonRecord, data: Buffer, output: Buffer[]): void {
+    const failed = failedChoice(chunk);
+    if (failed !== null) {
+      this.#fail(reportedFailure(failed['error'] ?? 'the provider ended the answer with an error'));
+      return;
+    }
+    const read = readUsage(chunk['usage']);
+    if (read !== null) {
+      this.usage = read.usage;
+      this.wireUsage = read.wire;
+    }
+    const effect = this.#chunks.take(chunk);
+    if (effect === 'skip') return;
+    if (effect === null) {
+      this.#fail(unreadableStream);
+      return;
+    }
+    for (const { index, calls } of effect.owed) this.#emit(output, index, { tool_calls: calls }, null);
+    const rewritten = effect.changed || data.includes(0x0a);
+    output.push(frameData(rewritten ? Buffer.from(JSON.stringify(chunk)) : data));
+    if (effect.token) this.#answering();
+    this.#noteFinish();
+    if (this.tokenSeen && !rewritten && effect.plainField !== null) {
+      this.#template = PlainTemplate.learn(data, effect.plainField, this.#maxEventBytes);
+    }
+  }
+
+  #answering(): void {
+    this.phase = 'answering';
+    this.tokenSeen = true;
+  }
+
+  #noteFinish(): void {
+    for (const choice of this.#chunks.choices.values()) this.finishReason ??= choice.finishReason;
+  }
+
+  #emit(output: Buffer[], index: number, delta: object, finishReason: string | null): void {
+    output.push(Buffer.from(chunkFrame(this, index, delta, finishReason)));
+  }
+
+  /** The vendor's end marker. A choice that got no finish reason gets one, since clients wait for it. */
+  #done(output: Buffer[]): void {
+    if (!this.tokenSeen) {
+      this.#fail(emptyStream);
+      return;
+    }
+    for (const choice of this.#chunks.choices.values()) {
+      if (choice.finishReason !== null) continue;
+      const { owed, reason } = choice.close();
+      if (owed.length > 0) this.#emit(output, choice.index, { tool_calls: owed }, null);
+      this.#emit(output, choice.index, {}, reason);
+    }
+    this.#noteFinish();
+    this.phase = 'finished';
+  }
+}

@@ -1,0 +1,152 @@
+import type { JsonRecord } from '../json-value.ts';
+import { isRecord, textOf } from '../json-value.ts';
+import { toolCallId } from '../tool-call-id.ts';
+
+/** More calls in one answer than any client's accumulator takes; a stream beyond it is broken. */
+const maxToolCalls = 1024;
+/** Arguments that may wait for a name which comes late. */
+const maxHeldLength = 64 * 1024;
+
+interface OpenCall {
+  /** Position among the calls of this choice, from 0. */
+  readonly index: number;
+  readonly id: string;
+  name: string;
+  /** Arguments that came before the name. */
+  held: string;
+  hasArguments: boolean;
+}
+
+function argumentsText(given: unknown): string {
+  if (typeof given === 'string') return given;
+  return given === undefined || given === null ? '' : JSON.stringify(given);
+}
+
+/**
+ * Brings the tool-call fragments of one choice into the one form which the accumulators of both OpenAI SDKs
+ * rebuild: dense indexes from 0, id, type and name once and first, then arguments in order, `{}` for none.
+ * Servers start at index 1, leave index, type or id out, repeat the name as '' or send it late.
+ */
+export class ToolFragments {
+  readonly #seed: string;
+  readonly #choiceIndex: number;
+  readonly #calls: OpenCall[] = [];
+  readonly #byIndex = new Map<number, OpenCall>();
+  readonly #byId = new Map<string, OpenCall>();
+
+  constructor(seed: string, choiceIndex: number) {
+    this.#seed = seed;
+    this.#choiceIndex = choiceIndex;
+  }
+
+  get count(): number {
+    return this.#calls.length;
+  }
+
+  /** The proper forms of `fragments`: the same array when all had it, null when a bound is broken. */
+  take(fragments: readonly unknown[]): readonly unknown[] | null {
+    const proper: unknown[] = [];
+    for (const fragment of fragments) {
+      if (!isRecord(fragment)) continue;
+      const next = this.#properFragment(fragment);
+      if (next === undefined) return null;
+      if (next !== null) proper.push(next);
+    }
+    const same = proper.length === fragments.length && proper.every((call, i) => call === fragments[i]);
+    return same ? fragments : proper;
+  }
+
+  /** What the calls still lack at their end: a name that never came, arguments that are empty. */
+  finish(): JsonRecord[] {
+    const owed: JsonRecord[] = [];
+    for (const call of this.#calls) {
+      if (call.name === '')
+        owed.push(this.#opening(call, {}, {}, call.held.trim() === '' ? '{}' : call.held));
+      else if (!call.hasArguments) owed.push({ index: call.index, function: { arguments: '{}' } });
+      call.hasArguments = true;
+      call.name ||= '-';
+    }
+    return owed;
+  }
+
+  /** Null: nothing to send yet. Undefined: a bound is broken. */
+  #properFragment(fragment: JsonRecord): JsonRecord | null | undefined {
+    const called = isRecord(fragment['function']) ? fragment['function'] : {};
+    const call = this.#find(fragment, textOf(called['name']));
+    if (call === null) return undefined;
+    if (isRecord(fragment['custom'])) {
+      call.hasArguments = true;
+      call.name ||= 'custom';
+      return call.index === fragment['index'] ? fragment : { ...fragment, index: call.index };
+    }
+    const piece = argumentsText(called['arguments']);
+    if (piece.trim() !== '') call.hasArguments = true;
+    if (call.name !== '') return this.#continuation(call, fragment, called, piece);
+    call.name = textOf(called['name']);
+    if (call.name !== '') return this.#opening(call, fragment, called, call.held + piece);
+    call.held += piece;
+    return call.held.length > maxHeldLength ? undefined : null;
+  }
+
+  #opening(call: OpenCall, fragment: JsonRecord, called: JsonRecord, argumentsSoFar: string): JsonRecord {
+    const same =
+      fragment['index'] === call.index &&
+      fragment['id'] === call.id &&
+      fragment['type'] === 'function' &&
+      called['arguments'] === argumentsSoFar;
+    if (same) return fragment;
+    return {
+      ...fragment,
+      index: call.index,
+      id: call.id,
+      type: 'function',
+      function: { ...called, name: call.name, arguments: argumentsSoFar },
+    };
+  }
+
+  #continuation(call: OpenCall, fragment: JsonRecord, called: JsonRecord, piece: string): JsonRecord {
+    const same =
+      fragment['index'] === call.index &&
+      !Object.hasOwn(fragment, 'id') &&
+      !Object.hasOwn(fragment, 'type') &&
+      !Object.hasOwn(called, 'name') &&
+      called['arguments'] === piece;
+    if (same) return fragment;
+    const { id: _id, type: _type, ...rest } = fragment;
+    const { name: _name, ...calledRest } = called;
+    return { ...rest, index: call.index, function: { ...calledRest, arguments: piece } };
+  }
+
+  #known(fragment: JsonRecord, id: string, name: string): OpenCall | undefined {
+    const index = fragment['index'];
+    if (typeof index !== 'number') {
+      const call = id === '' ? this.#calls.at(-1) : this.#byId.get(id);
+      const another =
+        id === '' && name !== '' && call !== undefined && call.name !== '' && call.name !== name;
+      return another ? undefined : call;
+    }
+    const call = this.#byIndex.get(index);
+    // Some servers give every call index 0: a new id together with a name begins another one.
+    const another = call !== undefined && id !== '' && id !== call.id && name !== '' && call.name !== '';
+    return another ? this.#byId.get(id) : call;
+  }
+
+  #find(fragment: JsonRecord, name: string): OpenCall | null {
+    const id = textOf(fragment['id']);
+    const known = this.#known(fragment, id, name);
+    if (known !== undefined) return known;
+    const index = this.#calls.length;
+    if (index >= maxToolCalls) return null;
+    const call: OpenCall = {
+      index,
+      id: id === '' ? toolCallId(this.#seed, this.#choiceIndex, index) : id,
+      name: '',
+      held: '',
+      hasArguments: false,
+    };
+    this.#calls.push(call);
+    this.#byId.set(call.id, call);
+    if (typeof fragment['index'] === 'number') this.#byIndex.set(fragment['index'], call);
+    return call;
+  }
+}

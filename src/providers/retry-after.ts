@@ -1,0 +1,75 @@
+import { parseInstant } from '../core/parse-instant.ts';
+
+export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** A wait of more than a day is no rate limit but a mistake, and would only be repeated to clients. */
+const longestWaitMs = 24 * 60 * 60 * 1000;
+
+const decimal = /^\d+(?:\.\d+)?$/;
+/** `1h2m3.5s`, `6m0s`, `120ms`: the durations of the OpenAI reset headers. */
+const duration = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?$/;
+
+/** `<prefix>-remaining-<dimension>` beside `<prefix>-reset-<dimension>`, or dimension first. */
+const remainingHeader = /^(.*ratelimit.*-)remaining(-.*)?$/;
+
+function headerText(headers: UpstreamHeaders, name: string): string | null {
+  const value = headers[name];
+  const text = Array.isArray(value) ? value[0] : value;
+  return text === undefined ? null : text.trim();
+}
+
+function plausible(milliseconds: number | null): number | null {
+  if (milliseconds === null || !Number.isFinite(milliseconds) || milliseconds > longestWaitMs) return null;
+  return Math.max(0, milliseconds);
+}
+
+function untilInstant(text: string, nowMs: number): number | null {
+  const instant = parseInstant(text);
+  return instant === null ? null : plausible(instant - nowMs);
+}
+
+function durationMs(text: string): number | null {
+  const match = duration.exec(text);
+  if (match === null || text === '') return null;
+  const [, hours = '0', minutes = '0', seconds = '0', milliseconds = '0'] = match;
+  return Number(hours) * 3_600_000 + Number(minutes) * 60_000 + Number(seconds) * 1000 + Number(milliseconds);
+}
+
+function resetMs(text: string, nowMs: number): number | null {
+  return untilInstant(text, nowMs) ?? plausible(decimal.test(text) ? Number(text) * 1000 : durationMs(text));
+}
+
+/** The longest reset among the dimensions that are used up: all of them stand in the way. */
+function exhaustedResetMs(headers: UpstreamHeaders, nowMs: number): number | null {
+  let longest: number | null = null;
+  for (const name of Object.keys(headers)) {
+    const match = remainingHeader.exec(name);
+    const remaining = match === null ? null : headerText(headers, name);
+    if (match === null || remaining === null || !decimal.test(remaining) || Number(remaining) !== 0) continue;
+    const reset = headerText(headers, `${match[1]}reset${match[2] ?? ''}`);
+    const wait = reset === null ? null : resetMs(reset, nowMs);
+    if (wait !== null && (longest === null || wait > longest)) longest = wait;
+  }
+  return longest;
+}
+
+/**
+ * Milliseconds the vendor asks to wait: `retry-after-ms`, else `retry-after` (seconds, fractions included, or
+ * an HTTP-date, RFC 9110 10.2.3), else the reset of a rate-limit dimension whose remaining is 0 (a duration or
+ * an RFC 3339 instant). Negative, absurd and unreadable values count as absent; a past date is 0.
+ */
+export function readRetryAfterMs(headers: UpstreamHeaders, nowMs: number): number | null {
+  const milliseconds = headerText(headers, 'retry-after-ms');
+  if (milliseconds !== null && decimal.test(milliseconds)) {
+    const wait = plausible(Number(milliseconds));
+    if (wait !== null) return wait;
+  }
+  const retryAfter = headerText(headers, 'retry-after');
+  if (retryAfter !== null) {
+    const wait = decimal.test(retryAfter)
+      ? plausible(Number(retryAfter) * 1000)
+      : untilInstant(retryAfter, nowMs);
+    if (wait !== null) return wait;
+  }
+  return exhaustedResetMs(headers, nowMs);
+}

@@ -1,0 +1,24 @@
+import { readErrorValue } from './error-body.ts';
+import type { UpstreamError } from './provider.ts';
+
+function failure(message: string, code: string): UpstreamError {
+  return { kind: 'upstream-failed', message, code, retryAfterMs: null };
+}
+
+/** The body ended before the vendor said that the answer is complete. */
+export const truncatedStream = failure('the stream ended before the answer was complete', 'stream_truncated');
+
+/** The vendor's end came without a single token. */
+export const emptyStream = failure('the stream ended without an answer', 'stream_empty');
+
+/** An event that is no JSON object, or that breaks a bound of the format. */
+export const unreadableStream = failure('the stream holds an unreadable event', 'stream_unreadable');
+
+/** An event longer than the limit: it cannot be told from an endless line. */
+export const oversizedEvent = failure('an event of the stream is too large', 'event_too_large');
+
+/** An error the vendor reported inside a stream whose status was 200. */
+export function reportedFailure(value: unknown): UpstreamError {
+  const { message, code } = readErrorValue(value);
+  return failure(message || 'the provider reported an error', code ?? 'stream_error');
+}

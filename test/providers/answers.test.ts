@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'vitest';
+import type { Usage } from '../../src/core/usage.ts';
+import { noUsage } from '../../src/core/usage.ts';
+import { providers } from '../../src/providers/registry.ts';
+import { contextFor, loadCases } from './fixtures.ts';
+
+interface AnswerCase {
+  readonly model?: string;
+  /** An object, or the text as it comes. */
+  readonly body: unknown;
+  /** The answer's own text goes out as it came. */
+  readonly unchanged?: boolean;
+  /** The whole `chat.completion` expected, where it differs. */
+  readonly completion?: unknown;
+  /** Part of the priced classes; `{}` means none reported. */
+  readonly usage?: Partial<Usage>;
+  /** Words of the reason when the answer is unreadable. */
+  readonly unreadable?: string;
+}
+
+describe('whole answers', () => {
+  test.each(loadCases<AnswerCase>('answers'))('$provider: $name', (given) => {
+    const text = typeof given.body === 'string' ? given.body : JSON.stringify(given.body);
+    const answer = providers[given.provider].translateAnswer(
+      Buffer.from(text),
+      contextFor(given.provider, given),
+    );
+
+    if (answer.kind === 'unreadable') {
+      expect(answer.reason).toContain(given.unreadable ?? '(expected a readable answer)');
+      return;
+    }
+    expect(given.unreadable).toBeUndefined();
+    expect(answer.json.endsWith('}')).toBe(true);
+    expect(JSON.parse(answer.json)).toEqual(answer.completion);
+    expect(answer.completion).not.toHaveProperty('gateway');
+    for (const count of ['prompt_tokens', 'completion_tokens', 'total_tokens'] as const) {
+      expect(Number.isSafeInteger(answer.completion.usage[count])).toBe(true);
+    }
+    if (given.unchanged === true) expect(answer.json).toBe(text.trim());
+    else expect(answer.completion).toEqual(given.completion);
+    if (given.usage !== undefined) expect(answer.usage).toEqual({ ...noUsage, ...given.usage });
+  });
+});

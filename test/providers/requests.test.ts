@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest';
+import type { ChatRequest } from '../../src/core/chat-request.ts';
+import { chatRequestSchema } from '../../src/core/chat-request.ts';
+import { providers } from '../../src/providers/registry.ts';
+import type { ContextOptions } from './fixtures.ts';
+import { contextFor, loadCases } from './fixtures.ts';
+
+interface RequestCase extends ContextOptions {
+  readonly request: Record<string, unknown>;
+  /** The whole body the vendor gets; `model` is filled in. */
+  readonly body: Record<string, unknown>;
+  readonly path?: string;
+  readonly dropped?: readonly string[];
+  /** Fields that only an operator's passthrough list lets in. */
+  readonly extra?: Record<string, unknown>;
+}
+
+const paths = {
+  openai: '/v1/chat/completions',
+  anthropic: '/v1/messages',
+  together: '/v1/chat/completions',
+  sarvam: '/v2/chat/completions',
+  self_hosted: '/chat/completions',
+};
+
+describe('request translation', () => {
+  test.each(loadCases<RequestCase>('requests'))('$provider: $name', (given) => {
+    const parsed = chatRequestSchema.parse({ model: 'gw/balanced', ...given.request });
+    const request = Object.freeze({ ...parsed, ...given.extra }) as ChatRequest;
+    const before = structuredClone(request);
+    const context = contextFor(given.provider, given);
+
+    const upstream = providers[given.provider].translateRequest(request, context);
+
+    expect(JSON.parse(upstream.body)).toEqual({ model: context.model, ...given.body });
+    expect([...upstream.dropped].sort()).toEqual([...(given.dropped ?? [])].sort());
+    expect(upstream.path).toBe(given.path ?? paths[given.provider]);
+    expect(request).toEqual(before);
+  });
+
+  test('sends the messages of a plain request by reference, without a copy', async () => {
+    const { cleanMessages } = await import('../../src/providers/openai-compatible/messages.ts');
+    const messages = [{ role: 'user' as const, content: 'Hi' }];
+    expect(cleanMessages(messages)).toBe(messages);
+  });
+});
+
+describe('credentials', () => {
+  test.each([
+    ['openai', { authorization: 'Bearer k' }],
+    ['anthropic', { 'x-api-key': 'k' }],
+    ['together', { authorization: 'Bearer k' }],
+    ['sarvam', { 'api-subscription-key': 'k', authorization: 'Bearer k' }],
+    ['self_hosted', { authorization: 'Bearer k' }],
+  ] as const)('%s gets its key in its own header and nowhere else', (provider, headers) => {
+    expect(providers[provider].authHeaders('k')).toEqual(headers);
+    expect(providers[provider].name).toBe(provider);
+  });
+
+  test('Anthropic requests name the version of the API', () => {
+    const upstream = providers.anthropic.translateRequest(
+      { model: 'gw/cheap', messages: [{ role: 'user', content: 'Hi' }] },
+      contextFor('anthropic', {}),
+    );
+    expect(upstream.headers).toEqual({ 'anthropic-version': '2023-06-01' });
+  });
+});
