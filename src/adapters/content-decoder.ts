@@ -1,0 +1,69 @@
+import type { Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+
+/** Decoded bytes of one answer; the attempt's own limits are lower, this one ends a bomb early. */
+const maxDecodedBytes = 256 * 1024 * 1024;
+
+export interface DecoderListener {
+  onData(chunk: Buffer): void;
+  onEnd(): void;
+  onProblem(kind: 'protocol' | 'too-large'): void;
+  /** Of the encoded side. */
+  pause(): void;
+  resume(): void;
+}
+
+export interface ContentDecoder {
+  write(chunk: Buffer): void;
+  end(): void;
+  pause(): void;
+  resume(): void;
+}
+
+const makers: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+/**
+ * Decodes an answer that a vendor compressed although identity was asked for. One layer only: null for an
+ * unknown coding or a chain of them, which no vendor sends and bombs are made of.
+ */
+export function decoderFor(encoding: string, listener: DecoderListener): ContentDecoder | null {
+  const transform = makers[encoding.trim().toLowerCase()]?.();
+  if (transform === undefined) return null;
+  let decoded = 0;
+  let paused = false;
+  transform.on('data', (chunk: Buffer) => {
+    decoded += chunk.length;
+    if (decoded <= maxDecodedBytes) listener.onData(chunk);
+    else transform.destroy(new RangeError('decoded size'));
+  });
+  transform.on('end', () => listener.onEnd());
+  transform.on('error', (error) =>
+    listener.onProblem(error instanceof RangeError ? 'too-large' : 'protocol'),
+  );
+  transform.on('drain', () => {
+    if (!paused) listener.resume();
+  });
+  return {
+    write(chunk) {
+      if (!transform.destroyed && !transform.write(chunk)) listener.pause();
+    },
+    end() {
+      if (!transform.destroyed) transform.end();
+    },
+    pause() {
+      paused = true;
+      transform.pause();
+      listener.pause();
+    },
+    resume() {
+      paused = false;
+      transform.resume();
+      listener.resume();
+    },
+  };
+}

@@ -1,0 +1,194 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import type pg from 'pg';
+import type { Account, Accounts, Clock } from '../../chat/ports.ts';
+import { readAccount } from './account-query.ts';
+import { listenForKeyChanges } from './key-changes.ts';
+import { isAway, withDatabase } from './pool.ts';
+
+/** About 1 KB each with a few keys: bounded memory, yet room for every active user of a replica. */
+const maxCachedAccounts = 20_000;
+/** Trusted this long while changes are heard: bounds what a change made by hand in SQL can outlive. */
+const listeningTtlMs = 60_000;
+/** Trusted this long while changes may go unheard: what a deletion may take to arrive. */
+const deafTtlMs = 1000;
+/** How old facts may get while Postgres answers nobody. */
+const awayTtlMs = 10 * 60_000;
+/** While Postgres is away, known users are served from memory at once and this probe finds its return. */
+const probeIntervalMs = 250;
+/** Loads that an invalidation overtook are repeated; a user who changes keys faster is served uncached. */
+const maxLoads = 3;
+
+export interface PostgresAccounts extends Accounts {
+  /** Forgets a user's facts here at once; other replicas hear of it from the database. */
+  invalidate(userId: string): void;
+  /** True while changes made by other replicas are heard: false shortens how long facts are trusted. */
+  listening(): boolean;
+  /** True while Postgres answers nobody and known users are served from memory. */
+  away(): boolean;
+  size(): number;
+  close(): Promise<void>;
+}
+
+export interface AccountsOptions {
+  readonly pool: pg.Pool;
+  /** A direct connection, for LISTEN. */
+  readonly directUrl: string;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+}
+
+interface Load {
+  readonly result: Promise<Account | null>;
+  /** Users whose keys changed while the load ran. */
+  readonly changedUsers: Set<string>;
+}
+
+class CachedAccounts implements PostgresAccounts {
+  readonly #pool: pg.Pool;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #changes: ReturnType<typeof listenForKeyChanges>;
+  readonly #closing = new AbortController();
+  /** By the whole hash, never a prefix. Unknown keys are not kept: that would let strangers fill the cache. */
+  readonly #cache: LRUCache<string, Account>;
+  readonly #hashesByUser = new Map<string, Set<string>>();
+  /** Concurrent loads of one hash share a query. */
+  readonly #loads = new Map<string, Load>();
+  #away = false;
+
+  constructor({ pool, directUrl, clock }: AccountsOptions) {
+    this.#pool = pool;
+    this.#clock = clock;
+    this.#cache = new LRUCache<string, Account>({
+      max: maxCachedAccounts,
+      dispose: (account, hash) => this.#forgetHash(account.userId, hash),
+      noDisposeOnSet: true,
+    });
+    this.#changes = listenForKeyChanges({
+      url: directUrl,
+      clock,
+      onChange: (userId) => this.invalidate(userId),
+    });
+  }
+
+  find(keyHash: string): Account | null | Promise<Account | null> {
+    const cached = this.#cache.get(keyHash);
+    if (cached !== undefined && this.#isTrusted(cached)) return cached;
+    return this.#load(keyHash, cached);
+  }
+
+  async refresh(keyHash: string): Promise<Account | null> {
+    // A load that is already running may have read before the change this caller waits for.
+    await this.#loads.get(keyHash)?.result.catch(() => null);
+    return this.#load(keyHash, this.#cache.get(keyHash));
+  }
+
+  invalidate(userId: string): void {
+    for (const load of this.#loads.values()) load.changedUsers.add(userId);
+    const hashes = this.#hashesByUser.get(userId);
+    if (hashes === undefined) return;
+    for (const hash of [...hashes]) this.#cache.delete(hash);
+  }
+
+  listening(): boolean {
+    return this.#changes.listeningSinceMs() !== null;
+  }
+
+  away(): boolean {
+    return this.#away;
+  }
+
+  size(): number {
+    return this.#cache.size;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#changes.close();
+  }
+
+  #isTrusted(account: Account): boolean {
+    const ageMs = this.#clock.monotonicMs() - account.readAtMs;
+    if (ageMs <= deafTtlMs) return true;
+    if (this.#away) return ageMs <= awayTtlMs;
+    const sinceMs = this.#changes.listeningSinceMs();
+    return sinceMs !== null && account.readAtMs >= sinceMs && ageMs <= listeningTtlMs;
+  }
+
+  #load(keyHash: string, stale: Account | undefined): Promise<Account | null> {
+    const running = this.#loads.get(keyHash);
+    if (running !== undefined) return running.result;
+    const changedUsers = new Set<string>();
+    const result = this.#read(keyHash, stale, changedUsers).finally(() => this.#loads.delete(keyHash));
+    this.#loads.set(keyHash, { result, changedUsers });
+    return result;
+  }
+
+  async #read(keyHash: string, stale: Account | undefined, changed: Set<string>): Promise<Account | null> {
+    for (let loads = 1; ; loads += 1) {
+      changed.clear();
+      const readAtMs = this.#clock.monotonicMs();
+      let account: Account | null;
+      try {
+        account = await withDatabase(() => readAccount(this.#pool, keyHash, readAtMs));
+      } catch (error) {
+        const usable = stale !== undefined && readAtMs - stale.readAtMs <= awayTtlMs;
+        if (!isAwayCause(error)) throw error;
+        this.#watchForReturn();
+        // An account invalidated meanwhile is gone from the cache: what it held may not be served.
+        if (usable && this.#cache.peek(keyHash) === stale) return stale;
+        throw error;
+      }
+      if (account === null) {
+        this.#cache.delete(keyHash);
+        return null;
+      }
+      if (!changed.has(account.userId)) {
+        this.#keep(keyHash, account);
+        return account;
+      }
+      if (loads === maxLoads) return account;
+    }
+  }
+
+  #keep(keyHash: string, account: Account): void {
+    this.#cache.set(keyHash, account);
+    const hashes = this.#hashesByUser.get(account.userId);
+    if (hashes === undefined) this.#hashesByUser.set(account.userId, new Set([keyHash]));
+    else hashes.add(keyHash);
+  }
+
+  #forgetHash(userId: string, keyHash: string): void {
+    const hashes = this.#hashesByUser.get(userId);
+    hashes?.delete(keyHash);
+    if (hashes?.size === 0) this.#hashesByUser.delete(userId);
+  }
+
+  /** From now on known users do not wait for Postgres, until it answers again. */
+  #watchForReturn(): void {
+    if (this.#away) return;
+    this.#away = true;
+    void this.#probe().catch(() => {});
+  }
+
+  async #probe(): Promise<void> {
+    while (this.#away) {
+      await sleep(probeIntervalMs, undefined, { signal: this.#closing.signal, ref: false });
+      try {
+        await this.#pool.query('SELECT 1');
+        this.#away = false;
+      } catch {
+        // still away
+      }
+    }
+  }
+}
+
+/** True for the 503 that `withDatabase` makes of a store that is away. */
+function isAwayCause(error: unknown): boolean {
+  return error instanceof Error && isAway(error.cause);
+}
+
+/** The `Accounts` port over Postgres: see the constants above for how long facts are trusted. */
+export function createAccounts(options: AccountsOptions): PostgresAccounts {
+  return new CachedAccounts(options);
+}

@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
+import type { Clock } from '../../chat/ports.ts';
+import { keyChangesChannel } from './provider-keys.ts';
+
+/**
+ * Hears on one connection which users' provider keys changed, and knows up to which moment it has heard
+ * everything. A ping that returns proves both: the server hands a session its pending notifications before
+ * it reports itself ready again, so whatever was committed before the ping was sent has been heard.
+ */
+export interface KeyChanges {
+  /** Monotonic milliseconds since which no change was missed; null while changes may go unheard. */
+  listeningSinceMs(): number | null;
+  close(): Promise<void>;
+}
+
+export interface KeyChangesOptions {
+  /** A direct connection: a transaction-mode pooler breaks LISTEN. */
+  readonly url: string;
+  readonly onChange: (userId: string) => void;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+}
+
+/** Together they keep a deletion under one second even when the connection dies without a sign. */
+const pingIntervalMs = 250;
+const heardWithinMs = 700;
+/** A ping without an answer for this long: the connection is given up. */
+const pingTimeoutMs = 600;
+const connectTimeoutSeconds = 2;
+const firstBackoffMs = 100;
+const longestBackoffMs = 1000;
+
+type Connection = ReturnType<typeof postgres>;
+
+function connect(url: string, onChange: (userId: string) => void, onClose: () => void): Connection {
+  // `onnotify` is what the library's own `listen` uses. That one reconnects by itself, silently and
+  // without an end to a hung socket; here one connection lives once, and its end is seen.
+  const options = {
+    max: 1,
+    idle_timeout: 0,
+    max_lifetime: null,
+    connect_timeout: connectTimeoutSeconds,
+    fetch_types: false,
+    prepare: false,
+    onnotice: () => {},
+    onnotify: (_channel: string, userId: string) => onChange(userId),
+    onclose: onClose,
+    connection: { application_name: 'model-gateway-listen' },
+  };
+  return postgres(url, options);
+}
+
+/** Rejects after `timeoutMs`, or when `signal` fires. */
+async function within<T>(work: Promise<T>, timeoutMs: number, signal: AbortSignal): Promise<T> {
+  const timer = new AbortController();
+  const expiry = sleep(timeoutMs, undefined, { signal: AbortSignal.any([signal, timer.signal]) }).then(() => {
+    throw new Error('no answer in time');
+  });
+  try {
+    return await Promise.race([work, expiry]);
+  } finally {
+    timer.abort();
+    expiry.catch(() => {});
+    work.catch(() => {});
+  }
+}
+
+/** Starts listening, and goes on until `close`, through every loss of the connection. */
+export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
+  const { clock } = options;
+  const closing = new AbortController();
+  let listeningSinceMs: number | null = null;
+  let heardUpToMs = 0;
+
+  /** Lives as long as one connection: throws or returns when it is lost. */
+  async function listenOnce(onWorking: () => void): Promise<void> {
+    const lost = new AbortController();
+    const signal = AbortSignal.any([closing.signal, lost.signal]);
+    const sql = connect(options.url, options.onChange, () => lost.abort());
+    try {
+      await within(sql.unsafe(`LISTEN ${keyChangesChannel}`), connectTimeoutSeconds * 1000, signal);
+      heardUpToMs = clock.monotonicMs();
+      listeningSinceMs = heardUpToMs;
+      onWorking();
+      while (!signal.aborted) {
+        await sleep(pingIntervalMs, undefined, { signal });
+        const sentAtMs = clock.monotonicMs();
+        await within(sql.unsafe('SELECT 1').simple(), pingTimeoutMs, signal);
+        if (lost.signal.aborted) return; // the library may have answered over a new connection, which hears nothing
+        heardUpToMs = sentAtMs;
+      }
+    } finally {
+      listeningSinceMs = null;
+      void sql.end({ timeout: 0 }).catch(() => {});
+    }
+  }
+
+  async function run(): Promise<void> {
+    let backoffMs = firstBackoffMs;
+    while (!closing.signal.aborted) {
+      await listenOnce(() => {
+        backoffMs = firstBackoffMs;
+      }).catch(() => {});
+      if (closing.signal.aborted) return;
+      // Up to a quarter of jitter keeps replicas from knocking together.
+      const waitMs = backoffMs * (1 + Math.random() / 4);
+      await sleep(waitMs, undefined, { signal: closing.signal }).catch(() => {});
+      backoffMs = Math.min(backoffMs * 2, longestBackoffMs);
+    }
+  }
+
+  const running = run();
+  return {
+    listeningSinceMs: () => (clock.monotonicMs() - heardUpToMs <= heardWithinMs ? listeningSinceMs : null),
+    close: async () => {
+      closing.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import type pg from 'pg';
+import type { LogRow } from '../../core/log-row.ts';
+import { latencyBoundsMs, latencyBucketCount } from './latency-buckets.ts';
+
+/** What Postgres text and jsonb cannot hold, as JSON writes it: NUL and halves of surrogate pairs. */
+const unstorable = /\\u(?:0000|d[89a-f])/;
+const nul = /\0/g;
+
+function storable(_key: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.toWellFormed().replace(nul, '\uFFFD') : value;
+}
+
+/** The row under the names of its columns. Bigints become text, which Postgres reads as well. */
+function storedRow(row: LogRow): Readonly<Record<string, unknown>> {
+  return {
+    row_id: row.rowId,
+    created_micros: row.createdAtMicros,
+    user_id: row.userId,
+    request_id: row.requestId,
+    mode: row.mode,
+    provider: row.provider,
+    model: row.model,
+    usage_reported: row.usage.reported,
+    input_tokens: row.usage.inputTokens,
+    output_tokens: row.usage.outputTokens,
+    cached_input_tokens: row.usage.cachedInputTokens,
+    cache_write_tokens: row.usage.cacheWriteTokens,
+    cache_write_long_tokens: row.usage.cacheWriteLongTokens,
+    reasoning_tokens: row.usage.reasoningTokens,
+    latency_ms: Math.round(row.latencyMs),
+    ttft_ms: row.ttftMs === null ? null : Math.round(row.ttftMs),
+    cost_micro_usd: row.costMicroUsd.toString(),
+    saved_micro_usd: row.savedMicroUsd.toString(),
+    cache_hit: row.cacheHit,
+    stream: row.stream,
+    status: row.status,
+    error: row.error,
+    residency_requested: row.residencyRequested,
+    residency_actual: row.residencyActual,
+    attempts: row.attempts,
+    tables_version: row.tablesVersion,
+    trace_id: row.traceId,
+  };
+}
+
+/**
+ * The row as one line of JSON: what the insert reads, what the spool keeps and what is printed when
+ * nothing else is left. Text that Postgres cannot store is replaced by U+FFFD.
+ */
+export function encodeLogRow(row: LogRow): string {
+  const stored = storedRow(row);
+  const text = JSON.stringify(stored);
+  return unstorable.test(text) ? JSON.stringify(stored, storable) : text;
+}
+
+/** Column and type of everything `storedRow` writes, except the time, which is converted. */
+const columns: readonly (readonly [name: string, type: string])[] = [
+  ['row_id', 'uuid'],
+  ['user_id', 'uuid'],
+  ['request_id', 'text'],
+  ['mode', 'text'],
+  ['provider', 'text'],
+  ['model', 'text'],
+  ['usage_reported', 'boolean'],
+  ['input_tokens', 'bigint'],
+  ['output_tokens', 'bigint'],
+  ['cached_input_tokens', 'bigint'],
+  ['cache_write_tokens', 'bigint'],
+  ['cache_write_long_tokens', 'bigint'],
+  ['reasoning_tokens', 'bigint'],
+  ['latency_ms', 'integer'],
+  ['ttft_ms', 'integer'],
+  ['cost_micro_usd', 'bigint'],
+  ['saved_micro_usd', 'bigint'],
+  ['cache_hit', 'boolean'],
+  ['stream', 'boolean'],
+  ['status', 'text'],
+  ['error', 'text'],
+  ['residency_requested', 'text'],
+  ['residency_actual', 'text'],
+  ['attempts', 'jsonb'],
+  ['tables_version', 'text'],
+  ['trace_id', 'text'],
+];
+
+const names = columns.map(([name]) => name).join(', ');
+const recordset = columns.map(([name, type]) => `${name} ${type}`).join(', ');
+
+const bucketCounts = Array.from(
+  { length: latencyBucketCount },
+  (_, index) => `count(*) FILTER (WHERE bucket = ${index})`,
+).join(', ');
+const bucketSums = Array.from(
+  { length: latencyBucketCount },
+  (_, index) => `r.latency_buckets[${index + 1}] + excluded.latency_buckets[${index + 1}]`,
+).join(', ');
+
+const summed = [
+  'requests',
+  'successes',
+  'cache_hits',
+  'input_tokens',
+  'output_tokens',
+  'cost_micro_usd',
+  'saved_micro_usd',
+];
+
+/**
+ * One statement: the rows that are new, and the rollups of exactly those. Rollup rows are taken in key
+ * order, so that two writers never wait for each other in a circle. Microseconds times an interval of one
+ * microsecond is exact below 2^53.
+ */
+const insertSql = `
+WITH input AS (
+  SELECT 'epoch'::timestamptz + created_micros * interval '1 microsecond' AS created_at, ${names}
+  FROM json_to_recordset($2::json) AS t (created_micros bigint, ${recordset})
+), inserted AS (
+  INSERT INTO request_logs (created_at, ${names})
+  SELECT created_at, ${names} FROM input
+  ON CONFLICT (created_at, row_id) DO NOTHING
+  RETURNING user_id, created_at, provider, model, mode, status, cache_hit, input_tokens, output_tokens,
+    cost_micro_usd, saved_micro_usd, width_bucket(latency_ms, ARRAY[${latencyBoundsMs}]) AS bucket
+), rolled_up AS (
+  INSERT INTO request_rollups AS r
+    (user_id, hour, provider, model, mode, lane, ${summed.join(', ')}, latency_buckets)
+  SELECT user_id, date_trunc('hour', created_at, 'UTC'), provider, model, mode, $1::smallint,
+    count(*), count(*) FILTER (WHERE status = 'success'), count(*) FILTER (WHERE cache_hit),
+    sum(input_tokens), sum(output_tokens), sum(cost_micro_usd), sum(saved_micro_usd), ARRAY[${bucketCounts}]
+  FROM inserted GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+  ON CONFLICT (user_id, hour, provider, model, mode, lane) DO UPDATE SET
+    ${summed.map((name) => `${name} = r.${name} + excluded.${name}`).join(', ')},
+    latency_buckets = ARRAY[${bucketSums}]
+)
+SELECT count(*)::integer AS inserted FROM inserted`;
+
+/**
+ * Inserts rows (of `encodeLogRow`) that are not there yet, with their rollups, in one transaction; zero
+ * rows only prove that the table takes writes. `lane` keeps concurrent writers off each other's rollup
+ * rows. Returns how many rows were new. Rejects with the error of `pg`.
+ *
+ * The statement is prepared once per connection, since planning it costs the server more than running it
+ * for a few rows. So `pool` needs direct connections, not a transaction-mode pooler.
+ */
+export async function insertLogRows(pool: pg.Pool, rows: readonly string[], lane: number): Promise<number> {
+  const result = await pool.query<{ inserted: number }>({
+    name: 'insert-log-rows',
+    text: insertSql,
+    values: [lane, `[${rows.join(',')}]`],
+  });
+  return result.rows[0]?.inserted ?? 0;
+}

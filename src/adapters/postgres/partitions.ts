@@ -1,0 +1,126 @@
+import type pg from 'pg';
+import { formatTimestampMicros } from '../../core/timestamp.ts';
+import { inTransaction } from './pool.ts';
+
+/** Any number will do as long as no other lock of this program uses it. */
+const maintenanceLock = 7_163_002;
+const dayMs = 86_400_000;
+const weekMs = 7 * dayMs;
+/** 1970-01-05 was a Monday: partitions are ISO weeks in UTC. */
+const firstMondayMs = 4 * dayMs;
+/** Far enough that a month without maintenance is no emergency. */
+const weeksAhead = 5;
+/** Rows spooled in an outage arrive late. */
+const weeksBehind = 1;
+/** Rollups outlive the rows: thirteen months, so that a month can be compared with the same of last year. */
+const rollupRetentionDays = 400;
+/** Attaching and dropping need a strong lock; better to try again in an hour than to queue every query behind it. */
+const lockTimeoutMs = 500;
+
+const partitionName = /^request_logs_(\d{4})(\d{2})(\d{2})$/;
+
+export interface PartitionReport {
+  readonly created: readonly string[];
+  readonly dropped: readonly string[];
+}
+
+export interface PartitionOptions {
+  readonly retentionDays: number;
+  /** Wall clock. */
+  readonly nowMs: number;
+}
+
+function weekStart(atMs: number): number {
+  return firstMondayMs + Math.floor((atMs - firstMondayMs) / weekMs) * weekMs;
+}
+
+function timestamp(atMs: number): string {
+  return formatTimestampMicros(BigInt(atMs) * 1000n);
+}
+
+function nameOf(startMs: number): string {
+  return `request_logs_${timestamp(startMs).slice(0, 10).replaceAll('-', '')}`;
+}
+
+function startOf(name: string): number | null {
+  const match = partitionName.exec(name);
+  return match === null ? null : Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3]));
+}
+
+async function attachedPartitions(client: pg.PoolClient): Promise<Set<string>> {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT relname AS name FROM pg_inherits JOIN pg_class ON oid = inhrelid
+     WHERE inhparent = 'request_logs'::regclass`,
+  );
+  return new Set(rows.map((row) => row.name));
+}
+
+/**
+ * Made beside the parent and attached, because `CREATE TABLE … PARTITION OF` would lock out every query.
+ * Rows of this week that the default partition caught meanwhile move over first.
+ */
+async function createPartition(client: pg.PoolClient, startMs: number): Promise<void> {
+  const name = nameOf(startMs);
+  const [from, to] = [timestamp(startMs), timestamp(startMs + weekMs)];
+  const range = `created_at >= '${from}' AND created_at < '${to}'`;
+  await client.query(`CREATE TABLE ${name} (LIKE request_logs INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
+  await client.query(
+    `WITH moved AS (DELETE FROM request_logs_default WHERE ${range} RETURNING *)
+     INSERT INTO ${name} SELECT * FROM moved`,
+  );
+  await client.query(
+    `ALTER TABLE request_logs ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`,
+  );
+}
+
+/** One small transaction under the lock; false when another process holds it. */
+async function underLock(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient, existing: Set<string>) => Promise<void>,
+): Promise<boolean> {
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS held', [
+      maintenanceLock,
+    ]);
+    if (rows[0]?.held !== true) return false;
+    await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
+    await work(client, await attachedPartitions(client));
+    return true;
+  });
+}
+
+/**
+ * Creates the weekly partitions of request_logs ahead of time and drops those that hold only rows older
+ * than `retentionDays`. For the boot and every hour after; any number of replicas may run it, one works.
+ * Rejects when Postgres is away or a lock did not come in time: nothing is half done, the next run goes on.
+ */
+export async function maintainPartitions(
+  pool: pg.Pool,
+  { retentionDays, nowMs }: PartitionOptions,
+): Promise<PartitionReport> {
+  const created: string[] = [];
+  const dropped: string[] = [];
+  const horizonMs = nowMs - retentionDays * dayMs;
+  const thisWeek = weekStart(nowMs);
+  for (let week = -weeksBehind; week <= weeksAhead; week += 1) {
+    const startMs = thisWeek + week * weekMs;
+    const held = await underLock(pool, async (client, existing) => {
+      if (existing.has(nameOf(startMs)) || startMs + weekMs <= horizonMs) return;
+      await createPartition(client, startMs);
+      created.push(nameOf(startMs));
+    });
+    if (!held) return { created, dropped };
+  }
+  await underLock(pool, async (client, existing) => {
+    for (const name of existing) {
+      const startMs = startOf(name);
+      if (startMs === null || startMs + weekMs > horizonMs) continue;
+      await client.query(`DROP TABLE ${name}`);
+      dropped.push(name);
+    }
+    await client.query('DELETE FROM request_logs_default WHERE created_at < $1', [timestamp(horizonMs)]);
+    const rollupHorizonMs = Math.min(horizonMs, nowMs - rollupRetentionDays * dayMs);
+    await client.query('DELETE FROM request_rollups WHERE hour < $1', [timestamp(rollupHorizonMs)]);
+  });
+  return { created, dropped };
+}

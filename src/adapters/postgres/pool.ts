@@ -1,0 +1,130 @@
+import pg from 'pg';
+import { GatewayError, ServiceUnavailableError } from '../../core/errors.ts';
+
+/**
+ * Bounds that together keep every management call under 2 s when the server hangs: waiting for a
+ * connection, then for the answer. Without them `pg` waits for ever on a half-open socket.
+ */
+const connectTimeoutMs = 900;
+/** The server gives up first, so that the connection stays usable. */
+const statementTimeoutMs = 900;
+const queryTimeoutMs = 1000;
+/** Keeps a forgotten transaction from holding locks. */
+const idleInTransactionTimeoutMs = 5000;
+const keepAliveDelayMs = 10_000;
+const idleTimeoutMs = 30_000;
+
+const sessionSettings = `SET statement_timeout = ${statementTimeoutMs}; SET idle_in_transaction_session_timeout = ${idleInTransactionTimeoutMs}`;
+
+/**
+ * A pool whose every wait ends. Connections are made on demand, so it can be created while Postgres is
+ * away. Limits are set by SET rather than at connect, because poolers refuse unknown start-up parameters.
+ */
+export function createPool(url: string, max: number): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: queryTimeoutMs,
+    idleTimeoutMillis: idleTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveDelayMs,
+    application_name: 'model-gateway',
+    allowExitOnIdle: true,
+    onConnect: async (client) => {
+      await client.query(sessionSettings);
+    },
+  });
+  // An idle connection that the server closes is replaced by the next query; unheard, the event ends the process.
+  pool.on('error', () => {});
+  return pool;
+}
+
+/** SQLSTATE of an error that the server itself reported, else null. */
+export function sqlState(error: unknown): string | null {
+  return error instanceof pg.DatabaseError ? (error.code ?? null) : null;
+}
+
+/** The row's own values are at fault: classes 22 (data) and 23 (constraint). */
+export function isDataError(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== null && (state.startsWith('22') || state.startsWith('23'));
+}
+
+/** Classes in which the server says "not now": connection, resources, intervention, system, read-only standby. */
+const awayClasses = new Set(['08', '53', '57', '58']);
+const awayStates = new Set(['25006', '40001', '40P01', '55P03', '42P01', '3D000', '28P01', 'XX000']);
+/** Errors of the socket and of `pg` itself carry no SQLSTATE. */
+const awayMessage =
+  /timeout|Connection terminated|terminating connection|connect|socket|not queryable|ended/i;
+const awayCodes = /^(E[A-Z]+|CERT_|ERR_SSL|ERR_TLS)/;
+
+/** True when Postgres is away, overloaded, not migrated yet, or refuses the connection: try again later. */
+export function isAway(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state !== null) return awayClasses.has(state.slice(0, 2)) || awayStates.has(state);
+  if (!(error instanceof Error)) return false;
+  const code = (error as NodeJS.ErrnoException).code;
+  return (typeof code === 'string' && awayCodes.test(code)) || awayMessage.test(error.message);
+}
+
+/** Maps what a query threw: 503 when Postgres is away, else the error as it was. */
+export function toGatewayError(error: unknown): unknown {
+  if (error instanceof GatewayError || !isAway(error)) return error;
+  return new ServiceUnavailableError('The database is not available. Try again shortly.', {
+    code: 'database_unavailable',
+    headers: { 'retry-after': '1' },
+    cause: error,
+  });
+}
+
+/** The server undid the work before it said so: serialization failure, deadlock, shutdown. */
+const retryableStates = new Set(['40001', '40P01', '57P01']);
+
+/**
+ * Runs `work`, once more if the server rolled it back, and maps the error. `work` is one statement or one
+ * transaction. Throws ServiceUnavailableError while Postgres is away.
+ */
+export async function withDatabase<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const state = sqlState(error);
+    if (state === null || !retryableStates.has(state)) throw toGatewayError(error);
+  }
+  try {
+    return await work();
+  } catch (error) {
+    throw toGatewayError(error);
+  }
+}
+
+/** One transaction on one connection; rolls back on any throw, and discards a connection that failed. */
+export async function inTransaction<T>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  // A connection that dies between two statements would otherwise end the process.
+  const ignore = (): void => {};
+  client.on('error', ignore);
+  let broken: Error | boolean = false;
+  try {
+    await client.query('BEGIN');
+    const result = await work(client);
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    if (error instanceof GatewayError || isDataError(error)) {
+      await client.query('ROLLBACK').catch((failure: Error) => {
+        broken = failure;
+      });
+    } else {
+      broken = true; // closing the connection rolls back, without waiting for a server that may be gone
+    }
+    throw error;
+  } finally {
+    client.off('error', ignore);
+    client.release(broken);
+  }
+}

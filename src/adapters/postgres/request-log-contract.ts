@@ -1,0 +1,52 @@
+import type pg from 'pg';
+import type { Clock, RequestLog } from '../../chat/ports.ts';
+
+export interface RequestLogStats {
+  /** Rows handed to `record`. */
+  readonly accepted: number;
+  /** Rows committed by the group commit. */
+  readonly written: number;
+  /** Rows put into the spool, whether replayed since or not. */
+  readonly spooled: number;
+  /** Rows that neither Postgres nor the spool took; each was printed. */
+  readonly dropped: number;
+  /** Rows taken from a spool to Postgres, those of dead processes included. */
+  readonly replayed: number;
+  /** Spool lines that were torn or that Postgres refuses for their content; kept in `bad.ndjson`. */
+  readonly bad: number;
+  /** Rows printed at the end because Postgres did not take them. */
+  readonly printed: number;
+  /** Rows that are neither committed nor spooled yet. */
+  readonly queueDepth: number;
+  readonly spoolBytes: number;
+  /** 0 when none waits. */
+  readonly oldestRowAgeMs: number;
+  /** True while rows go straight to the spool. */
+  readonly away: boolean;
+}
+
+export interface RequestLogOptions {
+  /**
+   * Its own small pool (3 connections are used), so that no page query delays a commit; direct connections,
+   * because the insert is a prepared statement.
+   */
+  readonly pool: pg.Pool;
+  readonly spoolDir: string;
+  readonly spoolBytes: number;
+  /** When the spool is full: refuse new chat requests, or serve them and print their rows. */
+  readonly whenFull: 'refuse' | 'drop';
+  /** Name of this process among its siblings, to keep replicas off each other's rollup rows. */
+  readonly replica: string;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Writes one line of NDJSON to stdout: the last resort for a row. */
+  readonly print: (line: string) => void;
+}
+
+export interface PostgresRequestLog extends RequestLog {
+  stats(): RequestLogStats;
+  /**
+   * For the end of the process: writes what waits and replays the spool, within `timeoutMs`. What Postgres
+   * did not take stays in the spool and is printed as well. Never rejects; `record` still works, by printing.
+   */
+  drain(timeoutMs: number): Promise<void>;
+}

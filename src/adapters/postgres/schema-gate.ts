@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyBaseLogger } from 'fastify';
+import type pg from 'pg';
+import { migrate, neededSchemaVersion, schemaVersion } from './migrate.ts';
+
+const firstRetryMs = 250;
+const longestRetryMs = 5_000;
+
+export interface SchemaGate {
+  /** For /readyz: closed until Postgres was reached once with a schema that is new enough. */
+  state(): { readonly ready: boolean; readonly reason: string | null };
+  /** Resolves when the gate opens; rejects when `signal` fires first. */
+  readonly opened: Promise<void>;
+}
+
+export interface SchemaGateOptions {
+  readonly pool: pg.Pool;
+  /** Direct, since migrations hold an advisory lock. */
+  readonly directUrl: string;
+  readonly migrateAtBoot: boolean;
+  readonly log: Pick<FastifyBaseLogger, 'warn' | 'info'>;
+  /** Aborts at shutdown. */
+  readonly signal: AbortSignal;
+}
+
+async function openOnce({
+  pool,
+  directUrl,
+  migrateAtBoot,
+  signal,
+}: SchemaGateOptions): Promise<string | null> {
+  if (migrateAtBoot) await migrate(directUrl, signal);
+  const version = await schemaVersion(pool);
+  const needed = neededSchemaVersion();
+  return version >= needed
+    ? null
+    : `schema version is ${version}, ${needed} is needed: run "model-gateway migrate"`;
+}
+
+/**
+ * Waits for Postgres and its schema in the background, so that a database that starts late delays
+ * readiness and nothing else. Once open it stays open: later outages are each request's own affair.
+ */
+export function openSchemaGate(options: SchemaGateOptions): SchemaGate {
+  let ready = false;
+  let reason: string | null = 'Postgres has not been reached yet';
+  const wait = async (): Promise<void> => {
+    for (let delayMs = firstRetryMs; !ready; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
+      try {
+        const problem = await openOnce(options);
+        ready = problem === null;
+        reason = problem;
+      } catch (error) {
+        options.signal.throwIfAborted();
+        reason = `Postgres is not ready: ${error instanceof Error ? error.message : String(error)}`;
+      }
+      if (ready) return;
+      options.log.warn({ reason }, 'waiting for the database');
+      await sleep(delayMs, undefined, { signal: options.signal });
+    }
+  };
+  const opened = wait();
+  // Whoever does not wait for it must not see its rejection as unhandled.
+  opened.catch(() => undefined);
+  return { state: () => ({ ready, reason }), opened };
+}

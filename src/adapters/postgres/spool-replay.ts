@@ -1,0 +1,74 @@
+import type pg from 'pg';
+import { RowSpool } from '../row-spool.ts';
+import type { SpoolBatch } from '../spool/spool-segment.ts';
+import { insertLogRows } from './log-insert.ts';
+import { isDataError } from './pool.ts';
+
+export interface SpoolReplayOptions {
+  readonly pool: pg.Pool;
+  /** The spool of this process. */
+  readonly spool: RowSpool;
+  /** Where the spools of dead processes are looked for. */
+  readonly directory: string;
+  readonly maxBytes: number;
+  readonly lane: number;
+}
+
+/** Takes spooled rows to Postgres, once each whatever happens in between. Counts what it did. */
+export class SpoolReplay {
+  readonly #options: SpoolReplayOptions;
+  /** Rows Postgres has taken. */
+  replayed = 0;
+  /** Lines that are no rows, and rows Postgres refuses for their content. */
+  bad = 0;
+
+  constructor(options: SpoolReplayOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Empties the own spool and, if asked, those of dead processes. Rejects when Postgres does not take rows
+   * or `signal` fires; the rest stays where it is.
+   */
+  async run(abandonedToo: boolean, signal: AbortSignal): Promise<void> {
+    const { spool, directory, maxBytes } = this.#options;
+    if (spool.bytes > 0) await this.#empty(spool, signal);
+    if (!abandonedToo) return;
+    for (;;) {
+      const abandoned = await RowSpool.openAbandoned({ directory, maxBytes });
+      if (abandoned === null) return;
+      try {
+        await this.#empty(abandoned, signal);
+      } finally {
+        await abandoned.close();
+      }
+    }
+  }
+
+  #empty(spool: RowSpool, signal: AbortSignal): Promise<void> {
+    return spool.replay(async (batch: SpoolBatch) => {
+      signal.throwIfAborted();
+      this.bad += batch.bad.length;
+      await this.#insert(spool, batch.rows);
+    });
+  }
+
+  /** Halves a batch until the rows that Postgres refuses stand alone; those are set aside. */
+  async #insert(spool: RowSpool, rows: readonly string[]): Promise<void> {
+    if (rows.length === 0) return;
+    try {
+      await insertLogRows(this.#options.pool, rows, this.#options.lane);
+      this.replayed += rows.length;
+    } catch (error) {
+      if (!isDataError(error)) throw error;
+      if (rows.length === 1) {
+        this.bad += 1;
+        await spool.setAside(rows);
+        return;
+      }
+      const middle = Math.ceil(rows.length / 2);
+      await this.#insert(spool, rows.slice(0, middle));
+      await this.#insert(spool, rows.slice(middle));
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import type { Redis } from 'ioredis';
+import type { ResponseCache } from '../../chat/ports.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+
+/** Names our entries in a server that others may share. */
+const keyPrefix = 'gw:answer:';
+/** Magic, format version, then the length of the value: tells our values from others' and whole ones from cut ones. */
+const magic = Buffer.from('GWC\u0001', 'latin1');
+const headerBytes = magic.length + 4;
+
+export interface CacheStats {
+  readonly hits: number;
+  readonly misses: number;
+  /** Commands that failed or timed out, and values that were not ours. */
+  readonly errors: number;
+  readonly breakerOpen: boolean;
+  readonly up: boolean;
+}
+
+function wrap(value: Buffer): Buffer {
+  const length = Buffer.allocUnsafe(4);
+  length.writeUInt32BE(value.length);
+  return Buffer.concat([magic, length, value]);
+}
+
+function unwrap(stored: Buffer): Buffer | null {
+  if (stored.length < headerBytes || magic.compare(stored, 0, magic.length) !== 0) return null;
+  return stored.readUInt32BE(magic.length) === stored.length - headerBytes
+    ? stored.subarray(headerBytes)
+    : null;
+}
+
+/** An error that the server answered with, as opposed to no answer. */
+function isReply(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'ReplyError';
+}
+
+/** Answers in Redis. Whatever goes wrong is a miss, within the connection's command timeout. */
+export class RedisResponseCache implements ResponseCache {
+  readonly #redis: Redis;
+  readonly #maxValueBytes: number;
+  readonly #nowMs: () => number;
+  readonly #breaker = new CircuitBreaker();
+  #hits = 0;
+  #misses = 0;
+  #errors = 0;
+
+  /** `redis` comes from `connectRedis`, whose options this class relies on; `nowMs` is monotonic. */
+  constructor(redis: Redis, maxValueBytes: number, nowMs: () => number = () => performance.now()) {
+    this.#redis = redis;
+    this.#maxValueBytes = maxValueBytes;
+    this.#nowMs = nowMs;
+    // A handshake has just been answered: that is as good as a probe.
+    redis.on('ready', () => this.#breaker.succeeded());
+  }
+
+  async get(key: string): Promise<Buffer | null> {
+    const value = await this.#read(keyPrefix + key);
+    if (value === null) this.#misses += 1;
+    else this.#hits += 1;
+    return value;
+  }
+
+  async set(key: string, value: Buffer, ttlSeconds: number): Promise<void> {
+    if (value.length > this.#maxValueBytes || !this.#available()) return;
+    try {
+      await this.#redis.set(keyPrefix + key, wrap(value), 'EX', ttlSeconds);
+      this.#breaker.succeeded();
+    } catch (error) {
+      this.#note(error);
+    }
+  }
+
+  stats(): CacheStats {
+    return {
+      hits: this.#hits,
+      misses: this.#misses,
+      errors: this.#errors,
+      breakerOpen: this.#breaker.open,
+      up: this.#redis.status === 'ready',
+    };
+  }
+
+  close(): void {
+    this.#redis.disconnect();
+  }
+
+  async #read(name: string): Promise<Buffer | null> {
+    if (!this.#available()) return null;
+    const longest = headerBytes + this.#maxValueBytes;
+    let stored: Buffer;
+    try {
+      // A range, so that a huge foreign value is not fetched: one byte too many is enough to know.
+      stored = await this.#redis.getrangeBuffer(name, 0, longest);
+      this.#breaker.succeeded();
+    } catch (error) {
+      this.#note(error);
+      if (isReply(error) && error.message.startsWith('WRONGTYPE')) this.#remove(name);
+      return null;
+    }
+    if (stored.length === 0) return null;
+    const value = stored.length > longest ? null : unwrap(stored);
+    if (value === null) {
+      this.#errors += 1;
+      this.#remove(name);
+    }
+    return value;
+  }
+
+  #available(): boolean {
+    return this.#redis.status === 'ready' && this.#breaker.allows(this.#nowMs());
+  }
+
+  #note(error: unknown): void {
+    this.#errors += 1;
+    // A refusal (OOM, READONLY, NOAUTH, LOADING) comes fast: it costs callers nothing to go on asking.
+    if (isReply(error)) this.#breaker.succeeded();
+    else this.#breaker.failed(this.#nowMs());
+  }
+
+  /** Nobody waits for it: until it is done the value is only found unusable again. */
+  #remove(name: string): void {
+    this.#redis.unlink(name).catch(() => undefined);
+  }
+}

@@ -1,0 +1,26 @@
+import { DatabaseSync } from 'node:sqlite';
+
+/** A lock that falls with its process, however that ends. */
+export interface SpoolLock {
+  release(): void;
+}
+
+const sqliteBusy = 5;
+
+/**
+ * Takes the lock file at `path`, or returns null when another process (or another holder in this one) has
+ * it. Node has no file locks of its own and a pid in a file proves nothing in containers, where every
+ * process is pid 1; SQLite takes a real lock of the operating system, on an empty file. Throws when the
+ * file cannot be made.
+ */
+export function tryLock(path: string): SpoolLock | null {
+  const database = new DatabaseSync(path, { timeout: 0 });
+  try {
+    database.exec('BEGIN EXCLUSIVE');
+    return { release: () => database.close() };
+  } catch (error) {
+    database.close();
+    if ((error as { errcode?: number }).errcode === sqliteBusy) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,68 @@
+import type { FileHandle } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
+import { decodeSpoolLine } from './spool-line.ts';
+
+const chunkBytes = 256 * 1024;
+/** A row is about a kilobyte; what runs on for longer without an end of line is garbage. */
+const longestLineBytes = 1024 * 1024;
+const newline = 0x0a;
+
+/** One group of lines read from a segment. */
+export interface SpoolBatch {
+  readonly rows: readonly string[];
+  /** Lines that are not whole rows, as they were found. */
+  readonly bad: readonly Buffer[];
+}
+
+async function* readChunks(file: FileHandle): AsyncGenerator<Buffer> {
+  for (let position = 0; ; ) {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(chunkBytes), 0, chunkBytes, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+function sort(lines: readonly Buffer[]): SpoolBatch {
+  const rows: string[] = [];
+  const bad: Buffer[] = [];
+  for (const line of lines) {
+    const row = decodeSpoolLine(line.toString('utf8'));
+    if (row !== null) rows.push(row);
+    else if (line.length > 0) bad.push(line);
+  }
+  return { rows, bad };
+}
+
+/**
+ * Reads a segment that is no longer written to, in order, at most `batchRows` lines at a time. Whatever
+ * the file holds, memory stays bounded: a line without end is handed out as bad in pieces.
+ */
+export async function* readSegment(path: string, batchRows: number): AsyncGenerator<SpoolBatch> {
+  const file = await open(path, 'r');
+  try {
+    let rest: Buffer = Buffer.alloc(0);
+    let lines: Buffer[] = [];
+    for await (const chunk of readChunks(file)) {
+      const data = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+      let start = 0;
+      for (let end = data.indexOf(newline); end >= 0; end = data.indexOf(newline, start)) {
+        lines.push(data.subarray(start, end));
+        start = end + 1;
+        if (lines.length < batchRows) continue;
+        yield sort(lines);
+        lines = [];
+      }
+      rest = data.subarray(start);
+      if (rest.length > longestLineBytes) {
+        lines.push(rest);
+        rest = Buffer.alloc(0);
+      }
+    }
+    // The last line has no end only when its writer died in the middle of it.
+    if (rest.length > 0) lines.push(rest);
+    if (lines.length > 0) yield sort(lines);
+  } finally {
+    await file.close();
+  }
+}
