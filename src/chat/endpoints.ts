@@ -1,15 +1,32 @@
 import type { Candidate } from '../core/candidate.ts';
-import type { CommercialProviderName, ProviderName } from '../core/provider-name.ts';
+import type { CommercialProviderName } from '../core/provider-name.ts';
 import { selfHostedEndpoint, vendorEndpoint } from '../core/self-hosted-url.ts';
+import type { Provider } from '../providers/provider.ts';
 
 /** Where a candidate's path is added to. */
 export interface Endpoint {
-  /** Scheme, host and port. */
+  /** Scheme, host and port: the only place its key may go. */
   readonly origin: string;
   /** Path before the vendor's own, without a trailing slash. */
   readonly prefix: string;
 }
 
-export interface Endpoints {
-  of(candidate: Candidate): Endpoint;
+/**
+ * Addresses of all candidates: the vendor's own (or the operator's setting), parsed once; a self_hosted
+ * key's base_url, parsed per attempt.
+ */
+export function endpointsOf(
+  providers: Readonly<Record<string, Provider>>,
+  settings: Readonly<Partial<Record<CommercialProviderName, string>>>,
+): (candidate: Candidate) => Endpoint {
+  const vendors = new Map<string, Endpoint>();
+  for (const provider of Object.values(providers)) {
+    const configured = provider.name === 'self_hosted' ? undefined : settings[provider.name];
+    const base = configured ?? provider.defaultBaseUrl;
+    if (base !== null) vendors.set(provider.name, vendorEndpoint(base));
+  }
+  return (candidate) => {
+    if (candidate.key.baseUrl !== null) return selfHostedEndpoint(candidate.key.baseUrl);
+    return vendors.get(candidate.provider) as Endpoint;
+  };
 }

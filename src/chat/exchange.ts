@@ -220,8 +220,9 @@ export class Exchange implements UpstreamListener, OpenStream {
 
   #endStream(end: StreamEnd): void {
     this.#over = true;
-    if (this.#consumer !== null) this.#consumer.onEnd(end);
-    else this.#pendingEnd = end;
+    const told = end.kind === 'failed' ? { ...end, reason: this.#job.redact(end.reason) } : end;
+    if (this.#consumer !== null) this.#consumer.onEnd(told);
+    else this.#pendingEnd = told;
   }
 
   #abortUpstream(): void {

@@ -55,4 +55,6 @@ export interface ExchangeJob {
   readonly startedAtMs: number;
   readonly monotonicMs: () => number;
   readonly signal: AbortSignal;
+  /** Masks this attempt's key in whatever the vendor says. */
+  readonly redact: (text: string) => string;
 }

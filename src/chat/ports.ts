@@ -97,13 +97,10 @@ export interface UpstreamTransport {
   send(call: UpstreamCall, listener: UpstreamListener): UpstreamControl;
 }
 
-/** Milliseconds: `wallMs` for dates, `monotonicMs` for durations. */
+/** Time, as an argument: `wallMs` for dates, `monotonicMs` for durations. */
 export interface Clock {
   wallMs(): number;
   monotonicMs(): number;
+  /** Microseconds since the epoch for log rows; strictly increasing within a process. */
+  stampMicros(): number;
 }
-
-export const systemClock: Clock = {
-  wallMs: () => Date.now(),
-  monotonicMs: () => performance.now(),
-};

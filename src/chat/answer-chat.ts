@@ -1,0 +1,132 @@
+import type { Candidate, HeldKey } from '../core/candidate.ts';
+import type { ChatCall } from '../core/chat-call.ts';
+import type { GatewayError } from '../core/errors.ts';
+import { ServiceUnavailableError } from '../core/errors.ts';
+import { finalError } from '../core/final-error.ts';
+import type { Plan } from '../core/plan.ts';
+import { planCandidates } from '../core/plan.ts';
+import type { AnswerCache } from './cached-answer.ts';
+import type { Client } from './client-stream.ts';
+import type { FallbackIo } from './fallback.ts';
+import { AttemptLedger, fallBack } from './fallback.ts';
+import type { Account } from './ports.ts';
+import type { Serve, Served } from './serve.ts';
+import { clientClosed, serveAnswer, serveStored, serveStream } from './serve.ts';
+import type { SettlementIo } from './settlement.ts';
+import { Settlement } from './settlement.ts';
+import { overrideError, VerbatimError } from './verbatim-error.ts';
+
+/** Everything the story needs of the world. */
+export interface ChatIo extends FallbackIo, SettlementIo {
+  readonly cache: AnswerCache;
+}
+
+/** Reads the caller's keys past the cache. */
+export type RefreshAccount = () => Promise<Account | null>;
+
+/** The client left before there was anything to send it. */
+export class ClientGoneError extends Error {}
+
+/**
+ * The whole story of one chat request: plan → cache → candidates → answer → settlement. Read this first.
+ * Returns the JSON body, or null when the answer was streamed. Throws GatewayError or VerbatimError while
+ * nothing has been sent, ClientGoneError when there is nobody to send it to.
+ */
+export async function answerChat(
+  call: ChatCall,
+  account: Account,
+  client: Client,
+  io: ChatIo,
+  refresh: RefreshAccount,
+): Promise<string | null> {
+  const settlement = new Settlement(call, new AttemptLedger(), io);
+  const plan = await planCall(call, account.keys, io, refresh);
+  if (plan.kind === 'refused') throw await settleError(settlement, plan.error);
+  io.telemetry.candidatesSkipped(call, plan.skipped);
+  const { cacheTtlSeconds } = call.options;
+  const serve = { call, settlement, client, io };
+  const tryAll = (signal: AbortSignal) => tryCandidates(serve, plan.candidates, signal);
+  if (cacheTtlSeconds === null) {
+    io.telemetry.cacheAnswered('bypass');
+    return (await tryAll(client.signal)).json;
+  }
+  const seat = await io.cache.board(call, plan.candidates, cacheTtlSeconds, client.signal).catch(() => null);
+  // The client left while waiting: the row is written on the way out.
+  if (seat === null) return (await tryAll(client.signal)).json;
+  io.telemetry.cacheAnswered(seat.kind);
+  if (seat.kind === 'hit') return (await serveStored(serve, seat.answer)).json;
+  let served: Served | null = null;
+  try {
+    served = await tryAll(seat.signal);
+    return served.json;
+  } finally {
+    seat.land(served?.stored ?? null);
+  }
+}
+
+/** Plans, and once more with fresh keys when the plan failed for want of a key: it may be a second old. */
+async function planCall(
+  call: ChatCall,
+  keys: readonly HeldKey[],
+  io: ChatIo,
+  refresh: RefreshAccount,
+): Promise<Plan> {
+  const input = { isCooled: (candidate: Candidate) => io.cooldown.isCooled(candidate) };
+  const plan = planCandidates(call, { ...input, keys });
+  if (plan.kind === 'planned' || !plan.forWantOfKey) return plan;
+  const fresh = await refresh().catch(() => null);
+  return fresh === null ? plan : planCandidates(call, { ...input, keys: fresh.keys });
+}
+
+async function tryCandidates(
+  serve: Serve,
+  candidates: readonly Candidate[],
+  signal: AbortSignal,
+): Promise<Served> {
+  const { call, settlement, io } = serve;
+  const result = await fallBack(call, candidates, settlement.ledger, io, signal);
+  switch (result.kind) {
+    case 'answered':
+      return serveAnswer(serve, result.answer, result.serving);
+    case 'stream-opened':
+      return serveStream(serve, result.stream, result.serving);
+    case 'cancelled':
+      if (result.reason === 'drain') {
+        throw await settleError(
+          settlement,
+          new ServiceUnavailableError('The gateway is shutting down.', {
+            code: 'draining',
+            headers: { 'retry-after': '1' },
+          }),
+        );
+      }
+      await settlement.settle({
+        status: 'client_closed',
+        error: clientClosed,
+        latencyMs: settlement.latencyMs(),
+      });
+      throw new ClientGoneError();
+    case 'exhausted': {
+      const [only] = result.failures;
+      const error =
+        call.options.override !== null && only !== undefined
+          ? overrideError(only)
+          : finalError(result.failures, settlement.ledger.reports);
+      throw await settleError(settlement, error, only?.reason);
+    }
+  }
+}
+
+/** Writes the row of a request that fails, and hands back what to throw. */
+async function settleError<E extends GatewayError | VerbatimError>(
+  settlement: Settlement,
+  error: E,
+  reason?: string,
+): Promise<E> {
+  const text =
+    error instanceof VerbatimError
+      ? `provider_error: upstream ${error.status}: ${reason ?? ''}`
+      : `${(error as GatewayError).type}: ${error.message}`;
+  await settlement.settle({ status: 'error', error: text, latencyMs: settlement.latencyMs() });
+  return error;
+}

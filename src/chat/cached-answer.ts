@@ -1,0 +1,72 @@
+import { cacheKey } from '../core/cache-key.ts';
+import type { Candidate } from '../core/candidate.ts';
+import type { ChatCall } from '../core/chat-call.ts';
+import { modeLabel } from '../core/chat-call.ts';
+import type { ResponseCache } from './ports.ts';
+import { SingleFlight } from './single-flight.ts';
+import type { StoredAnswer } from './stored-answer.ts';
+import { decodeStoredAnswer, encodeStoredAnswer } from './stored-answer.ts';
+
+/** Different cacheable requests in flight at once that are shared; beyond it each goes alone. */
+const maxFlights = 10_000;
+
+/** What is being asked, beside the body: the tier, or the pinned model and key. */
+function targetOf(call: ChatCall, candidates: readonly Candidate[]): string {
+  const { override } = call.options;
+  if (override === null) return call.tier;
+  return `${override.provider}:${override.model}@${candidates[0]?.key.id ?? ''}`;
+}
+
+/** Where a cacheable request finds itself. */
+export type CacheSeat =
+  | { readonly kind: 'hit'; readonly answer: StoredAnswer }
+  | {
+      readonly kind: 'miss';
+      /** Governs the upstream calls: outlives this client while others wait for the same answer. */
+      readonly signal: AbortSignal;
+      /** Must be called once, with the answer to store and share, or null when there is none. */
+      land(answer: StoredAnswer | null): void;
+    };
+
+/**
+ * Opt-in look-up and store (SPEC 4.5, routing rule 4). A store that fails is a miss; equal concurrent
+ * requests share one upstream call.
+ */
+export class AnswerCache {
+  readonly #store: ResponseCache;
+  readonly #flights = new SingleFlight<StoredAnswer>(maxFlights);
+
+  constructor(store: ResponseCache) {
+    this.#store = store;
+  }
+
+  /** A stored answer, or one that an equal request is just getting; else the duty to get it. Rejects when the caller leaves. */
+  async board(
+    call: ChatCall,
+    candidates: readonly Candidate[],
+    ttlSeconds: number,
+    signal: AbortSignal,
+  ): Promise<CacheSeat> {
+    const { userId, request, options } = call;
+    const target = targetOf(call, candidates);
+    const key = cacheKey({ userId, residency: options.residency, mode: modeLabel(call), target, request });
+    const bytes = await this.#store.get(key);
+    const stored = bytes === null ? null : decodeStoredAnswer(bytes);
+    if (stored !== null) return { kind: 'hit', answer: stored };
+    const seat = this.#flights.board(key, signal);
+    if (seat.kind === 'follow') {
+      const answer = await seat.value;
+      return answer === null ? { kind: 'miss', signal, land: () => undefined } : { kind: 'hit', answer };
+    }
+    return {
+      kind: 'miss',
+      signal: seat.signal,
+      land: (answer) => {
+        // The flight lands only once the answer is stored, so whoever misses the one finds the other.
+        const kept =
+          answer === null ? Promise.resolve() : this.#store.set(key, encodeStoredAnswer(answer), ttlSeconds);
+        void kept.finally(() => seat.land(answer));
+      },
+    };
+  }
+}

@@ -1,0 +1,125 @@
+import type { Candidate } from '../core/candidate.ts';
+import type { ChatCall } from '../core/chat-call.ts';
+import type { AttemptReport } from '../core/errors.ts';
+import type { AttemptFailure } from '../core/outcome.ts';
+import type { TranslatedAnswer } from '../providers/provider.ts';
+import type { AttemptIo } from './attempt.ts';
+import { attempt } from './attempt.ts';
+import type { CancelReason } from './client-stream.ts';
+import type { CooldownBook } from './cooldown.ts';
+import type { AttemptOutcome } from './judgement.ts';
+import type { OpenStream } from './open-stream.ts';
+import type { AttemptRecord, ChatTelemetry } from './telemetry-port.ts';
+
+export interface FallbackIo extends AttemptIo {
+  readonly cooldown: CooldownBook;
+  readonly telemetry: ChatTelemetry;
+}
+
+/** The attempt that served, still to be finished when it is a stream. */
+export interface Serving {
+  readonly candidate: Candidate;
+  readonly number: number;
+  readonly startedAtMs: number;
+  readonly dropped: readonly string[];
+}
+
+export type FallbackResult =
+  | { readonly kind: 'answered'; readonly answer: TranslatedAnswer; readonly serving: Serving }
+  | { readonly kind: 'stream-opened'; readonly stream: OpenStream; readonly serving: Serving }
+  | { readonly kind: 'exhausted'; readonly failures: readonly AttemptFailure[] }
+  | { readonly kind: 'cancelled'; readonly reason: CancelReason };
+
+/** The tries of one request, in order; the log row and an exhausted answer show them. */
+export class AttemptLedger {
+  readonly reports: AttemptReport[] = [];
+  /** The candidate tried last. */
+  last: Candidate | null = null;
+
+  add(candidate: Candidate, status: number | null, reason: string, latencyMs: number): void {
+    const { provider, model } = candidate;
+    this.reports.push({ provider, model, status, reason, latency_ms: Math.round(latencyMs) });
+  }
+}
+
+/**
+ * Tries the candidates in order until one answers or opens its stream (SPEC 4.5, routing rule 1). Stops
+ * when the client is gone or the request's own time is up; nothing is tried after a first token.
+ */
+export async function fallBack(
+  call: ChatCall,
+  candidates: readonly Candidate[],
+  ledger: AttemptLedger,
+  io: FallbackIo,
+  signal: AbortSignal,
+): Promise<FallbackResult> {
+  const requestDueMs = call.enteredAtMs + call.tables.document.timeouts.request_seconds * 1000;
+  const failures: AttemptFailure[] = [];
+  for (const [index, candidate] of candidates.entries()) {
+    const startedAtMs = io.clock.monotonicMs();
+    if (failures.length > 0 && startedAtMs >= requestDueMs) break;
+    ledger.last = candidate;
+    io.cooldown.started(candidate);
+    const outcome = await attempt(candidate, call, io, requestDueMs, signal);
+    const serving = { candidate, number: index + 1, startedAtMs, dropped: outcome.dropped };
+    if (outcome.kind === 'answered') {
+      served(call, serving, ledger, io, { firstTokenMs: null, usage: outcome.answer.usage });
+      return { kind: 'answered', answer: outcome.answer, serving };
+    }
+    if (outcome.kind === 'stream-opened') return { kind: 'stream-opened', stream: outcome.stream, serving };
+    const failure = unserved(call, serving, outcome, ledger, io);
+    if (outcome.kind === 'cancelled') return { kind: 'cancelled', reason: outcome.reason };
+    if (failure === null) break;
+    failures.push(failure);
+    const next = candidates[index + 1];
+    if (next !== undefined) io.telemetry.fellBack(call, candidate, next, failure);
+  }
+  return { kind: 'exhausted', failures };
+}
+
+/** Books the attempt that gave the whole answer. */
+export function served(
+  call: ChatCall,
+  serving: Serving,
+  ledger: AttemptLedger,
+  io: FallbackIo,
+  facts: Pick<AttemptRecord, 'firstTokenMs' | 'usage'>,
+): void {
+  const durationMs = io.clock.monotonicMs() - serving.startedAtMs;
+  io.cooldown.succeeded(serving.candidate);
+  ledger.add(serving.candidate, 200, 'served', durationMs);
+  io.telemetry.attemptEnded(call, {
+    ...recordOf(serving),
+    end: 'served',
+    failure: null,
+    durationMs,
+    ...facts,
+  });
+}
+
+function recordOf(serving: Serving): Pick<AttemptRecord, 'candidate' | 'number' | 'dropped'> {
+  return { candidate: serving.candidate, number: serving.number, dropped: serving.dropped };
+}
+
+function unserved(
+  call: ChatCall,
+  serving: Serving,
+  outcome: Extract<AttemptOutcome, { kind: 'failed' | 'cancelled' }>,
+  ledger: AttemptLedger,
+  io: FallbackIo,
+): AttemptFailure | null {
+  const { candidate } = serving;
+  const durationMs = io.clock.monotonicMs() - serving.startedAtMs;
+  const shared = { ...recordOf(serving), durationMs, firstTokenMs: null, usage: null };
+  if (outcome.kind === 'cancelled') {
+    io.cooldown.abandoned(candidate);
+    ledger.add(candidate, null, `cancelled: ${outcome.reason}`, durationMs);
+    io.telemetry.attemptEnded(call, { ...shared, end: 'aborted', failure: null });
+    return null;
+  }
+  const { failure } = outcome;
+  io.cooldown.failed(candidate, failure, call.userId, call.tables);
+  ledger.add(candidate, failure.status, `${failure.kind}: ${failure.reason}`, durationMs);
+  io.telemetry.attemptEnded(call, { ...shared, end: 'failed', failure });
+  return failure;
+}

@@ -1,0 +1,54 @@
+import type { ClientStream } from './client-stream.ts';
+import type { OpenStream, StreamConsumer, StreamEnd } from './open-stream.ts';
+
+/**
+ * Carries an opened stream to the client, as fast as the client reads and no faster. `tee` sees every byte
+ * that is sent. Resolves with the way the upstream ended; the last bytes are the caller's.
+ */
+export function relay(
+  stream: OpenStream,
+  client: ClientStream,
+  tee: ((bytes: Buffer) => void) | null,
+): Promise<StreamEnd> {
+  client.open();
+  return new Promise((resolve) => {
+    stream.attach(new Relay(stream, client, tee, resolve));
+  });
+}
+
+class Relay implements StreamConsumer {
+  readonly #stream: OpenStream;
+  readonly #client: ClientStream;
+  readonly #tee: ((bytes: Buffer) => void) | null;
+  readonly #resolve: (end: StreamEnd) => void;
+  #waiting = false;
+
+  constructor(
+    stream: OpenStream,
+    client: ClientStream,
+    tee: ((bytes: Buffer) => void) | null,
+    resolve: (end: StreamEnd) => void,
+  ) {
+    this.#stream = stream;
+    this.#client = client;
+    this.#tee = tee;
+    this.#resolve = resolve;
+  }
+
+  onBytes(bytes: Buffer): void {
+    this.#tee?.(bytes);
+    if (this.#client.write(bytes) || this.#waiting) return;
+    this.#waiting = true;
+    this.#stream.pause();
+    this.#client.onDrain(this.#onDrain);
+  }
+
+  onEnd(end: StreamEnd): void {
+    this.#resolve(end);
+  }
+
+  readonly #onDrain = (): void => {
+    this.#waiting = false;
+    this.#stream.resume();
+  };
+}

@@ -1,0 +1,223 @@
+import type { ChatCall } from '../core/chat-call.ts';
+import { modeLabel } from '../core/chat-call.ts';
+import { CompletionAccumulator, chunksFromCompletion } from '../core/completion-chunks.ts';
+import { costMicroUsd } from '../core/cost.ts';
+import { errorEvent } from '../core/error-body.ts';
+import { ProviderError, ServiceUnavailableError } from '../core/errors.ts';
+import type { ChunkIdentity, GatewayMetadata } from '../core/gateway-metadata.ts';
+import {
+  doneEvent,
+  gatewayChunk,
+  gatewayMetadata,
+  usageChunk,
+  withGatewayBlock,
+} from '../core/gateway-metadata.ts';
+import type { TranslatedAnswer } from '../providers/provider.ts';
+import type { Client } from './client-stream.ts';
+import type { FallbackIo, Serving } from './fallback.ts';
+import { served } from './fallback.ts';
+import type { OpenStream, StreamEnd } from './open-stream.ts';
+import { relay } from './relay.ts';
+import type { Settlement } from './settlement.ts';
+import type { StoredAnswer } from './stored-answer.ts';
+
+/** A served request: the JSON body still to be sent, or nothing when it was streamed. */
+export interface Served {
+  readonly json: string | null;
+  /** What may be cached: whole and successful answers only. */
+  readonly stored: StoredAnswer | null;
+}
+
+/** The facts all exits share. */
+export interface Serve {
+  readonly call: ChatCall;
+  readonly settlement: Settlement;
+  readonly client: Client;
+  readonly io: FallbackIo;
+}
+
+function metadataOf(
+  { call }: Serve,
+  facts: {
+    provider: string;
+    model: string;
+    latencyMs: number;
+    cost: bigint;
+    residency: 'global' | 'india' | 'cache';
+  },
+): GatewayMetadata {
+  return gatewayMetadata({
+    provider: facts.provider,
+    model: facts.model,
+    mode: modeLabel(call),
+    cacheHit: facts.residency === 'cache',
+    latencyMs: facts.latencyMs,
+    costMicroUsd: facts.cost,
+    residencyActual: facts.residency,
+    requestId: call.requestId,
+  });
+}
+
+const wantsUsage = (call: ChatCall): boolean => call.request.stream_options?.include_usage === true;
+
+/** A whole JSON answer: settle, then hand out the body with the gateway block. */
+export async function serveAnswer(serve: Serve, answer: TranslatedAnswer, serving: Serving): Promise<Served> {
+  const { call, settlement, client } = serve;
+  const { provider, model, price, residency } = serving.candidate;
+  const cost = costMicroUsd(answer.usage, price);
+  const latencyMs = settlement.latencyMs();
+  const gone = client.signal.aborted;
+  await settlement.settle({
+    status: gone ? 'client_closed' : 'success',
+    error: gone ? clientClosed : null,
+    latencyMs,
+    usage: answer.usage,
+    costMicroUsd: cost,
+  });
+  const json = withGatewayBlock(
+    answer.json,
+    metadataOf(serve, { provider, model, latencyMs, cost, residency }),
+  );
+  const stored = {
+    completionJson: answer.json,
+    provider,
+    model,
+    usage: answer.usage,
+    costMicroUsd: String(cost),
+    traceId: call.traceId,
+  };
+  return { json, stored };
+}
+
+export const clientClosed = 'client_closed: The client left before the end of the answer.';
+
+/** A stream from its first token to its last byte. */
+export async function serveStream(serve: Serve, stream: OpenStream, serving: Serving): Promise<Served> {
+  const { call, settlement, client, io } = serve;
+  const ttftMs = settlement.latencyMs();
+  const keep =
+    call.options.cacheTtlSeconds === null
+      ? null
+      : new CompletionAccumulator(call.tables.document.limits.cache_entry_bytes);
+  io.telemetry.streamOpened();
+  const firstTokenMs = io.clock.monotonicMs() - serving.startedAtMs;
+  const end = await relay(stream, client.stream, keep === null ? null : (bytes) => keep.push(bytes));
+  const { usage, wireUsage } = stream.translator;
+  const cost = costMicroUsd(usage, serving.candidate.price);
+  const latencyMs = settlement.latencyMs();
+  const shared = { latencyMs, ttftMs, usage, costMicroUsd: cost };
+  if (end.kind !== 'complete') {
+    await cutStream(serve, end, serving, { ...shared, firstTokenMs });
+    return { json: null, stored: null };
+  }
+  served(call, serving, settlement.ledger, io, { firstTokenMs, usage });
+  const gone = client.signal.aborted;
+  await settlement.settle({
+    ...shared,
+    status: gone ? 'client_closed' : 'success',
+    error: gone ? clientClosed : null,
+  });
+  io.telemetry.streamClosed(gone ? 'client_abort' : 'complete');
+  const { provider, model, residency } = serving.candidate;
+  const identity = {
+    id: stream.translator.id,
+    created: stream.translator.created,
+    model: stream.translator.model,
+  };
+  const metadata = metadataOf(serve, { provider, model, latencyMs, cost, residency });
+  client.stream.end(lastChunks(call, identity, wireUsage, metadata));
+  const completion = keep?.complete(wireUsage) ?? null;
+  if (completion === null) return { json: null, stored: null };
+  const completionJson = JSON.stringify(completion);
+  const stored = {
+    completionJson,
+    provider,
+    model,
+    usage,
+    costMicroUsd: String(cost),
+    traceId: call.traceId,
+  };
+  return { json: null, stored };
+}
+
+/** Finish chunk came from the vendor; then usage if asked, the gateway chunk, `[DONE]`. */
+function lastChunks(
+  call: ChatCall,
+  identity: ChunkIdentity,
+  usage: unknown,
+  metadata: GatewayMetadata,
+): string {
+  const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  const usageText = wantsUsage(call) ? usageChunk(identity, usage ?? zero) : '';
+  return usageText + gatewayChunk(identity, metadata) + doneEvent;
+}
+
+/** A stream that did not end well: its row says so, and the client can never take it for a whole answer. */
+async function cutStream(
+  serve: Serve,
+  end: Exclude<StreamEnd, { kind: 'complete' }>,
+  serving: Serving,
+  facts: {
+    latencyMs: number;
+    ttftMs: number;
+    firstTokenMs: number;
+    usage: OpenStream['translator']['usage'];
+    costMicroUsd: bigint;
+  },
+): Promise<void> {
+  const { call, settlement, client, io } = serve;
+  const { firstTokenMs, ...row } = facts;
+  const reason = end.kind === 'failed' ? end.reason : end.reason;
+  const durationMs = io.clock.monotonicMs() - serving.startedAtMs;
+  settlement.ledger.add(serving.candidate, 200, `cut: ${reason}`, durationMs);
+  io.telemetry.attemptEnded(call, {
+    candidate: serving.candidate,
+    number: serving.number,
+    dropped: serving.dropped,
+    end: end.kind === 'failed' ? 'failed' : 'aborted',
+    failure: null,
+    durationMs,
+    firstTokenMs,
+    usage: facts.usage,
+  });
+  io.cooldown.abandoned(serving.candidate);
+  if (end.kind === 'cancelled' && end.reason === 'client-gone') {
+    await settlement.settle({ ...row, status: 'client_closed', error: clientClosed });
+    io.telemetry.streamClosed('client_abort');
+    client.stream.destroy();
+    return;
+  }
+  const error =
+    end.kind === 'cancelled'
+      ? new ServiceUnavailableError('The gateway is shutting down; the answer is incomplete.', {
+          code: 'draining',
+        })
+      : new ProviderError(`The answer is incomplete: ${end.reason}`, { code: 'upstream_interrupted' });
+  await settlement.settle({ ...row, status: 'incomplete', error: `${error.type}: ${error.message}` });
+  io.telemetry.streamClosed(end.kind === 'cancelled' ? 'drain_cut' : 'upstream_error');
+  client.stream.end(errorEvent(error, call.requestId));
+}
+
+/** A cache hit, as JSON or replayed as a stream, whichever the client asked for (SPEC 4.5, routing rule 4). */
+export async function serveStored(serve: Serve, answer: StoredAnswer): Promise<Served> {
+  const { call, settlement, client } = serve;
+  const cachedFrom = `${answer.provider}:${answer.model}`;
+  const latencyMs = settlement.latencyMs();
+  await settlement.settle({
+    status: 'success',
+    error: null,
+    latencyMs,
+    usage: answer.usage,
+    savedMicroUsd: BigInt(answer.costMicroUsd),
+    cachedFrom,
+  });
+  const facts = { provider: 'cache', model: cachedFrom, latencyMs, cost: 0n, residency: 'cache' as const };
+  const metadata = metadataOf(serve, facts);
+  if (call.request.stream !== true)
+    return { json: withGatewayBlock(answer.completionJson, metadata), stored: null };
+  const completion = JSON.parse(answer.completionJson);
+  client.stream.open();
+  for (const chunk of chunksFromCompletion(completion, { includeUsage: false })) client.stream.write(chunk);
+  client.stream.end(lastChunks(call, completion, completion.usage, metadata));
+  return { json: null, stored: null };
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+
+/** A cached answer: complete, whatever way it was delivered. */
+const storedAnswerSchema = z.object({
+  /** `chat.completion` without a gateway block, as JSON text. */
+  completionJson: z.string(),
+  provider: z.string(),
+  model: z.string(),
+  usage: z.object({
+    reported: z.boolean(),
+    inputTokens: z.number(),
+    outputTokens: z.number(),
+    cachedInputTokens: z.number(),
+    cacheWriteTokens: z.number(),
+    cacheWriteLongTokens: z.number(),
+    reasoningTokens: z.number(),
+  }),
+  /** What the answer cost when it was made, in micro-dollars. */
+  costMicroUsd: z.string().regex(/^\d{1,18}$/),
+  /** Trace of the request that made it, for span links. */
+  traceId: z.string().nullable(),
+});
+
+export type StoredAnswer = Readonly<z.infer<typeof storedAnswerSchema>>;
+
+export function encodeStoredAnswer(answer: StoredAnswer): Buffer {
+  return Buffer.from(JSON.stringify(answer));
+}
+
+/** Null for anything that this version did not write. */
+export function decodeStoredAnswer(bytes: Buffer): StoredAnswer | null {
+  try {
+    const parsed = storedAnswerSchema.safeParse(JSON.parse(bytes.toString('utf8')));
+    return parsed.success ? parsed.data : null;
+  } catch {
+    return null;
+  }
+}
