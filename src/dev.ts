@@ -1,0 +1,155 @@
+import { join, resolve } from 'node:path';
+import { startGateway } from './app.ts';
+import type { DemoServer } from './demo/demo-server.ts';
+import { startDemoServer } from './demo/demo-server.ts';
+import { makeUsableDirectory } from './dev/data-directory.ts';
+import { ensureDemoAccount, readDemoState, writeDemoState } from './dev/demo-account.ts';
+import { startEmbeddedPostgres } from './dev/embedded-postgres.ts';
+import { isPortFree } from './dev/free-port.ts';
+import { claimDatabase, InUseError } from './dev/gateway-database.ts';
+import { keepSealingKey } from './dev/sealing-key.ts';
+import { StartError } from './dev/start-error.ts';
+import { welcomeText } from './dev/welcome.ts';
+import type { Settings } from './settings.ts';
+import { readSettings, SettingsError } from './settings.ts';
+
+/** What `npm start` runs. Without DATABASE_URL: an embedded Postgres, a demo model server and a demo user. */
+
+/** Time for the parts to stop after the drain is over; then the process ends anyway. */
+const STOP_GRACE_MS = 20_000;
+
+/** Undone in reverse order when we stop, whatever the reason. */
+type Cleanups = (() => Promise<void>)[];
+
+async function main(): Promise<void> {
+  const stop = new AbortController();
+  const cleanups: Cleanups = [];
+  listenForStop(stop);
+  let exitCode = 0;
+  try {
+    const settings = readSettings();
+    setStopLimit(stop.signal, settings);
+    await refuseTakenPorts(settings);
+    const embedded = settings.databaseUrl === null && settings.profile === 'server';
+    await (embedded ? startDemo(settings, cleanups, stop.signal) : startPlain(settings, cleanups));
+    if (!stop.signal.aborted) await new Promise((stopped) => stop.signal.addEventListener('abort', stopped));
+  } catch (error) {
+    if (!stop.signal.aborted) exitCode = 1;
+    if (exitCode === 1) process.stderr.write(`${oneLine(error)}\n`);
+  }
+  if (stop.signal.reason instanceof Error && !isAbort(stop.signal.reason)) {
+    exitCode = 1;
+    process.stderr.write(`Stopped by an error nobody expected: ${stop.signal.reason.stack}\n`);
+  }
+  for (const cleanup of cleanups.reverse()) {
+    await cleanup().catch((error: unknown) => {
+      exitCode = 1;
+      process.stderr.write(`${oneLine(error)}\n`);
+    });
+  }
+  process.exit(exitCode);
+}
+
+async function startPlain(settings: Settings, cleanups: Cleanups): Promise<void> {
+  const gateway = await startGateway(settings);
+  cleanups.push(() => gateway.close());
+  process.stdout.write(`Model Gateway runs on ${gateway.url}. Ctrl-C stops it.\n`);
+}
+
+async function startDemo(settings: Settings, cleanups: Cleanups, signal: AbortSignal): Promise<void> {
+  const dataDirectory = resolve(settings.dataDir);
+  makeUsableDirectory(dataDirectory);
+  const sealingKeys =
+    settings.sealingKeys.length > 0 ? settings.sealingKeys : [keepSealingKey(dataDirectory)];
+
+  const databaseUrl = await startDatabase(dataDirectory, cleanups, signal);
+  signal.throwIfAborted();
+
+  const statePath = join(dataDirectory, 'demo.json');
+  const kept = readDemoState(statePath);
+  const demo = await startDemoOnKeptPort(kept?.demo_port ?? 0);
+  cleanups.push(() => demo.close());
+
+  const gateway = await startGateway({
+    ...settings,
+    databaseUrl,
+    databaseDirectUrl: databaseUrl,
+    sealingKeys,
+  });
+  cleanups.push(() => gateway.close());
+  signal.throwIfAborted();
+
+  const user = await ensureDemoAccount(gateway.url, demo.url, kept);
+  writeDemoState(statePath, { ...user, demo_port: Number(new URL(demo.url).port) });
+  process.stdout.write(welcomeText(gateway.url, gateway.adminUrl, user.api_key, process.uptime() * 1000));
+}
+
+async function startDatabase(
+  dataDirectory: string,
+  cleanups: Cleanups,
+  signal: AbortSignal,
+): Promise<string> {
+  const server = await startEmbeddedPostgres(
+    { directory: join(dataDirectory, 'postgres'), durable: true },
+    signal,
+  );
+  try {
+    const database = await claimDatabase(server);
+    cleanups.push(() => server.stop(), database.release);
+    if (!server.home.startsWith(dataDirectory)) {
+      process.stdout.write(`The database lives in ${server.home}: its user cannot reach ${dataDirectory}.\n`);
+    }
+    return database.url;
+  } catch (error) {
+    if (error instanceof InUseError) server.leave();
+    else await server.stop();
+    throw error;
+  }
+}
+
+/** The registered key names the port, so the same one saves a new registration. */
+async function startDemoOnKeptPort(port: number): Promise<DemoServer> {
+  const host = '127.0.0.1';
+  return await startDemoServer({ host, port }).catch(() => startDemoServer({ host, port: 0 }));
+}
+
+async function refuseTakenPorts(settings: Settings): Promise<void> {
+  const listeners = [
+    { name: 'PORT', host: settings.host, port: settings.port },
+    { name: 'GW_ADMIN_PORT', host: settings.adminHost, port: settings.adminPort },
+  ];
+  for (const { name, host, port } of listeners) {
+    if (port !== 0 && !(await isPortFree(host, port))) throw portInUse(name, host, port);
+  }
+}
+
+function portInUse(name: string, host: string, port: number): StartError {
+  return new StartError(`Port ${port} on ${host} is in use: stop its owner, or set ${name} to another one.`);
+}
+
+function listenForStop(stop: AbortController): void {
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop.abort());
+  process.on('disconnect', () => stop.abort()); // the launcher was killed
+  process.on('uncaughtException', (error) => stop.abort(error));
+  process.stdout.on('error', () => {}); // the reader left (npm start | head); we go on
+}
+
+/** Whatever hangs, the process ends; Postgres gets its stop signal on exit. */
+function setStopLimit(signal: AbortSignal, settings: Settings): void {
+  const limitMs = settings.drainDelayMs + settings.drainMs + STOP_GRACE_MS;
+  signal.addEventListener('abort', () => setTimeout(() => process.exit(1), limitMs).unref());
+}
+
+function isAbort(error: Error): boolean {
+  return error.name === 'AbortError';
+}
+
+function oneLine(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof StartError || error instanceof SettingsError) return message;
+  const { code, port } = error as NodeJS.ErrnoException & { port?: number };
+  if (code === 'EADDRINUSE') return `Port ${port} is in use: set PORT or GW_ADMIN_PORT to another one.`;
+  return `Model Gateway cannot start: ${message.split('\n')[0] || code}`;
+}
+
+await main();

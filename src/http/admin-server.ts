@@ -1,0 +1,45 @@
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { fastify, LogController } from 'fastify';
+import type { TablesStatus } from '../adapters/last-good-tables.ts';
+import type { Life } from './life.ts';
+
+/** What readiness looks at; every part is cheap and in memory. */
+export interface ReadyFacts {
+  readonly tables: () => TablesStatus;
+  /** False until Postgres was reached once and its schema is new enough; later outages do not unready. */
+  readonly storeReady: () => { readonly ready: boolean; readonly reason: string | null };
+}
+
+export interface AdminIo extends ReadyFacts {
+  readonly life: Life;
+  readonly metrics: () => Promise<string>;
+  readonly metricsContentType: string;
+  readonly openApi: () => unknown;
+}
+
+/** Probes, metrics and the API description on the second port, which no client-facing Service exposes. */
+export function createAdminServer(io: AdminIo, log: FastifyBaseLogger): FastifyInstance {
+  const app: FastifyInstance = fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+  });
+  // Liveness never looks at a dependency: a database blip must not restart every replica.
+  app.get('/healthz', async () => ({ status: 'ok' }));
+  app.get('/readyz', async (_request, reply) => {
+    const store = io.storeReady();
+    const { generation, hash, lastReloadOk } = io.tables();
+    const ready = store.ready && !io.life.draining;
+    reply.code(ready ? 200 : 503);
+    return {
+      status: ready ? 'ready' : io.life.draining ? 'draining' : 'starting',
+      reason: store.reason,
+      tables: { generation, hash, last_reload_ok: lastReloadOk },
+    };
+  });
+  app.get('/metrics', async (_request, reply) => {
+    reply.header('content-type', io.metricsContentType);
+    return io.metrics();
+  });
+  app.get('/openapi.json', async () => io.openApi());
+  return app;
+}

@@ -1,0 +1,49 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Account, Accounts, Clock } from '../chat/ports.ts';
+import { AuthenticationError } from '../core/errors.ts';
+import { hashServiceKey, hasServiceKeyShape } from '../core/service-key.ts';
+import type { RoutingTables } from '../core/tables.ts';
+import { activeLegacyName, markLegacy } from './legacy.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The caller; set before the handler of every authenticated route. */
+    account: Account;
+    /** SHA-256 of the service key that was sent. */
+    serviceKeyHash: string;
+  }
+}
+
+export interface AuthIo {
+  readonly accounts: Accounts;
+  readonly tables: () => RoutingTables;
+  readonly clock: Clock;
+}
+
+/** One space, one token: everything else is malformed and costs no look-up. */
+const bearer = /^Bearer ([!-~]{1,512})$/i;
+
+/**
+ * Requires `Authorization: Bearer <service key>` on every route of the scope (SPEC 5), before the body is
+ * read. A warm caller costs a hash and a map look-up.
+ */
+export function requireServiceKey(scope: FastifyInstance, io: AuthIo): void {
+  scope.decorateRequest('account');
+  scope.decorateRequest('serviceKeyHash', '');
+  scope.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done) => {
+    reply.header('cache-control', 'no-store');
+    const token = bearer.exec(request.headers.authorization ?? '')?.[1];
+    const shape =
+      token === undefined ? null : hasServiceKeyShape(token, activeLegacyName(io.tables(), io.clock));
+    if (token === undefined || shape === null) return done(new AuthenticationError());
+    if (shape === 'legacy') markLegacy(reply, io.tables());
+    const accept = (account: Account | null): void => {
+      if (account !== null) request.account = account;
+      done(account === null ? new AuthenticationError() : undefined);
+    };
+    request.serviceKeyHash = hashServiceKey(token);
+    const found = io.accounts.find(request.serviceKeyHash);
+    if (found instanceof Promise) found.then(accept, done);
+    else accept(found);
+  });
+}

@@ -1,0 +1,63 @@
+import type { ChatRequest } from '../core/chat-request.ts';
+import { chatRequestSchema } from '../core/chat-request.ts';
+import { InvalidRequestError } from '../core/errors.ts';
+import type { RoutingTables } from '../core/tables.ts';
+import { parseOrThrow, shownName } from './parse.ts';
+
+const knownFields: ReadonlySet<string> = new Set(Object.keys(chatRequestSchema.shape));
+
+/** True when no array or object of `value` lies deeper than `limit` levels. */
+function isWithinDepth(value: unknown, limit: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (limit === 0) return false;
+  if (Array.isArray(value)) {
+    for (const item of value) if (!isWithinDepth(item, limit - 1)) return false;
+    return true;
+  }
+  for (const key in value)
+    if (!isWithinDepth((value as Record<string, unknown>)[key], limit - 1)) return false;
+  return true;
+}
+
+function checkCount(value: unknown, limit: number, param: string): void {
+  if (Array.isArray(value) && value.length > limit) {
+    throw new InvalidRequestError(`${param} may hold at most ${limit} entries.`, param, 'too_many_entries');
+  }
+}
+
+/**
+ * A parsed JSON body → ChatRequest (SPEC 4.5). Counts and depth are checked before anything is validated,
+ * so that a hostile body costs no more than its own parsing. Throws InvalidRequestError naming the field.
+ */
+export function parseChatBody(body: unknown, tables: RoutingTables): ChatRequest {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new InvalidRequestError('The body must be a JSON object.', null, 'invalid_json');
+  }
+  const { limits, chat } = tables.document;
+  const known: Record<string, unknown> = {};
+  const passedThrough: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(body)) {
+    if (knownFields.has(name)) known[name] = value;
+    else if (chat.passthrough_fields.includes(name)) passedThrough[name] = value;
+    else
+      throw new InvalidRequestError(`Unknown field: ${shownName(name)}.`, shownName(name), 'unknown_field');
+  }
+  checkCount(known['messages'], limits.messages, 'messages');
+  checkCount(known['tools'], limits.messages, 'tools');
+  checkCount(known['stop'], limits.stop_sequences, 'stop');
+  if (!isWithinDepth(body, limits.body_depth)) {
+    throw new InvalidRequestError(
+      `The body is nested deeper than ${limits.body_depth} levels.`,
+      null,
+      'too_deep',
+    );
+  }
+  const request = parseOrThrow(chatRequestSchema, known);
+  if (request.max_tokens !== undefined && request.max_completion_tokens !== undefined) {
+    throw new InvalidRequestError(
+      'max_tokens and max_completion_tokens mean the same; send one of them.',
+      'max_completion_tokens',
+    );
+  }
+  return Object.assign(request, passedThrough);
+}

@@ -1,0 +1,18 @@
+import type { FastifyReply } from 'fastify';
+import type { Clock } from '../chat/ports.ts';
+import type { RoutingTables } from '../core/tables.ts';
+
+/** The day of the rename (SPEC 9.2), as RFC 9745 writes it. */
+const deprecatedSince = `@${Date.UTC(2026, 3, 23) / 1000}`;
+
+/** The service's former name while its surface is accepted; null after the sunset or where there is none. */
+export function activeLegacyName(tables: RoutingTables, clock: Clock): string | null {
+  const { legacy } = tables;
+  return legacy !== null && clock.wallMs() < legacy.sunsetMs ? legacy.name : null;
+}
+
+/** Tells the client that it used the old surface and when it ends (RFC 9745, RFC 8594). */
+export function markLegacy(reply: FastifyReply, tables: RoutingTables): void {
+  reply.header('deprecation', deprecatedSince);
+  if (tables.legacy !== null) reply.header('sunset', new Date(tables.legacy.sunsetMs).toUTCString());
+}

@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { registerKeySchema, registerUserSchema } from '../core/account-requests.ts';
+import { chatRequestSchema } from '../core/chat-request.ts';
+import { logsQuerySchema, statsQuerySchema } from './routes/logs.ts';
+
+type Json = Record<string, unknown>;
+
+function jsonSchema(schema: z.ZodType): Json {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return rest;
+}
+
+/** Query parameters from an object schema. */
+function queryParameters(schema: z.ZodType): Json[] {
+  const properties = jsonSchema(schema)['properties'] as Record<string, Json>;
+  return Object.entries(properties).map(([name, property]) => ({ name, in: 'query', schema: property }));
+}
+
+const errorSchema = z.object({
+  error: z.object({
+    message: z.string(),
+    type: z.string(),
+    param: z.string().nullable(),
+    code: z.string().nullable(),
+    request_id: z.string(),
+    attempts: z
+      .array(
+        z.object({
+          provider: z.string(),
+          model: z.string(),
+          status: z.int().nullable(),
+          reason: z.string(),
+          latency_ms: z.int(),
+        }),
+      )
+      .optional(),
+  }),
+});
+
+const headerNames: Readonly<Record<string, string>> = {
+  'X-Gateway-Cache': '"true" opts in to cache look-up and store',
+  'X-Gateway-Cache-TTL': 'Seconds, clamped to 60..86400; default 3600',
+  'X-Gateway-Override-Model':
+    '<provider>:<model>; self_hosted/<label or key id>:<model> picks one of several keys',
+  'X-Gateway-Residency': '"india" restricts routing to India-residency keys',
+  'X-Gateway-Timeout': 'Seconds per upstream attempt, clamped to 1..300',
+  'X-Request-ID': '[A-Za-z0-9_-]{1,128}; echoed on every response',
+};
+
+const failure = {
+  description: 'Error',
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+};
+
+function operation(summary: string, success: string, extra: Json = {}): Json {
+  return { summary, responses: { [success]: { description: 'Success' }, default: failure }, ...extra };
+}
+
+const body = (schema: z.ZodType): Json => ({
+  requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(schema) } } },
+});
+
+const pathParameter = (name: string): Json => ({
+  name,
+  in: 'path',
+  required: true,
+  schema: { type: 'string' },
+});
+
+/** The version of package.json, two folders above both src/http and dist/http. */
+function packageVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return String((JSON.parse(text) as { version?: string }).version);
+}
+
+/** The OpenAPI 3.1 description, made from the schemas that validate the requests. */
+export function openApiDocument(): Json {
+  const headers = Object.entries(headerNames).map(([name, description]) => ({
+    name,
+    in: 'header',
+    description,
+    schema: { type: 'string' },
+  }));
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Model Gateway',
+      version: packageVersion(),
+      description: 'LLM gateway in the OpenAI Chat Completions shape, bring-your-own-key.',
+    },
+    security: [{ serviceKey: [] }],
+    paths: {
+      '/v1/users': {
+        post: operation('Register a user; the service key is shown once', '201', {
+          ...body(registerUserSchema),
+          security: [],
+        }),
+      },
+      '/v1/keys': {
+        post: operation('Register a provider key', '201', body(registerKeySchema)),
+        get: operation('List the provider keys', '200'),
+      },
+      '/v1/keys/{key_id}': {
+        delete: operation('Delete a provider key', '204', { parameters: [pathParameter('key_id')] }),
+      },
+      '/v1/chat/completions': {
+        post: operation('Chat completion, JSON or server-sent events', '200', {
+          ...body(chatRequestSchema),
+          parameters: headers,
+        }),
+      },
+      '/v1/logs': {
+        get: operation('Request logs, newest first', '200', { parameters: queryParameters(logsQuerySchema) }),
+      },
+      '/v1/stats': {
+        get: operation('Sums over the request logs', '200', {
+          parameters: queryParameters(statsQuerySchema),
+        }),
+      },
+      '/v1/models': { get: operation('Modes and override targets', '200') },
+      '/v1/models/{id}': {
+        get: operation('One mode or override target', '200', { parameters: [pathParameter('id')] }),
+      },
+    },
+    components: {
+      schemas: { Error: jsonSchema(errorSchema) },
+      securitySchemes: { serviceKey: { type: 'http', scheme: 'bearer' } },
+    },
+  };
+}

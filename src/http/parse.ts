@@ -1,0 +1,31 @@
+import type { z } from 'zod';
+import { InvalidRequestError } from '../core/errors.ts';
+
+/** `messages[0].role` from a zod path. */
+export function pathText(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`;
+    return text === '' ? String(key) : `${text}.${String(key)}`;
+  }, '');
+}
+
+/** A field name fit for an error message: client data, so it is cut short. */
+export function shownName(name: string): string {
+  return name.length > 64 ? `${name.slice(0, 64)}…` : name;
+}
+
+/** Parses or throws InvalidRequestError that names the first bad field. */
+export function parseOrThrow<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  if (issue?.code === 'unrecognized_keys') {
+    const name = shownName(pathText([...issue.path, ...issue.keys.slice(0, 1)]));
+    throw new InvalidRequestError(`Unknown field: ${name}.`, name, 'unknown_field');
+  }
+  const param = issue === undefined || issue.path.length === 0 ? null : shownName(pathText(issue.path));
+  throw new InvalidRequestError(
+    param === null ? 'The body must be a JSON object.' : `${param}: ${issue?.message}`,
+    param,
+  );
+}

@@ -1,0 +1,12 @@
+import type { IncomingMessage } from 'node:http';
+
+const acceptable = /^[A-Za-z0-9_-]{1,128}$/;
+
+/**
+ * The effective request id (SPEC 4.5, header rule 2): the client's token if it is well formed, else a
+ * fresh UUID. Two headers arrive joined by a comma, which is malformed.
+ */
+export function requestIdOf(request: IncomingMessage, newId: () => string): string {
+  const sent = request.headers['x-request-id'];
+  return typeof sent === 'string' && acceptable.test(sent) ? sent : newId();
+}

@@ -1,0 +1,74 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ChatIo } from '../../chat/answer-chat.ts';
+import { answerChat } from '../../chat/answer-chat.ts';
+import type { Account } from '../../chat/ports.ts';
+import type { ChatCall } from '../../core/chat-call.ts';
+import { InvalidRequestError, ServiceUnavailableError } from '../../core/errors.ts';
+import { parseMode } from '../../core/mode.ts';
+import type { RoutingTables } from '../../core/tables.ts';
+import { parseChatBody } from '../chat-body.ts';
+import { readGatewayHeaders } from '../gateway-headers.ts';
+import { activeLegacyName, markLegacy } from '../legacy.ts';
+import type { Life } from '../life.ts';
+import { ReplyClient } from '../sse-reply.ts';
+
+export interface ChatRouteIo extends ChatIo {
+  readonly tables: () => RoutingTables;
+  readonly life: Life;
+  readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
+}
+
+function refuseNewWork(io: ChatRouteIo): void {
+  const headers = { 'retry-after': '1' };
+  if (io.life.closing) {
+    throw new ServiceUnavailableError('The gateway is shutting down.', { code: 'draining', headers });
+  }
+  if (!io.requestLog.accepting()) {
+    throw new ServiceUnavailableError('Request logs cannot be kept at the moment.', {
+      code: 'log_full',
+      headers,
+    });
+  }
+}
+
+/** Body, then headers (docs/decisions): the first error wins. */
+function readCall(request: FastifyRequest, reply: FastifyReply, io: ChatRouteIo): ChatCall {
+  const tables = io.tables();
+  const legacyName = activeLegacyName(tables, io.clock);
+  const body = parseChatBody(request.body, tables);
+  const parsed = parseMode(body.model, legacyName);
+  if (parsed === null) {
+    throw new InvalidRequestError(
+      'model must be gw/cheap, gw/balanced or gw/premium; pin a model with X-Gateway-Override-Model.',
+      'model',
+      'unknown_mode',
+    );
+  }
+  const { options, usedLegacy } = readGatewayHeaders(request.headers, legacyName);
+  if (parsed.legacy || usedLegacy) markLegacy(reply, tables);
+  return {
+    userId: request.account.userId,
+    requestId: request.id,
+    request: body,
+    options,
+    mode: parsed.mode,
+    tier: parsed.tier,
+    tables,
+    enteredAtMs: request.enteredAtMs,
+    traceId: null,
+  };
+}
+
+/** `POST /v1/chat/completions` (SPEC 4.5). */
+export function chatCompletionsRoute(app: FastifyInstance, io: ChatRouteIo): void {
+  app.post('/v1/chat/completions', async (request, reply) => {
+    refuseNewWork(io);
+    const call = readCall(request, reply, io);
+    const client = new ReplyClient(reply, io.life);
+    const json = await answerChat(call, request.account, client, io, () =>
+      io.refreshAccount(request.serviceKeyHash),
+    );
+    if (json === null) return reply;
+    return reply.header('content-type', 'application/json; charset=utf-8').send(json);
+  });
+}

@@ -1,0 +1,55 @@
+import type { FastifyInstance } from 'fastify';
+import type { NewProviderKey, ProviderKeyRow } from '../../adapters/postgres/provider-keys.ts';
+import { providerKeyRecord } from '../../adapters/postgres/provider-keys.ts';
+import type { RegisterKeyBody } from '../../core/account-requests.ts';
+import { registerKeySchema } from '../../core/account-requests.ts';
+import { InvalidRequestError } from '../../core/errors.ts';
+import { Secret } from '../../core/secret.ts';
+import { parseSelfHostedUrl } from '../../core/self-hosted-url.ts';
+import type { RoutingTables } from '../../core/tables.ts';
+import { parseOrThrow } from '../parse.ts';
+
+export interface KeysIo {
+  readonly tables: () => RoutingTables;
+  readonly addProviderKey: (userId: string, key: NewProviderKey) => Promise<ProviderKeyRow>;
+  readonly listProviderKeys: (userId: string) => Promise<readonly ProviderKeyRow[]>;
+  /** Throws NotFoundError for a key that is not the caller's. */
+  readonly deleteProviderKey: (userId: string, keyId: string) => Promise<void>;
+}
+
+/** Which fields go with which provider (SPEC 4.2); `base_url` comes out normalised. */
+function checkedKey(body: RegisterKeyBody): NewProviderKey {
+  const { provider, base_url: baseUrl, declared_region: region } = body;
+  const shared = { provider, apiKey: new Secret(body.api_key), label: body.label ?? null };
+  if (provider !== 'self_hosted') {
+    for (const name of ['base_url', 'declared_region'] as const) {
+      if (body[name] != null) throw new InvalidRequestError(`${name} may be set for self_hosted only.`, name);
+    }
+    return { ...shared, baseUrl: null, declaredRegion: null };
+  }
+  if (baseUrl == null) throw new InvalidRequestError('base_url is required for self_hosted.', 'base_url');
+  if (region == null) {
+    throw new InvalidRequestError('declared_region is required for self_hosted.', 'declared_region');
+  }
+  const parsed = parseSelfHostedUrl(baseUrl);
+  if (!parsed.ok) throw new InvalidRequestError(`base_url ${parsed.message}`, 'base_url');
+  return { ...shared, baseUrl: parsed.url, declaredRegion: region };
+}
+
+/** `/v1/keys` (SPEC 4.2-4.4). Secrets go in and never come out. */
+export function keysRoutes(app: FastifyInstance, io: KeysIo): void {
+  app.post('/v1/keys', async (request, reply) => {
+    const key = checkedKey(parseOrThrow(registerKeySchema, request.body));
+    const row = await io.addProviderKey(request.account.userId, key);
+    reply.code(201);
+    return providerKeyRecord(row, io.tables().indiaRegions);
+  });
+  app.get('/v1/keys', async (request) => {
+    const rows = await io.listProviderKeys(request.account.userId);
+    return rows.map((row) => providerKeyRecord(row, io.tables().indiaRegions));
+  });
+  app.delete<{ Params: { key_id: string } }>('/v1/keys/:key_id', async (request, reply) => {
+    await io.deleteProviderKey(request.account.userId, request.params.key_id);
+    return reply.code(204).send();
+  });
+}

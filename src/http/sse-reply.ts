@@ -1,0 +1,79 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
+import type { Client, ClientStream } from '../chat/client-stream.ts';
+import type { Life } from './life.ts';
+
+/** Proxies must neither buffer nor store a stream. */
+const streamHeaders = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store, no-cache',
+  'x-accel-buffering': 'no',
+} as const;
+
+/**
+ * A chat client on its raw response. Writes go past Fastify's pipeline once the stream is open; the raw
+ * response alone tells reliably when the client has left.
+ */
+export class ReplyClient implements Client, ClientStream {
+  readonly signal: AbortSignal;
+  readonly #reply: FastifyReply;
+  readonly #raw: ServerResponse;
+  readonly #life: Life;
+  readonly #controller = new AbortController();
+  #onDrain: (() => void) | null = null;
+
+  constructor(reply: FastifyReply, life: Life) {
+    this.#reply = reply;
+    this.#raw = reply.raw;
+    this.#life = life;
+    this.signal = this.#controller.signal;
+    life.add(this.#controller);
+    this.#raw.once('close', this.#onClose);
+    if (this.#raw.destroyed) this.#onClose();
+  }
+
+  get stream(): ClientStream {
+    return this;
+  }
+
+  open(): void {
+    this.#reply.hijack();
+    if (this.#raw.destroyed) return;
+    const closing = this.#life.closing ? { connection: 'close' } : {};
+    this.#raw.writeHead(200, {
+      ...(this.#reply.getHeaders() as Record<string, string>),
+      ...streamHeaders,
+      ...closing,
+    });
+  }
+
+  write(bytes: Buffer | string): boolean {
+    // A client that left does not slow down those who wait for the same answer.
+    return this.#raw.destroyed || this.#raw.write(bytes);
+  }
+
+  onDrain(callback: () => void): void {
+    this.#onDrain = callback;
+    this.#raw.once('drain', this.#drained);
+  }
+
+  end(bytes: string): void {
+    if (!this.#raw.destroyed) this.#raw.end(bytes);
+  }
+
+  destroy(): void {
+    this.#raw.destroy();
+  }
+
+  readonly #drained = (): void => {
+    const callback = this.#onDrain;
+    this.#onDrain = null;
+    callback?.();
+  };
+
+  readonly #onClose = (): void => {
+    this.#life.remove(this.#controller);
+    if (!this.#raw.writableEnded) this.#controller.abort('client-gone');
+    this.#drained();
+  };
+}
