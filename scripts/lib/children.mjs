@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+/** A child that ignores its stop signal for this long is killed. */
+const STOP_TIMEOUT_MS = 30_000;
+
+const running = new Set();
+let stopped = false;
+
+/** True once a stop signal came. */
+export function isStopped() {
+  return stopped;
+}
+
+/** From now on a stop signal goes to the running children, and this process ends only after them. */
+export function handleStopSignals() {
+  for (const name of stopSignals) process.on(name, () => stopChildren(name));
+  process.on('disconnect', () => stopChildren('SIGTERM')); // the launcher above us was killed
+  process.channel?.unref();
+}
+
+function stopChildren(signal) {
+  stopped = true;
+  for (const child of running) stopChild(child, signal);
+}
+
+function stopChild(child, signal) {
+  child.kill(signal);
+  setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS).unref();
+}
+
+/**
+ * Runs a program to its end: `{ code, output }`, where code is null after a signal or a failed start. `output` holds what it
+ * wrote when `stdio` asks for pipes. With an `ipc` channel in `stdio` the child learns of our own sudden death.
+ */
+export function run(program, args, options = {}) {
+  if (stopped) return Promise.resolve({ code: null, output: '' });
+  return new Promise((done) => {
+    const child = spawn(program, args, { stdio: 'inherit', ...options });
+    running.add(child);
+    let output = '';
+    const collect = (bytes) => {
+      output += bytes;
+    };
+    child.stdout?.on('data', collect);
+    child.stderr?.on('data', collect);
+    const finish = (code, error = '') => {
+      running.delete(child);
+      done({ code, output: output + error });
+    };
+    child.once('error', (error) => finish(null, error.message));
+    child.once('close', (code) => finish(code));
+  });
+}

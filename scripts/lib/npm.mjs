@@ -1,0 +1,20 @@
+import { run } from './children.mjs';
+import { root } from './project.mjs';
+
+const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'];
+
+/** Runs npm with its output collected: the one that started us when there is one, else the one on PATH. */
+export function runNpm(args) {
+  const options = { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] };
+  const own = process.env.npm_execpath;
+  if (own?.endsWith('npm-cli.js')) return run(process.execPath, [own, ...quiet, ...args], options);
+  return run('npm', [...quiet, ...args], options);
+}
+
+/** The line of npm's output that says most about a failure. */
+export function npmReason(output) {
+  const lines = output.split('\n').map((line) => line.replace(/^npm (error|ERR!) ?/, '').trim());
+  const code = lines.find((line) => line.startsWith('code '))?.slice('code '.length);
+  const text = lines.find((line) => line !== '' && !/^(code|errno|syscall|path) /.test(line));
+  return [code, text].filter(Boolean).join(': ') || 'no reason given';
+}

@@ -1,0 +1,47 @@
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isStopped } from './children.mjs';
+
+/** Where servers write their process id. */
+const pidFiles = ['postmaster.pid', 'redis.pid'];
+
+/** What a killed worker started may still write for a moment. */
+const LAST_WORDS_MS = 1_500;
+
+/**
+ * A temporary folder that becomes TMPDIR of everything started from now on. `remove` ends the servers that a
+ * killed test worker left in it, then deletes it.
+ */
+export function makeRunFolder() {
+  const path = mkdtempSync(join(tmpdir(), 'model-gateway-run-'));
+  chmodSync(path, 0o711); // the user that Postgres runs as must pass through
+  process.env.TMPDIR = path;
+  return {
+    path,
+    async remove() {
+      sweep(path);
+      if (!isStopped()) return;
+      await delay(LAST_WORDS_MS);
+      sweep(path);
+    },
+  };
+}
+
+function sweep(path) {
+  if (!existsSync(path)) return;
+  for (const file of readdirSync(path, { recursive: true })) {
+    if (pidFiles.includes(basename(file))) killOwner(join(path, file));
+  }
+  rmSync(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+}
+
+function killOwner(pidFile) {
+  try {
+    const pid = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
+    if (pid > 1) process.kill(pid, 'SIGKILL');
+  } catch {
+    // it ended by itself
+  }
+}

@@ -1,0 +1,38 @@
+import { build } from './lib/build.mjs';
+import { handleStopSignals, isStopped, run } from './lib/children.mjs';
+import { ensureInstalled } from './lib/install.mjs';
+import { findNode } from './lib/node-binary.mjs';
+import { inProject, LaunchError, root } from './lib/project.mjs';
+
+/** `npm start`: packages, Node, build, then dist/dev.js. Needs any Node >= 18 and nothing from node_modules. */
+
+/** What suits a try-out on one's own machine; the environment overrides each of them. */
+const developmentDefaults = {
+  GW_HOST: '127.0.0.1',
+  GW_ADMIN_HOST: '127.0.0.1',
+  GW_LOG_LEVEL: 'warn',
+  GW_DRAIN_SECONDS: '2',
+};
+
+async function main() {
+  handleStopSignals();
+  await ensureInstalled();
+  const node = await findNode();
+  const built = await build(node);
+  if (isStopped()) return 0;
+  if (!built) throw new LaunchError('The build failed; the compiler says why above.');
+  const { code } = await run(node, ['--enable-source-maps', inProject('dist', 'dev.js')], {
+    cwd: root,
+    env: { ...developmentDefaults, ...process.env },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  return code ?? 1;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof LaunchError)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}

@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import type { LogRow } from '../../../src/core/log-row.ts';
+import { noUsage } from '../../../src/core/usage.ts';
+
+/** 2026-11-20T10:00:00Z, in microseconds. */
+export const tenOClockMicros = 1_795_168_800_000_000;
+
+let made = 0;
+
+/** A successful row, a microsecond after the one made before. */
+export function logRow(change: Partial<LogRow> = {}): LogRow {
+  made += 1;
+  return {
+    rowId: randomUUID(),
+    userId: randomUUID(),
+    requestId: `request-${made}`,
+    createdAtMicros: tenOClockMicros + made,
+    mode: 'gw/balanced',
+    provider: 'openai',
+    model: 'gpt-test',
+    usage: { ...noUsage, reported: true, inputTokens: 11, outputTokens: 7 },
+    latencyMs: 120,
+    ttftMs: null,
+    costMicroUsd: 1250n,
+    savedMicroUsd: 0n,
+    cacheHit: false,
+    stream: false,
+    status: 'success',
+    error: null,
+    residencyRequested: null,
+    residencyActual: 'global',
+    attempts: [],
+    tablesVersion: '0123456789abcdef',
+    traceId: null,
+    ...change,
+  };
+}
+
+/** Row ids in the table, each as often as it occurs. */
+export async function storedRowIds(pool: pg.Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ row_id: string }>('SELECT row_id FROM request_logs ORDER BY row_id');
+  return rows.map((row) => row.row_id);
+}
+
+/** Requests counted by the rollups. */
+export async function rolledUp(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ requests: string | null }>(
+    'SELECT sum(requests)::text AS requests FROM request_rollups',
+  );
+  return Number(rows[0]?.requests ?? 0);
+}

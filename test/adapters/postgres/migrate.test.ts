@@ -1,0 +1,76 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { migrate, neededSchemaVersion, schemaVersion } from '../../../src/adapters/postgres/migrate.ts';
+import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import type { TestDatabase } from '../../support/postgres.ts';
+import { createDatabase } from '../../support/postgres.ts';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+
+beforeEach(async () => {
+  database = await createDatabase({ migrated: false });
+  pool = createPool(database.url, 2);
+});
+
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const script = new URL('./migrate-child.ts', import.meta.url);
+
+async function migrateInProcess(): Promise<number | null> {
+  const child = fork(script, [database.url], { stdio: 'ignore' });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code;
+}
+
+async function appliedNames(): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>('SELECT name FROM schema_migrations ORDER BY version');
+  return rows.map((row) => row.name);
+}
+
+test('an empty database has version 0, a migrated one the version that is needed', async () => {
+  expect(await schemaVersion(pool)).toBe(0);
+  await migrate(database.url);
+  expect(await schemaVersion(pool)).toBe(neededSchemaVersion());
+  await migrate(database.url);
+  expect(await appliedNames()).toHaveLength(neededSchemaVersion());
+});
+
+test('eight processes at once apply each migration once', async () => {
+  const codes = await Promise.all(Array.from({ length: 8 }, migrateInProcess));
+  expect(codes).toEqual(Array(8).fill(0));
+  expect(await appliedNames()).toHaveLength(neededSchemaVersion());
+}, 60_000);
+
+test('a process killed while it migrates leaves whole steps, and the next one completes them', async () => {
+  // The lock is held here until the child waits for it, so that the kill comes in the middle of its run.
+  for (const killAfterStatements of [1, 2]) {
+    const child = fork(script, [database.url, String(killAfterStatements)], { stdio: 'ignore' });
+    await once(child, 'exit');
+    expect(child.signalCode).toBe('SIGKILL');
+  }
+  await migrate(database.url);
+  expect(await appliedNames()).toHaveLength(neededSchemaVersion());
+});
+
+test('waiting for another process ends with the signal', async () => {
+  const holder = new pg.Client({ connectionString: database.url });
+  await holder.connect();
+  await holder.query('SELECT pg_advisory_lock(7163001)');
+  const controller = new AbortController();
+  const migrating = migrate(database.url, controller.signal);
+  await expect
+    .poll(async () => {
+      const { rows } = await pool.query(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`);
+      return rows.length;
+    })
+    .toBe(1);
+  controller.abort(new Error('enough'));
+  await expect(migrating).rejects.toThrow('enough');
+  await holder.end();
+});

@@ -1,0 +1,101 @@
+import type pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { encodeLogRow, insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
+import { maintainPartitions } from '../../../src/adapters/postgres/partitions.ts';
+import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import type { TestDatabase } from '../../support/postgres.ts';
+import { createDatabase } from '../../support/postgres.ts';
+import { logRow, storedRowIds, tenOClockMicros } from './log-rows.ts';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+const nowMs = tenOClockMicros / 1000; // a Friday
+const dayMs = 86_400_000;
+
+beforeEach(async () => {
+  database = await createDatabase();
+  pool = createPool(database.url, 4);
+});
+
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+async function rowsPerPartition(): Promise<Record<string, number>> {
+  const { rows } = await pool.query<{ name: string; rows: number }>(
+    'SELECT tableoid::regclass::text AS name, count(*)::integer AS rows FROM request_logs GROUP BY 1',
+  );
+  return Object.fromEntries(rows.map((row) => [row.name, row.rows]));
+}
+
+async function insertAt(...daysFromNow: number[]): Promise<void> {
+  const rows = daysFromNow.map((days) => logRow({ createdAtMicros: (nowMs + days * dayMs) * 1000 }));
+  await insertLogRows(pool, rows.map(encodeLogRow), 0);
+}
+
+test('weeks are made from the last one to five ahead, once', async () => {
+  const report = await maintainPartitions(pool, { retentionDays: 90, nowMs });
+  expect(report.dropped).toEqual([]);
+  expect(report.created).toEqual([
+    'request_logs_20261109',
+    'request_logs_20261116',
+    'request_logs_20261123',
+    'request_logs_20261130',
+    'request_logs_20261207',
+    'request_logs_20261214',
+    'request_logs_20261221',
+  ]);
+  expect(await maintainPartitions(pool, { retentionDays: 90, nowMs })).toEqual({ created: [], dropped: [] });
+});
+
+test('rows that came before their partition move into it', async () => {
+  await insertAt(0, 0, 7, 300);
+  expect(await rowsPerPartition()).toEqual({ request_logs_default: 4 });
+  await maintainPartitions(pool, { retentionDays: 90, nowMs });
+  expect(await rowsPerPartition()).toEqual({
+    request_logs_20261116: 2,
+    request_logs_20261123: 1,
+    request_logs_default: 1,
+  });
+});
+
+test('a moved row is still inserted once', async () => {
+  const row = logRow({ createdAtMicros: tenOClockMicros });
+  await insertLogRows(pool, [encodeLogRow(row)], 0);
+  await maintainPartitions(pool, { retentionDays: 90, nowMs });
+  expect(await insertLogRows(pool, [encodeLogRow(row)], 0)).toBe(0);
+  expect(await storedRowIds(pool)).toEqual([row.rowId]);
+});
+
+test('retention drops a week once all of it is too old, and old rows of the default partition', async () => {
+  await maintainPartitions(pool, { retentionDays: 30, nowMs });
+  await insertAt(-5, 0, -40);
+  const kept = await maintainPartitions(pool, { retentionDays: 30, nowMs: nowMs + 31 * dayMs });
+  expect(kept.dropped).toEqual(['request_logs_20261109']);
+  const later = await maintainPartitions(pool, { retentionDays: 30, nowMs: nowMs + 32 * dayMs });
+  expect(later.dropped).toEqual([]);
+  expect(await rowsPerPartition()).toEqual({ request_logs_20261116: 1 });
+});
+
+test('ten replicas at once make each week once, while rows are inserted', async () => {
+  const runs = Array.from({ length: 10 }, () => maintainPartitions(pool, { retentionDays: 90, nowMs }));
+  const inserts = Array.from({ length: 20 }, (_, index) => insertAt(index));
+  const reports = await Promise.all(runs);
+  await Promise.all(inserts);
+  await maintainPartitions(pool, { retentionDays: 90, nowMs });
+  expect(await storedRowIds(pool)).toHaveLength(20);
+  const created = reports.flatMap((report) => report.created);
+  expect(new Set(created).size).toBe(created.length);
+});
+
+test('a locked table makes the run fail soon, and the next one completes it', async () => {
+  const client = await pool.connect();
+  await client.query('BEGIN');
+  await client.query('LOCK TABLE request_logs_default IN ACCESS SHARE MODE');
+  await expect(maintainPartitions(pool, { retentionDays: 90, nowMs })).rejects.toThrow('lock timeout');
+  await client.query('ROLLBACK');
+  client.release();
+  const report = await maintainPartitions(pool, { retentionDays: 90, nowMs });
+  expect(report.created).toHaveLength(7);
+});

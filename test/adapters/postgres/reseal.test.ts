@@ -1,0 +1,87 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readAccount } from '../../../src/adapters/postgres/account-query.ts';
+import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import { addProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
+import { reseal } from '../../../src/adapters/postgres/reseal.ts';
+import { registerUser } from '../../../src/adapters/postgres/users.ts';
+import { createSealer } from '../../../src/adapters/sealer.ts';
+import { Secret } from '../../../src/core/secret.ts';
+import { hashServiceKey } from '../../../src/core/service-key.ts';
+import type { TestDatabase } from '../../support/postgres.ts';
+import { createDatabase } from '../../support/postgres.ts';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+let keyHash: string;
+const oldKey = { id: 'old', key: randomBytes(32) };
+const newKey = { id: 'new', key: randomBytes(32) };
+const before = createSealer([oldKey]);
+const during = createSealer([newKey, oldKey]);
+const after = createSealer([newKey]);
+const keyCount = 100;
+
+beforeEach(async () => {
+  database = await createDatabase();
+  pool = createPool(database.url, 4);
+  const user = await registerUser(pool, { email: `${randomUUID()}@example.com` });
+  keyHash = hashServiceKey(user.apiKey);
+  for (let index = 0; index < keyCount; index += 1) {
+    await addProviderKey(pool, before, user.userId, {
+      provider: 'self_hosted',
+      apiKey: new Secret(`secret-${index}`),
+      baseUrl: 'https://models.example',
+      declaredRegion: 'in',
+      label: null,
+    });
+  }
+});
+
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+async function secrets(sealer: typeof before): Promise<string[]> {
+  const account = await readAccount(pool, keyHash, 0);
+  return (account?.keys ?? []).map((key) => sealer.open(key).reveal());
+}
+
+const expected = Array.from({ length: keyCount }, (_, index) => `secret-${index}`);
+
+test('every row moves to the first key and opens without the old one', async () => {
+  expect(await reseal(pool, during)).toEqual({ moved: keyCount, failed: [] });
+  expect(await secrets(after)).toEqual(expected);
+  expect(await reseal(pool, during)).toEqual({ moved: 0, failed: [] });
+});
+
+test('stopped anywhere, every row opens, and the next run completes it', async () => {
+  for (let run = 0; run < 5; run += 1) {
+    const controller = new AbortController();
+    const resealing = reseal(pool, during, controller.signal);
+    await expect
+      .poll(
+        async () => (await pool.query(`SELECT 1 FROM provider_keys WHERE master_key_id = 'new'`)).rowCount,
+      )
+      .toBeGreaterThan(run);
+    controller.abort(new Error('stopped'));
+    await resealing.catch(() => {});
+    expect(await secrets(during)).toEqual(expected);
+  }
+  await reseal(pool, during);
+  expect(await secrets(after)).toEqual(expected);
+});
+
+test('two runs at once move each row once', async () => {
+  const [one, other] = await Promise.all([reseal(pool, during), reseal(pool, during)]);
+  expect(one.moved + other.moved).toBe(keyCount);
+  expect(await secrets(after)).toEqual(expected);
+});
+
+test('a row that does not open hurts only itself and is named', async () => {
+  const { rows } = await pool.query<{ id: string }>(
+    `UPDATE provider_keys SET ciphertext = '\\x00' WHERE id = (SELECT id FROM provider_keys LIMIT 1) RETURNING id`,
+  );
+  expect(await reseal(pool, during)).toEqual({ moved: keyCount - 1, failed: [rows[0]?.id] });
+});

@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { latencyBucketCount, latencyPercentile } from '../../../src/adapters/postgres/latency-buckets.ts';
+import { encodeLogRow, insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
+import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import { readStats } from '../../../src/adapters/postgres/stats-query.ts';
+import { formatMicroUsd } from '../../../src/core/cost.ts';
+import type { LogRow } from '../../../src/core/log-row.ts';
+import type { TestDatabase } from '../../support/postgres.ts';
+import { createDatabase } from '../../support/postgres.ts';
+import { logRow, tenOClockMicros } from './log-rows.ts';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+const hourMicros = 3_600_000_000;
+const all = { since: null, until: null, groupBy: [] } as const;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  pool = createPool(database.url, 4);
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+async function insert(rows: readonly LogRow[], lane = 0): Promise<void> {
+  await insertLogRows(pool, rows.map(encodeLogRow), lane);
+}
+
+test('a user without requests has zeros and no percentiles', async () => {
+  expect(await readStats(pool, randomUUID(), all)).toEqual({
+    since: null,
+    until: null,
+    group_by: [],
+    totals: {
+      requests: 0,
+      successes: 0,
+      errors: 0,
+      cache_hits: 0,
+      input_tokens: 0,
+      output_tokens: 0,
+      total_tokens: 0,
+      cost_usd: '0.000000',
+      saved_usd: '0.000000',
+      latency_ms: { p50: null, p95: null, p99: null },
+    },
+    groups: [],
+  });
+});
+
+test('sums are exact over lanes, hours and statuses', async () => {
+  const userId = randomUUID();
+  await insert([logRow({ userId, costMicroUsd: 1n }), logRow({ userId, status: 'error' })], 0);
+  await insert(
+    [logRow({ userId, cacheHit: true, provider: 'cache', costMicroUsd: 0n, savedMicroUsd: 7n })],
+    1,
+  );
+  await insert(
+    [
+      logRow({
+        userId,
+        costMicroUsd: 9_000_000_000_000_000_000n,
+        createdAtMicros: tenOClockMicros + hourMicros,
+      }),
+    ],
+    2,
+  );
+  await insert([logRow()], 0);
+  const { totals } = await readStats(pool, userId, all);
+  expect(totals).toMatchObject({
+    requests: 4,
+    successes: 3,
+    errors: 1,
+    cache_hits: 1,
+    input_tokens: 44,
+    output_tokens: 28,
+    total_tokens: 72,
+    cost_usd: '9000000000000.001251',
+    saved_usd: '0.000007',
+  });
+});
+
+test('groups add up to the totals and to the rows', async () => {
+  const userId = randomUUID();
+  const row = fc.record({
+    provider: fc.constantFrom('openai', 'sarvam'),
+    model: fc.constantFrom('a', 'b'),
+    mode: fc.constantFrom('gw/cheap', 'override'),
+    createdAtMicros: fc.integer({ min: 0, max: 72 }).map((hours) => tenOClockMicros + hours * hourMicros),
+    costMicroUsd: fc.bigInt({ min: 0n, max: 10n ** 12n }),
+  });
+  const rows = fc.sample(row, 200).map((change) => logRow({ userId, ...change }));
+  await Promise.all([insert(rows.slice(0, 100), 0), insert(rows.slice(100), 1)]);
+  const cost = rows.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0n);
+  for (const groupBy of [['provider'], ['day', 'model'], ['provider', 'model', 'mode', 'day']] as const) {
+    const stats = await readStats(pool, userId, { ...all, groupBy });
+    expect(stats.totals).toMatchObject({ requests: 200, cost_usd: formatMicroUsd(cost) });
+    expect(stats.groups.reduce((sum, group) => sum + group.requests, 0)).toBe(200);
+    const names = stats.groups.map((group) => groupBy.map((name) => group[name]).join());
+    expect(new Set(names).size).toBe(names.length);
+  }
+  const { groups } = await readStats(pool, userId, { ...all, groupBy: ['day'] });
+  expect(groups[0]).toMatchObject({ day: '2026-11-20' });
+});
+
+test('bounds are widened to whole hours', async () => {
+  const userId = randomUUID();
+  await insert(
+    [0, 1, 2].map((hours) => logRow({ userId, createdAtMicros: tenOClockMicros + hours * hourMicros + 5 })),
+  );
+  const since = BigInt(tenOClockMicros + hourMicros + 30 * 60_000_000);
+  const until = since + 1n;
+  const stats = await readStats(pool, userId, { since, until, groupBy: [] });
+  expect(stats).toMatchObject({
+    since: '2026-11-20T11:00:00.000000Z',
+    until: '2026-11-20T12:00:00.000000Z',
+    totals: { requests: 1 },
+  });
+});
+
+test('percentiles are within their latency class', async () => {
+  const userId = randomUUID();
+  const latencies = Array.from({ length: 100 }, (_, index) => (index + 1) * 10);
+  await insert(latencies.map((latencyMs) => logRow({ userId, latencyMs })));
+  const { latency_ms } = (await readStats(pool, userId, all)).totals;
+  expect(latency_ms.p50).toBeGreaterThanOrEqual(300);
+  expect(latency_ms.p50).toBeLessThanOrEqual(700);
+  expect(latency_ms.p99).toBeGreaterThanOrEqual(700);
+  expect(latency_ms.p99).toBeLessThanOrEqual(1500);
+});
+
+test('percentiles never fall with the fraction, and an open class gives its lower bound', () => {
+  const counts = fc.array(fc.nat({ max: 1000 }), {
+    minLength: latencyBucketCount,
+    maxLength: latencyBucketCount,
+  });
+  fc.assert(
+    fc.property(counts, (buckets) => {
+      const values = [0.5, 0.95, 0.99].map((fraction) => latencyPercentile(buckets, fraction));
+      if (values.includes(null)) expect(values).toEqual([null, null, null]);
+      else expect([...values].sort((a, b) => Number(a) - Number(b))).toEqual(values);
+    }),
+  );
+  const slow = Array<number>(latencyBucketCount).fill(0);
+  slow[latencyBucketCount - 1] = 3;
+  expect(latencyPercentile(slow, 0.99)).toBe(500_000);
+});

@@ -1,0 +1,155 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import type { NewProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
+import {
+  addProviderKey,
+  deleteProviderKey,
+  listProviderKeys,
+  maxSelfHostedKeys,
+  providerKeyRecord,
+} from '../../../src/adapters/postgres/provider-keys.ts';
+import { registerUser } from '../../../src/adapters/postgres/users.ts';
+import { createSealer } from '../../../src/adapters/sealer.ts';
+import { ConflictError, InvalidRequestError, NotFoundError } from '../../../src/core/errors.ts';
+import { Secret } from '../../../src/core/secret.ts';
+import { hashServiceKey } from '../../../src/core/service-key.ts';
+import type { TestDatabase } from '../../support/postgres.ts';
+import { createDatabase } from '../../support/postgres.ts';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+const sealer = createSealer([{ id: 'k', key: randomBytes(32) }]);
+
+beforeAll(async () => {
+  database = await createDatabase();
+  pool = createPool(database.url, 10);
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const openai: NewProviderKey = {
+  provider: 'openai',
+  apiKey: new Secret('sk-canary-5f1c'),
+  baseUrl: null,
+  declaredRegion: null,
+  label: null,
+};
+const selfHosted: NewProviderKey = {
+  ...openai,
+  provider: 'self_hosted',
+  baseUrl: 'https://models.example/v1',
+  declaredRegion: 'AP-South-1',
+};
+
+async function newUser(): Promise<string> {
+  const user = await registerUser(pool, { email: `${randomUUID()}@example.com` });
+  return user.userId;
+}
+
+function count<T>(outcomes: readonly PromiseSettledResult<T>[], status: 'fulfilled' | 'rejected'): number {
+  return outcomes.filter((outcome) => outcome.status === status).length;
+}
+
+test('fifty registrations of one address at once make one user, and conflicts for the rest', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const name = randomUUID();
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 50 }, (_, index) =>
+        registerUser(pool, {
+          email: index % 2 === 0 ? `Ann.${name}@Example.com` : `ann.${name}@EXAMPLE.com`,
+        }),
+      ),
+    );
+    expect(count(outcomes, 'fulfilled')).toBe(1);
+    for (const outcome of outcomes) {
+      if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(ConflictError);
+    }
+  }
+});
+
+test('the address is echoed as given and the service key is stored as its hash only', async () => {
+  const email = `Mixed.${randomUUID()}@Example.COM`;
+  const user = await registerUser(pool, { email });
+  expect(user.email).toBe(email);
+  const { rows } = await pool.query(
+    "SELECT user_id, encode(key_hash, 'hex') AS hash FROM service_keys WHERE user_id = $1",
+    [user.userId],
+  );
+  expect(rows).toEqual([{ user_id: user.userId, hash: hashServiceKey(user.apiKey) }]);
+});
+
+test('a stored key comes back as a record without its secret', async () => {
+  const userId = await newUser();
+  const row = await addProviderKey(pool, sealer, userId, { ...selfHosted, label: 'lab' });
+  const record = providerKeyRecord(row, new Set(['ap-south-1']));
+  expect(record).toEqual({
+    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    provider: 'self_hosted',
+    residency: 'india',
+    declared_region: 'AP-South-1',
+    base_url: 'https://models.example/v1',
+    label: 'lab',
+    created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
+  });
+  expect(providerKeyRecord(row, new Set())).toMatchObject({ residency: 'global' });
+  expect(await listProviderKeys(pool, userId)).toEqual([row]);
+});
+
+test('no column of the database holds a secret in the clear', async () => {
+  const userId = await newUser();
+  await addProviderKey(pool, sealer, userId, openai);
+  const { rows } = await pool.query<{ text: string }>('SELECT k::text AS text FROM provider_keys k');
+  const dump = rows.map((row) => row.text).join('\n');
+  for (const form of ['utf8', 'hex', 'base64'] as const) {
+    expect(dump).not.toContain(Buffer.from('sk-canary-5f1c').toString(form));
+  }
+});
+
+test('fifty keys of one commercial provider at once make one key', async () => {
+  const userId = await newUser();
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 50 }, () => addProviderKey(pool, sealer, userId, openai)),
+  );
+  expect(count(outcomes, 'fulfilled')).toBe(1);
+  for (const outcome of outcomes) {
+    if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(ConflictError);
+  }
+  await addProviderKey(pool, sealer, userId, { ...openai, provider: 'anthropic' });
+  expect((await listProviderKeys(pool, userId)).map((row) => row.provider)).toEqual(['openai', 'anthropic']);
+});
+
+test('self_hosted keys stop at their limit, under concurrency too', async () => {
+  const userId = await newUser();
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: maxSelfHostedKeys + 20 }, () => addProviderKey(pool, sealer, userId, selfHosted)),
+  );
+  expect(count(outcomes, 'fulfilled')).toBe(maxSelfHostedKeys);
+  for (const outcome of outcomes) {
+    if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(InvalidRequestError);
+  }
+});
+
+test('a deleted key is gone and makes room for another', async () => {
+  const userId = await newUser();
+  const row = await addProviderKey(pool, sealer, userId, openai);
+  await deleteProviderKey(pool, userId, row.id);
+  expect(await listProviderKeys(pool, userId)).toEqual([]);
+  await addProviderKey(pool, sealer, userId, openai);
+});
+
+test('missing, foreign and misshapen ids are the same NotFoundError', async () => {
+  const owner = await newUser();
+  const { id } = await addProviderKey(pool, sealer, owner, openai);
+  const stranger = await newUser();
+  const ids = [id, randomUUID(), `{${id}}`, '', 'x'.repeat(10_240), "' OR 1=1", '\0', id.replaceAll('-', '')];
+  for (const keyId of ids) {
+    const refused = deleteProviderKey(pool, stranger, keyId);
+    await expect(refused).rejects.toThrow(new NotFoundError('No such provider key.'));
+  }
+  expect(await listProviderKeys(pool, owner)).toHaveLength(1);
+});

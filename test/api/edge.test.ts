@@ -1,0 +1,254 @@
+/** What no proper client would send: smuggled, flooded, slow and broken HTTP on a raw socket. */
+import { randomUUID } from 'node:crypto';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { chatBody, chatPath, logRows } from '../support/chat.ts';
+import { httpClient, sendRaw } from '../support/http-client.ts';
+import type { User } from '../support/register.ts';
+import { addKey, registerUser, registerWithKeys } from '../support/register.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+import { answer } from '../support/vendor-plans.ts';
+import smuggling from './smuggling.json' with { type: 'json' };
+
+let gateway: GatewayUnderTest;
+let user: User;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  user = await registerWithKeys(gateway.url);
+}, 60_000);
+
+afterAll(async () => {
+  await gateway?.stop();
+});
+
+beforeEach(() => gateway.vendors.clear());
+
+const bytes = (text: string) => Buffer.from(text, 'latin1');
+
+/** A whole JSON request, keep-alive unless told otherwise. */
+function jsonRequest(path: string, key: string, body: unknown, extra = ''): string {
+  const text = JSON.stringify(body);
+  return `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n${extra}content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
+}
+
+describe('request smuggling', () => {
+  const starts = ['POST /v1/users', 'POST /v1/chat/completions', 'GET /v1/keys', 'DELETE /v1/keys/x'];
+
+  test.each(smuggling)('is refused and the connection closed: $name', async ({ headers, body }) => {
+    for (const start of starts) {
+      const email = `${randomUUID()}@example.com`;
+      const smuggled = `POST /v1/users HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${JSON.stringify({ email }).length}\r\n\r\n${JSON.stringify({ email })}`;
+      const head = `${start} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${user.key}\r\ncontent-type: application/json\r\n`;
+      const { statuses, closed } = await sendRaw(gateway.url, {
+        parts: [bytes(`${head}${headers}\r\n\r\n${body ?? ''}${smuggled}`)],
+        limitMs: 2_000,
+      });
+      expect(statuses.length, `${start}: ${statuses}`).toBeLessThanOrEqual(1);
+      for (const status of statuses) {
+        expect(status).toBeGreaterThanOrEqual(400);
+        expect(status).toBeLessThan(500);
+      }
+      expect(closed).toBe(true);
+      const later = await httpClient(gateway.url).post('/v1/users', { email });
+      expect(later.status, 'the smuggled registration must not have run').toBe(201);
+    }
+    expect(gateway.vendors.ledger()).toEqual([]);
+  });
+
+  test.each([
+    ['no Host', 'GET /v1/keys HTTP/1.1\r\n\r\n'],
+    ['two Hosts', 'GET /v1/keys HTTP/1.1\r\nhost: a\r\nhost: b\r\nconnection: close\r\n\r\n'],
+    ['an unknown method', 'BREW /v1/keys HTTP/1.1\r\nhost: x\r\n\r\n'],
+    ['a method in lower case', 'get /v1/keys HTTP/1.1\r\nhost: x\r\n\r\n'],
+    ['no version', 'GET /v1/keys\r\n\r\n'],
+    ['HTTP/9.9', 'GET /v1/keys HTTP/9.9\r\nhost: x\r\n\r\n'],
+    ['the HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['a TLS hello', '\u0016\u0003\u0001\u0000\u00a5\u0001\u0000\u0000\u00a1\u0003\u0003'],
+    ['a tab in the request line', 'GET\t/v1/keys\tHTTP/1.1\r\nhost: x\r\n\r\n'],
+    ['a NUL in the path', 'GET /v1/\u0000keys HTTP/1.1\r\nhost: x\r\n\r\n'],
+    ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n\r\n'],
+    ['TRACE', 'TRACE /v1/keys HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'],
+    ['nothing but line ends', '\r\n\r\n\r\n\r\nx\r\n\r\n'],
+  ])('a broken request line or head gets no more than an error: %s', async (_name, text) => {
+    const { statuses, closed } = await sendRaw(gateway.url, { parts: [bytes(text)], limitMs: 3_000 });
+    expect(statuses.length).toBeLessThanOrEqual(1);
+    for (const status of statuses) {
+      expect(status).toBeGreaterThanOrEqual(400);
+      expect(status).toBeLessThanOrEqual(505);
+      expect(status).not.toBe(500);
+    }
+    expect(closed).toBe(true);
+  });
+});
+
+describe('odd but lawful requests', () => {
+  test('work when their bytes come one by one', async () => {
+    const text = jsonRequest(chatPath, user.key, chatBody(), 'connection: close\r\n');
+    const { statuses } = await sendRaw(gateway.url, { parts: [...text].map((byte) => bytes(byte)) });
+    expect(statuses).toEqual([200]);
+  });
+
+  test('work with a chunked body', async () => {
+    const text = JSON.stringify(chatBody());
+    const head = `POST ${chatPath} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${user.key}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n`;
+    const chunks = [...text].map((letter) => `1\r\n${letter}\r\n`).join('');
+    expect((await sendRaw(gateway.url, { parts: [`${head}${chunks}0\r\n\r\n`] })).statuses).toEqual([200]);
+  });
+
+  test('work after Expect: 100-continue', async () => {
+    const text = jsonRequest(chatPath, user.key, chatBody(), 'connection: close\r\nexpect: 100-continue\r\n');
+    expect((await sendRaw(gateway.url, { parts: [text] })).statuses).toEqual([100, 200]);
+  });
+
+  test('are answered plainly when they ask for an upgrade', async () => {
+    const { statuses } = await sendRaw(gateway.url, {
+      parts: [
+        `GET /v1/keys HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${user.key}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: x3JJHMbDL1EzLkh9GBhXDw==\r\nsec-websocket-version: 13\r\n\r\n`,
+      ],
+      until: (text) => text.includes('\r\n\r\n'),
+      limitMs: 3_000,
+    });
+    expect([200, 400, 426]).toContain(statuses[0]);
+  });
+
+  test('in absolute form are served or refused, never proxied', async () => {
+    const { statuses } = await sendRaw(gateway.url, {
+      parts: [
+        `GET http://example.com/v1/keys HTTP/1.1\r\nhost: example.com\r\nauthorization: Bearer ${user.key}\r\nconnection: close\r\n\r\n`,
+      ],
+    });
+    expect([200, 400, 404]).toContain(statuses[0]);
+  });
+
+  test.each([
+    '/%00',
+    '/v1/keys/%00',
+    '/v1/keys/%2e%2e',
+    '/v1/keys/..%2f..%2fetc%2fpasswd',
+    '/v1/%',
+    '/v1/keys/%zz',
+    '/v1/keys/%ff%fe',
+    '/v1/models/%00',
+    '/v1/logs?limit=%',
+    '/v1/logs?cursor=%ff',
+    '/v1/logs?__proto__[x]=1',
+    `/v1/${'a'.repeat(10_000)}`,
+    '//example.com/v1/keys',
+    '/v1/keys/../../../../etc/passwd',
+    '*',
+  ])('with the path %s never cause a server error', async (path) => {
+    for (const method of ['GET', 'DELETE', 'OPTIONS']) {
+      const { statuses } = await sendRaw(gateway.url, {
+        parts: [
+          `${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${user.key}\r\nconnection: close\r\n\r\n`,
+        ],
+      });
+      expect(statuses, `${method} ${path}`).toHaveLength(1);
+      expect(statuses[0]).toBeLessThan(500);
+    }
+  });
+});
+
+describe('header floods', () => {
+  test('of one big header give 431', async () => {
+    const { statuses, closed } = await sendRaw(gateway.url, {
+      parts: [`GET /v1/keys HTTP/1.1\r\nhost: x\r\nx-big: ${'a'.repeat(200_000)}\r\n\r\n`],
+    });
+    expect(statuses).toEqual([431]);
+    expect(closed).toBe(true);
+  });
+
+  test('of endless header bytes are cut off', async () => {
+    const part = `x-more: ${'a'.repeat(8_000)}\r\n`;
+    const { statuses, closed } = await sendRaw(gateway.url, {
+      parts: ['GET /v1/keys HTTP/1.1\r\nhost: x\r\n', ...Array.from({ length: 100 }, () => part)],
+    });
+    expect(statuses).toEqual([431]);
+    expect(closed).toBe(true);
+  });
+
+  const many = (count: number, name: (index: number) => string) =>
+    Array.from({ length: count }, (_, index) => `${name(index)}:\r\n`).join('');
+
+  test.each([
+    ['1,500 names', many(1_500, (index) => `a${index}`)],
+    ['2,100 names of one letter, more than Node hands on', many(2_100, () => 'a')],
+  ])('of %s never hide the header that comes last', async (_name, crowd) => {
+    const last = 'x-gateway-residency: india\r\nconnection: close\r\n';
+    const body = JSON.stringify(chatBody());
+    const { statuses, text } = await sendRaw(gateway.url, {
+      parts: [
+        `POST ${chatPath} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${user.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n${crowd}${last}\r\n${body}`,
+      ],
+    });
+    if (statuses[0] === 200) expect(text).toContain('"provider":"sarvam"');
+    else expect(statuses).toEqual([431]);
+    expect(gateway.vendors.calls().filter((name) => name !== 'sarvam')).toEqual([]);
+  });
+});
+
+describe('one connection', () => {
+  test('may carry many pipelined requests of different users, never mixed', async () => {
+    const users = await Promise.all(
+      [0, 1, 2].map(async (index) => {
+        const owner = await registerUser(gateway.url);
+        await addKey(owner, { provider: 'openai', api_key: `sk-pipe-${index}` });
+        return owner;
+      }),
+    );
+    gateway.vendors.openai.always((request) =>
+      answer({ text: [`<${String(request.headers['authorization']).slice(-1)}>`] })(request),
+    );
+    const total = 300;
+    const order = Array.from({ length: total }, (_, index) => (index * 7) % 3);
+    const parts = order.map((who) => jsonRequest(chatPath, users[who]?.key ?? '', chatBody()));
+    parts.push('GET /v1/nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+    const { text, statuses } = await sendRaw(gateway.url, { parts, limitMs: 20_000 });
+    expect(statuses).toHaveLength(total + 1);
+    expect([...text.matchAll(/<(\d)>/g)].map((match) => Number(match[1]))).toEqual(order);
+    for (const owner of users) expect(await logRows(owner.client, '?limit=1000')).toHaveLength(total / 3);
+  }, 30_000);
+
+  test('survives a refused request and serves the next', async () => {
+    const parts = [
+      jsonRequest(chatPath, user.key, { model: 'x' }),
+      jsonRequest(chatPath, 'wrong', chatBody()),
+      jsonRequest(chatPath, user.key, chatBody(), 'connection: close\r\n'),
+    ];
+    expect((await sendRaw(gateway.url, { parts })).statuses).toEqual([422, 401, 200]);
+  });
+});
+
+describe('slow clients', () => {
+  const open = (first: string) =>
+    new Promise<{ text: string; elapsedMs: number }>((resolve) => {
+      const started = performance.now();
+      let text = '';
+      const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+      socket.write(first);
+      const drip = setInterval(() => socket.write('a'), 1_000);
+      socket.on('data', (chunk) => {
+        text += chunk.toString('latin1');
+      });
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        clearInterval(drip);
+        resolve({ text, elapsedMs: performance.now() - started });
+      });
+    });
+
+  test('that drip headers are closed within 15 s, bodies within 30 s with 408, while others are served', async () => {
+    const headers = Array.from({ length: 20 }, () => open('GET /v1/keys HTTP/1.1\r\nhost: x\r\nx-slow: '));
+    const body = open(
+      `POST ${chatPath} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${user.key}\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{`,
+    );
+    expect((await user.client.get('/v1/keys')).status).toBe(200);
+    for (const { elapsedMs } of await Promise.all(headers)) expect(elapsedMs).toBeLessThan(17_000);
+    const slow = await body;
+    expect(slow.elapsedMs).toBeLessThan(33_000);
+    expect(slow.text).toMatch(/^HTTP\/1\.1 408 /);
+    expect(slow.text).toMatch(/"type":"invalid_request_error"/);
+  }, 45_000);
+});

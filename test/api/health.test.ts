@@ -1,0 +1,104 @@
+/** Probes, metrics and the API description: on a port of their own. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { chatOk } from '../support/chat.ts';
+import { expectError } from '../support/expect-error.ts';
+import { httpClient } from '../support/http-client.ts';
+import type { User } from '../support/register.ts';
+import { registerWithKeys } from '../support/register.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+
+let gateway: GatewayUnderTest;
+let user: User;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  user = await registerWithKeys(gateway.url);
+}, 60_000);
+
+afterAll(async () => {
+  await gateway?.stop();
+});
+
+const admin = (path: string) => httpClient(gateway.adminUrl).get(path);
+
+interface OpenApi {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+describe('the admin port', () => {
+  test.each(['/healthz', '/readyz'])('answers %s with 200', async (path) => {
+    const response = await admin(path);
+    expect(response.status, response.text).toBe(200);
+  });
+
+  test('serves metrics in Prometheus form, with our prefix', async () => {
+    await chatOk(user.client);
+    const response = await admin('/metrics');
+    expect(response.status).toBe(200);
+    expect(response.headers['content-type']).toMatch(/text\/plain|openmetrics/);
+    expect(response.text).toMatch(/^# TYPE gw_/m);
+    expect(response.text).toMatch(/^gw_\w+\{?.* \d/m);
+    for (const secret of [user.key, user.id, user.email]) expect(response.text).not.toContain(secret);
+  });
+
+  test('keeps the number of series bounded, whatever clients send', async () => {
+    const series = (text: string) =>
+      text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length;
+    await user.client.get('/v1/unknown-0');
+    await user.client.request('POST', '/v1/chat/completions', { body: { model: 'gw/x0', messages: [] } });
+    const before = series((await admin('/metrics')).text);
+    for (let index = 1; index <= 50; index += 1) {
+      await user.client.get(`/v1/unknown-${index}`);
+      await user.client.get(`/v1/models/nothing-${index}`);
+      await user.client.post('/v1/chat/completions', { model: `gw/x${index}`, messages: [] });
+      await chatOk(user.client, {}, { 'x-gateway-override-model': `openai:model-${index}` });
+    }
+    expect(series((await admin('/metrics')).text) - before).toBeLessThan(120);
+  });
+
+  test('serves the API description openly', async () => {
+    const response = await admin('/openapi.json');
+    expect(response.status).toBe(200);
+    const document = response.json<OpenApi>();
+    expect(document.openapi).toMatch(/^3\./);
+    const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    for (const operation of [
+      'POST /v1/users',
+      'POST /v1/keys',
+      'GET /v1/keys',
+      'POST /v1/chat/completions',
+      'GET /v1/logs',
+      'GET /v1/stats',
+      'GET /v1/models',
+    ])
+      expect(operations).toContain(operation);
+    expect(operations.some((operation) => /^DELETE \/v1\/keys\/\{\w+\}$/.test(operation))).toBe(true);
+  });
+
+  test.each(['/v1/users', '/v1/keys', '/v1/chat/completions'])('does not serve the API: %s', async (path) => {
+    expect((await admin(path)).status).toBe(404);
+    expect((await httpClient(gateway.adminUrl).post(path, {})).status).toBe(404);
+  });
+});
+
+describe('the API port', () => {
+  test.each(['/metrics', '/healthz', '/readyz'])('does not serve %s to a stranger', async (path) => {
+    const response = await httpClient(gateway.url).get(path);
+    expect([401, 404]).toContain(response.status);
+    expect(response.text).not.toContain('gw_http');
+  });
+
+  test('serves the API description to holders of a service key, the same one', async () => {
+    expectError(await httpClient(gateway.url).get('/openapi.json'), {
+      status: 401,
+      type: 'authentication_error',
+    });
+    const response = await user.client.get('/openapi.json');
+    expect(response.status).toBe(200);
+    expect(response.json<OpenApi>()).toEqual((await admin('/openapi.json')).json<OpenApi>());
+  });
+});

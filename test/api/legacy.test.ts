@@ -1,0 +1,181 @@
+/** SPEC 9.2, 4.5 header rule 1 and 5.4: the surface from before the rename, until its sunset and after. */
+import { createHash, randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { chat, chatOk } from '../support/chat.ts';
+import { expectError, expectInvalid } from '../support/expect-error.ts';
+import { httpClient } from '../support/http-client.ts';
+import type { User } from '../support/register.ts';
+import { registerWithKeys } from '../support/register.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+import { tables } from '../support/tables.ts';
+import type { VendorPack } from '../support/vendor-pack.ts';
+import { startVendorPack } from '../support/vendor-pack.ts';
+import { hang } from '../support/vendor-plans.ts';
+
+const name = 'oldname';
+const future = '2999-01-01T00:00:00Z';
+
+/** A service key from before the rename exists only as a hash in the database. */
+async function legacyKeyOf(gateway: GatewayUnderTest, user: User): Promise<string> {
+  const key = `${name}_${randomBytes(24).toString('base64url')}`;
+  const client = new pg.Client({ connectionString: gateway.database.url });
+  await client.connect();
+  try {
+    await client.query('INSERT INTO service_keys (key_hash, user_id) VALUES ($1, $2)', [
+      createHash('sha256').update(key).digest(),
+      user.id,
+    ]);
+  } finally {
+    await client.end();
+  }
+  return key;
+}
+
+let vendors: VendorPack;
+beforeAll(async () => {
+  vendors = await startVendorPack();
+});
+afterAll(async () => {
+  await vendors?.close();
+});
+beforeEach(() => vendors.clear());
+
+describe('before the sunset', () => {
+  let gateway: GatewayUnderTest;
+  let user: User;
+
+  beforeAll(async () => {
+    gateway = await startGateway({ vendors, tables: tables({ legacy: { name, sunset: future } }) });
+    user = await registerWithKeys(gateway.url);
+  }, 60_000);
+  afterAll(async () => {
+    await gateway?.stop();
+  });
+
+  const expectMarked = (headers: Readonly<Record<string, unknown>>) => {
+    expect(headers['deprecation']).toBeTypeOf('string');
+    expect(Date.parse(String(headers['sunset']))).toBe(Date.parse(future));
+  };
+
+  test('a key with the old prefix opens the door, and is told so', async () => {
+    const client = httpClient(gateway.url, await legacyKeyOf(gateway, user));
+    const response = await client.get('/v1/keys');
+    expect(response.status, response.text).toBe(200);
+    expectMarked(response.headers);
+    expect((await chat(client)).status).toBe(200);
+  });
+
+  test('a wrong key with the old prefix does not', async () => {
+    const client = httpClient(gateway.url, `${name}_${randomBytes(24).toString('base64url')}`);
+    expectError(await client.get('/v1/keys'), { status: 401, type: 'authentication_error' });
+  });
+
+  test.each(['cheap', 'balanced', 'premium'])('the old mode name of %s is accepted', async (tier) => {
+    const response = await chat(user.client, { model: `${name}/${tier}` });
+    expect(response.status, response.text).toBe(200);
+    expect(response.json<object>()).toMatchObject({ gateway: { mode: `gw/${tier}` } });
+    expectMarked(response.headers);
+  });
+
+  test('an unknown old mode name is not', async () => {
+    expectInvalid(await chat(user.client, { model: `${name}/fast` }), 'model');
+    expectInvalid(await chat(user.client, { model: 'othername/balanced' }), 'model');
+  });
+
+  test.each([
+    [`x-${name}-residency`, 'india'],
+    [`X-Oldname-Residency`, 'india'],
+  ])('the old header %s is read', async (header, value) => {
+    const response = await chat(user.client, {}, { [header]: value });
+    expect(response.json<object>()).toMatchObject({ gateway: { provider: 'sarvam' } });
+    expectMarked(response.headers);
+  });
+
+  test('each old header is read as a fallback', async () => {
+    const override = await chatOk(user.client, {}, { [`x-${name}-override-model`]: 'together:tog/test' });
+    expect(override.gateway.provider).toBe('together');
+    expectInvalid(await chat(user.client, {}, { [`x-${name}-cache-ttl`]: 'abc' }), /ttl/i);
+    const cached = { [`x-${name}-cache`]: 'true' };
+    const messages = [{ role: 'user', content: 'legacy cache' }];
+    await chatOk(user.client, { messages }, cached);
+    expect((await chatOk(user.client, { messages }, cached)).gateway.cache_hit).toBe(true);
+    vendors.openai.script(hang);
+    const timed = await chatOk(user.client, {}, { [`x-${name}-timeout`]: '1' });
+    expect(timed.gateway.provider).toBe('sarvam');
+  });
+
+  test('the new header wins over the old one, whatever the old one says', async () => {
+    const body = await chatOk(
+      user.client,
+      {},
+      {
+        'x-gateway-override-model': 'together:tog/test',
+        [`x-${name}-override-model`]: 'sarvam:sarvam-test',
+        'x-gateway-cache-ttl': '60',
+        [`x-${name}-cache-ttl`]: 'abc',
+      },
+    );
+    expect(body.gateway.provider).toBe('together');
+    expectInvalid(
+      await chat(user.client, {}, { 'x-gateway-cache-ttl': 'abc', [`x-${name}-cache-ttl`]: '60' }),
+      /ttl/i,
+    );
+  });
+
+  test('a request of the new surface is not marked', async () => {
+    const response = await chat(user.client);
+    expect(response.headers).not.toHaveProperty('deprecation');
+    expect(response.headers).not.toHaveProperty('sunset');
+  });
+
+  test('new keys carry the new prefix', async () => {
+    expect(user.key).toMatch(/^gw_/);
+  });
+
+  test('the metadata block has no alias under the old name', async () => {
+    const body = await chatOk(user.client, { model: `${name}/balanced` });
+    expect(body).not.toHaveProperty(name);
+  });
+});
+
+describe.each([
+  ['after the sunset', { legacy: { name, sunset: '2026-07-23T00:00:00Z' } }],
+  ['after the default sunset', { legacy: { name } }],
+  ['without a legacy surface', {}],
+])('%s', (_title, overrides) => {
+  let gateway: GatewayUnderTest;
+  let user: User;
+
+  beforeAll(async () => {
+    gateway = await startGateway({ vendors, tables: tables(overrides) });
+    user = await registerWithKeys(gateway.url);
+  }, 60_000);
+  afterAll(async () => {
+    await gateway?.stop();
+  });
+
+  test('an old key answers 401', async () => {
+    const client = httpClient(gateway.url, await legacyKeyOf(gateway, user));
+    expectError(await client.get('/v1/keys'), { status: 401, type: 'authentication_error' });
+  });
+
+  test('an old mode name answers 422', async () => {
+    expectInvalid(await chat(user.client, { model: `${name}/balanced` }), 'model');
+  });
+
+  test('old headers are ignored, even wrong ones', async () => {
+    const body = await chatOk(
+      user.client,
+      {},
+      {
+        [`x-${name}-override-model`]: 'sarvam:sarvam-test',
+        [`x-${name}-cache-ttl`]: 'abc',
+        [`x-${name}-residency`]: 'india',
+        [`x-${name}-timeout`]: 'never',
+      },
+    );
+    expect(body.gateway).toMatchObject({ provider: 'openai', mode: 'gw/balanced' });
+  });
+});

@@ -1,0 +1,82 @@
+/** GET /v1/models in OpenAI's shape: the modes, and the override targets of the caller's keys. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectError } from '../support/expect-error.ts';
+import { httpClient } from '../support/http-client.ts';
+import type { User } from '../support/register.ts';
+import { registerUser, registerWithKeys } from '../support/register.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+
+interface Model {
+  readonly id: string;
+  readonly object: string;
+  readonly created: number;
+  readonly owned_by: string;
+}
+
+let gateway: GatewayUnderTest;
+let user: User;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  user = await registerWithKeys(gateway.url, ['openai', 'sarvam']);
+}, 60_000);
+
+afterAll(async () => {
+  await gateway?.stop();
+});
+
+const modes = ['gw/cheap', 'gw/balanced', 'gw/premium'];
+const list = async (owner: User) => {
+  const response = await owner.client.get('/v1/models');
+  expect(response.status, response.text).toBe(200);
+  return response.json<{ object: string; data: Model[] }>();
+};
+
+describe('GET /v1/models', () => {
+  test('is a list in OpenAI’s shape that begins with the three modes', async () => {
+    const body = await list(user);
+    expect(body.object).toBe('list');
+    expect(body.data.slice(0, 3).map((model) => model.id)).toEqual(modes);
+    for (const model of body.data) {
+      expect(model).toMatchObject({ id: expect.any(String), object: 'model', owned_by: expect.any(String) });
+      expect(Number.isInteger(model.created)).toBe(true);
+    }
+  });
+
+  test('adds the override targets of the caller’s keys, and only those', async () => {
+    const targets = (await list(user)).data.map((model) => model.id).filter((id) => !modes.includes(id));
+    expect(targets).toContain('openai:gpt-test');
+    expect(targets).toContain('sarvam:sarvam-test');
+    expect(targets.every((id) => id.startsWith('openai:') || id.startsWith('sarvam:'))).toBe(true);
+    expect(new Set(targets).size).toBe(targets.length);
+  });
+
+  test('is the three modes for a user without keys', async () => {
+    const nobody = await registerUser(gateway.url);
+    expect((await list(nobody)).data.map((model) => model.id)).toEqual(modes);
+  });
+
+  test('needs a service key', async () => {
+    for (const path of ['/v1/models', '/v1/models/gw%2Fbalanced'])
+      expectError(await httpClient(gateway.url).get(path), { status: 401, type: 'authentication_error' });
+  });
+});
+
+describe('GET /v1/models/{id}', () => {
+  test.each(['gw%2Fbalanced', 'gw/balanced', 'gw%2Fcheap', 'openai%3Agpt-test', 'openai:gpt-test'])(
+    'finds %s',
+    async (id) => {
+      const response = await user.client.get(`/v1/models/${id}`);
+      expect(response.status, response.text).toBe(200);
+      expect(response.json<Model>()).toMatchObject({ id: decodeURIComponent(id), object: 'model' });
+    },
+  );
+
+  test.each(['gw%2Ffast', 'gpt-test', 'anthropic%3Aclaude-test', 'x', '%00', 'a'.repeat(2000)])(
+    'answers 404 for %s',
+    async (id) => {
+      expectError(await user.client.get(`/v1/models/${id}`), { status: 404, type: 'not_found_error' });
+    },
+  );
+});

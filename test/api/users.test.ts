@@ -1,0 +1,192 @@
+/** SPEC 4.1 and 2.1: registering a user. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectError, expectInvalid } from '../support/expect-error.ts';
+import type { HttpClient } from '../support/http-client.ts';
+import { httpClient } from '../support/http-client.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+import type { Registration } from '../support/wire-types.ts';
+import { uuidPattern } from '../support/wire-types.ts';
+
+let gateway: GatewayUnderTest;
+let client: HttpClient;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  client = httpClient(gateway.url);
+}, 60_000);
+
+afterAll(async () => {
+  await gateway?.stop();
+});
+
+const freshEmail = () => `${randomUUID()}@example.com`;
+const register = (email: unknown) => client.post('/v1/users', { email });
+
+describe('a registration', () => {
+  test('answers 201 with exactly the four fields', async () => {
+    const email = freshEmail();
+    const response = await register(email);
+    expect(response.status, response.text).toBe(201);
+    const body = response.json<Registration>();
+    expect(Object.keys(body).sort()).toEqual(['api_key', 'email', 'shown_once', 'user_id']);
+    expect(body).toMatchObject({ email, shown_once: true });
+    expect(body.user_id).toMatch(uuidPattern);
+    expect(body.api_key).toMatch(/^gw_[0-9A-Za-z]{43,}$/);
+    expect(response.headers['content-type']).toMatch(/^application\/json/);
+    expect(response.headers['x-request-id']).toBeTypeOf('string');
+  });
+
+  test('gives a key that opens the authenticated endpoints', async () => {
+    const { api_key: key } = (await register(freshEmail())).json<Registration>();
+    expect((await httpClient(gateway.url, key).get('/v1/keys')).status).toBe(200);
+  });
+
+  test('gives every user another key and another id', async () => {
+    const bodies = await Promise.all(
+      [1, 2, 3].map(async () => (await register(freshEmail())).json<Registration>()),
+    );
+    expect(new Set(bodies.map((body) => body.api_key)).size).toBe(3);
+    expect(new Set(bodies.map((body) => body.user_id)).size).toBe(3);
+  });
+
+  test('needs no authentication and ignores a wrong one', async () => {
+    const response = await client.post(
+      '/v1/users',
+      { email: freshEmail() },
+      { authorization: 'Bearer wrong' },
+    );
+    expect(response.status).toBe(201);
+  });
+
+  test('may not be cached by anybody, since it carries a key', async () => {
+    expect((await register(freshEmail())).headers['cache-control']).toMatch(/no-store/);
+  });
+
+  test('echoes the case of the address as given', async () => {
+    const email = `Mixed.Case-${randomUUID()}@Example.COM`;
+    expect((await register(email)).json<Registration>().email).toBe(email);
+  });
+});
+
+describe('an address that is taken', () => {
+  test.each([
+    ['as it was', (email: string) => email],
+    ['in capitals', (email: string) => email.toUpperCase()],
+    ['with spaces around it', (email: string) => `  ${email} `],
+  ])('is refused %s with 409', async (_name, vary) => {
+    const email = freshEmail();
+    expect((await register(email)).status).toBe(201);
+    const response = await register(vary(email));
+    expectError(response, { status: 409, type: 'conflict_error', param: 'email' });
+    expect(response.headers['x-should-retry']).toBe('false');
+  });
+
+  test('is given out once when 50 ask for it at the same moment, case variants included', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const email = freshEmail();
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, (_, index) => register(index % 2 === 0 ? email : email.toUpperCase())),
+      );
+      const statuses = answers.map((answer) => answer.status);
+      expect(statuses.filter((status) => status === 201)).toHaveLength(1);
+      expect(statuses.filter((status) => status === 409)).toHaveLength(49);
+    }
+  });
+});
+
+describe('an address that is none', () => {
+  test.each([
+    ['empty', ''],
+    ['blank', '   '],
+    ['without @', 'nobody.example.com'],
+    ['without local part', '@example.com'],
+    ['without domain', 'nobody@'],
+    ['with two @', 'a@b@example.com'],
+    ['with a space inside', 'no body@example.com'],
+    ['with a line break', 'nobody@example.com\nbcc:x@example.com'],
+    ['with a NUL', 'no\u0000body@example.com'],
+    ['with a lone surrogate', 'no\ud800body@example.com'],
+    ['longer than an address can be', `${'a'.repeat(320)}@example.com`],
+    ['a number', 42],
+    ['null', null],
+    ['an array', ['a@example.com']],
+    ['an object', { email: 'a@example.com' }],
+    ['true', true],
+  ])('is refused with 422: %s', async (_name, email) => {
+    expectInvalid(await register(email), 'email');
+  });
+
+  test('is refused when it is missing', async () => {
+    expectInvalid(await client.post('/v1/users', {}), 'email');
+  });
+
+  test.each([['[]'], ['"a@example.com"'], ['null'], ['42']])(
+    'is refused when the body is %s',
+    async (body) => {
+      expectInvalid(await client.post('/v1/users', body));
+    },
+  );
+
+  test('does not become SQL', async () => {
+    const response = await register("x'); DROP TABLE users; --@example.com");
+    expect([201, 422]).toContain(response.status);
+    expect((await register(freshEmail())).status).toBe(201);
+  });
+});
+
+describe('registration limits', () => {
+  test('answer 429 with Retry-After once the configured rate is used up', async () => {
+    const limited = await startGateway({ env: { GW_REGISTRATIONS_PER_MINUTE: '3' } });
+    try {
+      const answers = [];
+      for (let index = 0; index < 4; index += 1)
+        answers.push(await httpClient(limited.url).post('/v1/users', { email: freshEmail() }));
+      expect(answers.slice(0, 3).map((answer) => answer.status)).toEqual([201, 201, 201]);
+      const [, , , last] = answers;
+      if (last === undefined) throw new Error('no fourth answer');
+      expectError(last, { status: 429, type: 'rate_limit_error' });
+      expect(Number(last.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    } finally {
+      await limited.stop();
+    }
+  });
+
+  test('per address cannot be dodged by a forged X-Forwarded-For', async () => {
+    const limited = await startGateway({ env: { GW_REGISTRATIONS_PER_MINUTE_PER_IP: '2' } });
+    try {
+      const statuses: number[] = [];
+      for (let index = 0; index < 3; index += 1) {
+        const headers = { 'x-forwarded-for': `203.0.113.${index}` };
+        statuses.push(
+          (await httpClient(limited.url).post('/v1/users', { email: freshEmail() }, headers)).status,
+        );
+      }
+      expect(statuses).toEqual([201, 201, 429]);
+    } finally {
+      await limited.stop();
+    }
+  });
+
+  test('per address follow X-Forwarded-For when a proxy is trusted', async () => {
+    const limited = await startGateway({
+      env: { GW_REGISTRATIONS_PER_MINUTE_PER_IP: '1', GW_TRUSTED_PROXY_HOPS: '1' },
+    });
+    try {
+      const from = async (address: string) =>
+        (
+          await httpClient(limited.url).post(
+            '/v1/users',
+            { email: freshEmail() },
+            { 'x-forwarded-for': address },
+          )
+        ).status;
+      expect(await from('203.0.113.1')).toBe(201);
+      expect(await from('203.0.113.2')).toBe(201);
+      expect(await from('198.51.100.9, 203.0.113.1')).toBe(429);
+    } finally {
+      await limited.stop();
+    }
+  });
+});

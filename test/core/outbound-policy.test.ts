@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import type { Endpoint } from '../../src/core/outbound-policy.ts';
+import { decideOutbound, outboundPolicy } from '../../src/core/outbound-policy.ts';
+
+const own: Endpoint[] = [
+  { address: '127.0.0.1', port: 5432 },
+  { address: '10.0.0.5', port: 6379 },
+  { address: '0.0.0.0', port: 8080 },
+];
+const publicOnly = outboundPolicy('public-only', ['10.20.0.0/16', 'fd12::/16'], own);
+const allowPrivate = outboundPolicy('allow-private', [], own);
+
+// address, port, public-only, allow-private (null: allowed)
+test.each([
+  ['1.1.1.1', 443, null, null],
+  ['2606:4700::1111', 443, null, null],
+  ['64:ff9b::101:101', 443, null, null],
+  ['10.1.2.3', 443, 'private-address', null],
+  ['10.20.3.4', 8000, null, null],
+  ['::ffff:10.20.3.4', 8000, null, null],
+  ['192.168.1.1', 80, 'private-address', null],
+  ['127.0.0.1', 11434, 'private-address', null],
+  ['::1', 11434, 'private-address', null],
+  ['169.254.3.4', 80, 'private-address', null],
+  ['fe80::1', 80, 'private-address', null],
+  ['100.64.0.1', 443, 'private-address', null],
+  ['fd12::1', 443, null, null],
+  ['fd13::1', 443, 'private-address', null],
+  ['198.18.0.1', 443, 'private-address', null],
+  ['64:ff9b::a00:1', 443, 'private-address', null],
+  ['2002:a00:1::', 443, 'private-address', null],
+  ['0.0.0.0', 80, 'unroutable-address', 'unroutable-address'],
+  ['::', 80, 'unroutable-address', 'unroutable-address'],
+  ['224.0.0.1', 80, 'unroutable-address', 'unroutable-address'],
+  ['255.255.255.255', 80, 'unroutable-address', 'unroutable-address'],
+  ['not-an-address', 80, 'unroutable-address', 'unroutable-address'],
+  ['169.254.169.254', 80, 'metadata-address', 'metadata-address'],
+  ['::ffff:a9fe:a9fe', 80, 'metadata-address', 'metadata-address'],
+  ['64:ff9b::a9fe:a9fe', 80, 'metadata-address', 'metadata-address'],
+  ['fd00:ec2::254', 80, 'metadata-address', 'metadata-address'],
+  ['127.0.0.1', 5432, 'own-endpoint', 'own-endpoint'],
+  ['127.0.0.9', 5432, 'own-endpoint', 'own-endpoint'],
+  ['::1', 5432, 'own-endpoint', 'own-endpoint'],
+  ['::ffff:127.0.0.1', 5432, 'own-endpoint', 'own-endpoint'],
+  ['127.0.0.1', 8080, 'own-endpoint', 'own-endpoint'],
+  ['10.0.0.5', 6379, 'own-endpoint', 'own-endpoint'],
+  ['::ffff:10.0.0.5', 6379, 'own-endpoint', 'own-endpoint'],
+  ['10.0.0.5', 6380, 'private-address', null],
+])('%s port %i: %s when public only, %s when private is allowed', (address, port, strict, open) => {
+  expect(decideOutbound(address, port, publicOnly, true)).toBe(strict);
+  expect(decideOutbound(address, port, allowPrivate, true)).toBe(open);
+});
+
+describe("an operator's vendor address", () => {
+  test.each(['10.1.2.3', '127.0.0.1', '::1', '1.1.1.1', '100.64.0.1'])('may be %s', (address) => {
+    expect(decideOutbound(address, 5432, publicOnly, false)).toBeNull();
+  });
+
+  test.each(['169.254.169.254', '100.100.100.200', '::ffff:169.254.170.2'])('may not be %s', (address) => {
+    expect(decideOutbound(address, 80, allowPrivate, false)).toBe('metadata-address');
+  });
+});
+
+test('an allowed network never opens a metadata service or an own endpoint', () => {
+  const wide = outboundPolicy('public-only', ['0.0.0.0/0', '::/0'], own);
+  expect(decideOutbound('169.254.169.254', 80, wide, true)).toBe('metadata-address');
+  expect(decideOutbound('10.0.0.5', 6379, wide, true)).toBe('own-endpoint');
+  expect(decideOutbound('10.0.0.6', 6379, wide, true)).toBeNull();
+});
+
+test('names the network that cannot be read', () => {
+  expect(() => outboundPolicy('public-only', ['10.0.0.0/8', '10.0.0.0/99'], [])).toThrow('"10.0.0.0/99"');
+});

@@ -1,0 +1,57 @@
+import { expect } from 'vitest';
+import type { HttpClient, HttpResponse } from './http-client.ts';
+import type { ReadStream } from './sse-reader.ts';
+import { takeApart } from './sse-reader.ts';
+import type { Completion, GatewayBlock, LogPage, LogRowBody } from './wire-types.ts';
+
+export const chatPath = '/v1/chat/completions';
+
+/** The smallest valid body, with additions; an addition of `undefined` removes a field. */
+export function chatBody(additions: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { model: 'gw/balanced', messages: [{ role: 'user', content: 'Say hello.' }], ...additions };
+}
+
+export function chat(
+  client: HttpClient,
+  additions: Readonly<Record<string, unknown>> = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<HttpResponse> {
+  return client.post(chatPath, chatBody(additions), headers);
+}
+
+/** A chat that must succeed. */
+export async function chatOk(
+  client: HttpClient,
+  additions: Readonly<Record<string, unknown>> = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Completion> {
+  const response = await chat(client, additions, headers);
+  expect(response.status, response.text).toBe(200);
+  return response.json<Completion>();
+}
+
+/** A stream read to its end. */
+export async function streamed(
+  client: HttpClient,
+  additions: Readonly<Record<string, unknown>> = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<
+  ReadStream & { status: number; headers: Readonly<Record<string, string | string[] | undefined>> }
+> {
+  const reader = await client.stream(chatPath, chatBody({ stream: true, ...additions }), headers);
+  if (reader.status !== 200) throw new Error(`stream: ${reader.status} ${await reader.text()}`);
+  return { ...takeApart(await reader.rest()), status: reader.status, headers: reader.headers };
+}
+
+/** The `gateway` block of a finished stream; fails unless there is exactly one. */
+export function gatewayOf(stream: ReadStream): GatewayBlock {
+  expect(stream.gatewayChunks).toHaveLength(1);
+  return stream.gatewayChunks[0]?.choices?.[0]?.delta['gateway'] as GatewayBlock;
+}
+
+/** The caller's log rows, newest first. */
+export async function logRows(client: HttpClient, query = ''): Promise<readonly LogRowBody[]> {
+  const response = await client.get(`/v1/logs${query}`);
+  expect(response.status, response.text).toBe(200);
+  return response.json<LogPage>().data;
+}
