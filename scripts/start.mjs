@@ -2,7 +2,7 @@ import { build } from './lib/build.mjs';
 import { handleStopSignals, isStopped, run } from './lib/children.mjs';
 import { ensureInstalled } from './lib/install.mjs';
 import { findNode } from './lib/node-binary.mjs';
-import { inProject, LaunchError, root } from './lib/project.mjs';
+import { inCache, inProject, LaunchError, root } from './lib/project.mjs';
 
 /** `npm start`: packages, Node, build, then dist/dev.js. Needs any Node >= 18 and nothing from node_modules. */
 
@@ -17,13 +17,15 @@ const developmentDefaults = {
 async function main() {
   handleStopSignals();
   await ensureInstalled();
+  if (isStopped()) return 0;
   const node = await findNode();
   const built = await build(node);
   if (isStopped()) return 0;
   if (!built) throw new LaunchError('The build failed; the compiler says why above.');
   const { code } = await run(node, ['--enable-source-maps', inProject('dist', 'dev.js')], {
     cwd: root,
-    env: { ...developmentDefaults, ...process.env },
+    // The compile cache saves a third of a second from the second start on.
+    env: { NODE_COMPILE_CACHE: inCache('compiled'), ...developmentDefaults, ...process.env },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   return code ?? 1;

@@ -15,6 +15,7 @@ import { makeRunFolder } from './lib/run-folder.mjs';
 async function main() {
   handleStopSignals();
   await ensureInstalled();
+  if (isStopped()) return 1;
   const node = await findNode();
   if (isStopped()) return 1;
   if (node !== process.execPath) return await repeatUnder(node);

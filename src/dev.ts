@@ -7,6 +7,7 @@ import { ensureDemoAccount, readDemoState, writeDemoState } from './dev/demo-acc
 import { startEmbeddedPostgres } from './dev/embedded-postgres.ts';
 import { isPortFree } from './dev/free-port.ts';
 import { claimDatabase, InUseError } from './dev/gateway-database.ts';
+import { waitUntilReady } from './dev/readiness.ts';
 import { keepSealingKey } from './dev/sealing-key.ts';
 import { StartError } from './dev/start-error.ts';
 import { welcomeText } from './dev/welcome.ts';
@@ -25,7 +26,6 @@ async function main(): Promise<void> {
   const stop = new AbortController();
   const cleanups: Cleanups = [];
   listenForStop(stop);
-  let exitCode = 0;
   try {
     const settings = readSettings();
     setStopLimit(stop.signal, settings);
@@ -34,20 +34,19 @@ async function main(): Promise<void> {
     await (embedded ? startDemo(settings, cleanups, stop.signal) : startPlain(settings, cleanups));
     if (!stop.signal.aborted) await new Promise((stopped) => stop.signal.addEventListener('abort', stopped));
   } catch (error) {
-    if (!stop.signal.aborted) exitCode = 1;
-    if (exitCode === 1) process.stderr.write(`${oneLine(error)}\n`);
+    if (!stop.signal.aborted) fail(error); // else it is only the interrupted step
   }
-  if (stop.signal.reason instanceof Error && !isAbort(stop.signal.reason)) {
-    exitCode = 1;
-    process.stderr.write(`Stopped by an error nobody expected: ${stop.signal.reason.stack}\n`);
+  if (stop.signal.reason instanceof Error && stop.signal.reason.name !== 'AbortError') {
+    process.stderr.write(`${stop.signal.reason.stack}\n`); // a bug: here the stack helps more than one line
+    process.exitCode = 1;
   }
-  for (const cleanup of cleanups.reverse()) {
-    await cleanup().catch((error: unknown) => {
-      exitCode = 1;
-      process.stderr.write(`${oneLine(error)}\n`);
-    });
-  }
-  process.exit(exitCode);
+  for (const cleanup of cleanups.reverse()) await cleanup().catch(fail);
+  process.exit();
+}
+
+function fail(error: unknown): void {
+  process.exitCode = 1;
+  process.stderr.write(`${oneLine(error)}\n`);
 }
 
 async function startPlain(settings: Settings, cleanups: Cleanups): Promise<void> {
@@ -77,7 +76,7 @@ async function startDemo(settings: Settings, cleanups: Cleanups, signal: AbortSi
     sealingKeys,
   });
   cleanups.push(() => gateway.close());
-  signal.throwIfAborted();
+  await waitUntilReady(gateway.adminUrl, signal);
 
   const user = await ensureDemoAccount(gateway.url, demo.url, kept);
   writeDemoState(statePath, { ...user, demo_port: Number(new URL(demo.url).port) });
@@ -138,10 +137,6 @@ function listenForStop(stop: AbortController): void {
 function setStopLimit(signal: AbortSignal, settings: Settings): void {
   const limitMs = settings.drainDelayMs + settings.drainMs + STOP_GRACE_MS;
   signal.addEventListener('abort', () => setTimeout(() => process.exit(1), limitMs).unref());
-}
-
-function isAbort(error: Error): boolean {
-  return error.name === 'AbortError';
 }
 
 function oneLine(error: unknown): string {

@@ -25,18 +25,21 @@ function stopChildren(signal) {
 }
 
 function stopChild(child, signal) {
-  child.kill(signal);
+  if (child.isExpendable) process.kill(-child.pid, 'SIGKILL');
+  else child.kill(signal);
   setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS).unref();
 }
 
 /**
- * Runs a program to its end: `{ code, output }`, where code is null after a signal or a failed start. `output` holds what it
- * wrote when `stdio` asks for pipes. With an `ipc` channel in `stdio` the child learns of our own sudden death.
+ * Runs a program to its end: `{ code, output }`, where code is null after a signal or a failed start. `output` holds
+ * what it wrote when `stdio` asks for pipes. With an `ipc` channel in `stdio` the child learns of our own sudden
+ * death. With `detached` it is expendable: a stop signal kills it and its children at once.
  */
 export function run(program, args, options = {}) {
   if (stopped) return Promise.resolve({ code: null, output: '' });
   return new Promise((done) => {
     const child = spawn(program, args, { stdio: 'inherit', ...options });
+    child.isExpendable = options.detached === true && child.pid !== undefined;
     running.add(child);
     let output = '';
     const collect = (bytes) => {

@@ -89,13 +89,17 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
     if (this.#aborted) controller.abort(new AbortedError());
   }
 
+  /** The first byte of any answer, provisional ones included: the vendor has the request, it is not repeated. */
+  onResponseStarted(): void {
+    this.#answering = true;
+  }
+
   onResponseStart(
     controller: Dispatcher.DispatchController,
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
     if (status < 200) return;
-    this.#answering = true;
     const encoding = headers['content-encoding'];
     if (encoding !== undefined && encoding !== 'identity') {
       this.#decoder = decoderFor(String(encoding), {

@@ -2,7 +2,19 @@
 export const maxReasonLength = 500;
 
 /** Shapes of credentials that vendors echo: bearer tokens, `sk-…`, `gw_…` and the like. */
-const credentialShapes = /\b(?:sk|pk|rk|gw|key|tgp|xai|AIza)[-_][A-Za-z0-9_\-*.]{6,}|\bBearer\s+[^\s"',]+/g;
+const credentialShapes =
+  /\b(?:(?:sk|pk|rk|gw|key|tgp|xai)[-_]|AIza)[A-Za-z0-9_\-*.]{6,}|\bBearer\s+[^\s"',]+/g;
+
+/** Fewer characters of a secret than this give nothing away, and are all too likely by chance. */
+const shortestSecret = 4;
+
+/** Text that was cut to the limit may end in the middle of the secret. */
+function withoutCutSecret(text: string, secret: string): string {
+  for (let kept = secret.length - 1; kept >= shortestSecret; kept -= 1) {
+    if (text.endsWith(secret.slice(0, kept))) return `${text.slice(0, -kept)}[redacted]`;
+  }
+  return text;
+}
 
 /**
  * Makes a vendor's words fit to be kept: the secret itself (plain, JSON- or URL-escaped) and anything
@@ -10,9 +22,10 @@ const credentialShapes = /\b(?:sk|pk|rk|gw|key|tgp|xai|AIza)[-_][A-Za-z0-9_\-*.]
  */
 export function redactReason(text: string, secret: string | null): string {
   let clean = text;
-  if (secret !== null && secret.length >= 4) {
+  if (secret !== null && secret.length >= shortestSecret) {
     for (const form of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]) {
       clean = clean.replaceAll(form, '[redacted]');
+      if (text.length >= maxReasonLength) clean = withoutCutSecret(clean, form);
     }
   }
   clean = clean.replace(credentialShapes, '[redacted]');

@@ -9,8 +9,13 @@ const decimal = /^\d+(?:\.\d+)?$/;
 /** `1h2m3.5s`, `6m0s`, `120ms`: the durations of the OpenAI reset headers. */
 const duration = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?$/;
 
-/** `<prefix>-remaining-<dimension>` beside `<prefix>-reset-<dimension>`, or dimension first. */
-const remainingHeader = /^(.*ratelimit.*-)remaining(-.*)?$/;
+/**
+ * The name of the reset that belongs to a header of what remains, in all the families seen
+ * (`x-ratelimit-remaining-tokens`, `anthropic-ratelimit-tokens-remaining`, `x-tokenlimit-remaining`).
+ */
+function resetName(name: string): string | null {
+  return name.includes('limit') && name.includes('remaining') ? name.replace('remaining', 'reset') : null;
+}
 
 function headerText(headers: UpstreamHeaders, name: string): string | null {
   const value = headers[name];
@@ -43,10 +48,11 @@ function resetMs(text: string, nowMs: number): number | null {
 function exhaustedResetMs(headers: UpstreamHeaders, nowMs: number): number | null {
   let longest: number | null = null;
   for (const name of Object.keys(headers)) {
-    const match = remainingHeader.exec(name);
-    const remaining = match === null ? null : headerText(headers, name);
-    if (match === null || remaining === null || !decimal.test(remaining) || Number(remaining) !== 0) continue;
-    const reset = headerText(headers, `${match[1]}reset${match[2] ?? ''}`);
+    const nameOfReset = resetName(name);
+    const remaining = nameOfReset === null ? null : headerText(headers, name);
+    if (nameOfReset === null || remaining === null) continue;
+    if (!decimal.test(remaining) || Number(remaining) !== 0) continue;
+    const reset = headerText(headers, nameOfReset);
     const wait = reset === null ? null : resetMs(reset, nowMs);
     if (wait !== null && (longest === null || wait > longest)) longest = wait;
   }

@@ -2,10 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatBody, chatOk, chatPath, gatewayOf, logRows, streamed } from '../support/chat.ts';
+import { chat, chatBody, chatOk, chatPath, gatewayOf, logRowsOnceThere, streamed } from '../support/chat.ts';
+import { eventually } from '../support/eventually.ts';
+import { httpClient } from '../support/http-client.ts';
 import { startRedis } from '../support/redis.ts';
 import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
+import { providerSecret, registerWithKeys } from '../support/register.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
 import { startGateway } from '../support/start-gateway.ts';
 import { answer, failure, tokensThen } from '../support/vendor-plans.ts';
@@ -64,7 +66,7 @@ describe.each<Store>(['memory', 'redis'])('with the cache in %s', (store) => {
     const owner = await registerWithKeys(gateway.url);
     const question = fresh();
     for (let index = 0; index < 2; index += 1) await chatOk(owner.client, question, cached);
-    const [hit, miss] = await logRows(owner.client);
+    const [hit, miss] = await logRowsOnceThere(owner.client, 2);
     expect(miss).toMatchObject({ cache_hit: false, provider: 'openai', input_tokens: 11, output_tokens: 7 });
     expect(hit).toMatchObject({
       cache_hit: true,
@@ -249,7 +251,7 @@ describe.each<Store>(['memory', 'redis'])('with the cache in %s', (store) => {
     expect(calls()).toBe(1);
     expect(bodies.filter((body) => body.gateway.cache_hit)).toHaveLength(19);
     expect(new Set(bodies.map((body) => body.gateway.request_id)).size).toBe(20);
-    const rows = await logRows(owner.client);
+    const rows = await logRowsOnceThere(owner.client, 20);
     expect(rows).toHaveLength(20);
     expect(rows.filter((row) => row.cost_usd !== '0.000000')).toHaveLength(1);
   });
@@ -294,8 +296,28 @@ describe.each<Store>(['memory', 'redis'])('with the cache in %s', (store) => {
     expect(bodies.map((body) => body.gateway.cache_hit)).toEqual([false, false]);
     expect(calls()).toBe(2);
   });
+});
 
-  test.runIf(store === 'redis').each([
+describe('in Redis', () => {
+  let gateway: GatewayUnderTest;
+  let user: User;
+  let redis: Awaited<ReturnType<typeof startRedis>>;
+  let client: Redis;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    client = new Redis(redis.url);
+    gateway = await startGateway({ redisUrl: redis.url });
+    user = await registerWithKeys(gateway.url);
+  }, 60_000);
+
+  afterAll(async () => {
+    client?.disconnect();
+    await gateway?.stop();
+    await redis?.close();
+  });
+
+  test.each([
     [undefined, 3600],
     ['60', 60],
     ['10', 60],
@@ -303,38 +325,59 @@ describe.each<Store>(['memory', 'redis'])('with the cache in %s', (store) => {
     ['86400', 86_400],
     ['9999999', 86_400],
     ['7200', 7200],
-  ])('the TTL header %s stores for %d seconds', async (header, seconds) => {
-    if (redis === null) throw new Error('no redis');
-    const client = new Redis(redis.url);
-    try {
-      await client.flushall();
-      await chatOk(
-        user.client,
-        fresh(),
-        header === undefined ? cached : { ...cached, 'x-gateway-cache-ttl': header },
-      );
+  ])('an answer with the TTL header %s is stored for %d seconds', async (header, seconds) => {
+    await client.flushall();
+    const headers = header === undefined ? cached : { ...cached, 'x-gateway-cache-ttl': header };
+    await chatOk(user.client, fresh(), headers);
+    const ttls = await eventually(async () => {
       const keys = await client.keys('*');
-      const ttls = await Promise.all(keys.map((key) => client.ttl(key)));
-      expect(Math.max(...ttls)).toBeGreaterThan(seconds - 5);
-      expect(Math.max(...ttls)).toBeLessThanOrEqual(seconds);
-    } finally {
-      await client.quit();
-    }
+      return keys.length > 0 ? Promise.all(keys.map((key) => client.ttl(key))) : undefined;
+    });
+    expect(Math.max(...ttls)).toBeGreaterThan(seconds - 5);
+    expect(Math.max(...ttls)).toBeLessThanOrEqual(seconds);
   });
 
-  test.runIf(store === 'redis')('a value that somebody else wrote is a miss, never an error', async () => {
-    if (redis === null) throw new Error('no redis');
-    const client = new Redis(redis.url);
+  test.each(['', 'null', '{"v":1}', '{', 'x'.repeat(100_000)])(
+    'a value that somebody else wrote is a miss, never an error: %s',
+    async (rubbish) => {
+      await client.flushall();
+      const question = fresh();
+      await chatOk(user.client, question, cached);
+      const keys = await eventually(async () => {
+        const found = await client.keys('*');
+        return found.length > 0 ? found : undefined;
+      });
+      for (const key of keys) await client.set(key, rubbish);
+      expect((await chatOk(user.client, question, cached)).gateway.cache_hit).toBe(false);
+    },
+  );
+
+  test('an answer holds no service key and no provider key', async () => {
+    await client.flushall();
+    await chatOk(user.client, fresh(), cached);
+    const keys = await eventually(async () => {
+      const found = await client.keys('*');
+      return found.length > 0 ? found : undefined;
+    });
+    const stored = await Promise.all(keys.map(async (key) => `${key} ${await client.get(key)}`));
+    for (const secret of [user.key, providerSecret(user, 'openai')])
+      expect(stored.join()).not.toContain(secret);
+  });
+
+  test('an answer is shared by two replicas', async () => {
+    const second = await startGateway({
+      redisUrl: redis.url,
+      vendors: gateway.vendors,
+      database: gateway.database,
+      env: { GW_SEALING_KEYS: gateway.env['GW_SEALING_KEYS'] },
+    });
     try {
-      for (const rubbish of ['', 'null', '{"v":1}', '{', 'x'.repeat(100_000)]) {
-        await client.flushall();
-        const question = fresh();
-        await chatOk(user.client, question, cached);
-        for (const key of await client.keys('*')) await client.set(key, rubbish);
-        expect((await chatOk(user.client, question, cached)).gateway.cache_hit).toBe(false);
-      }
+      const question = fresh();
+      await chatOk(user.client, question, cached);
+      const body = await chatOk(httpClient(second.url, user.key), question, cached);
+      expect(body.gateway.cache_hit).toBe(true);
     } finally {
-      await client.quit();
+      await second.stop();
     }
   });
 });

@@ -1,6 +1,6 @@
 /** SPEC 7 and 4.5: what a tier request answers when every candidate failed. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, logRows } from '../support/chat.ts';
+import { chat, logRowsOnceThere } from '../support/chat.ts';
 import { expectError } from '../support/expect-error.ts';
 import type { User } from '../support/register.ts';
 import { registerWithKeys } from '../support/register.ts';
@@ -162,7 +162,7 @@ describe('attempts[]', () => {
     expect(response.status).toBe(503);
     const secret = `sk-openai-${owner.id}`;
     expect(response.text).not.toContain(secret);
-    expect(JSON.stringify(await logRows(owner.client))).not.toContain(secret);
+    expect(JSON.stringify(await logRowsOnceThere(owner.client, 1))).not.toContain(secret);
     expect(gateway.output()).not.toContain(secret);
   });
 });
@@ -247,7 +247,7 @@ describe('an exhausted request', () => {
     gateway.vendors.always(failure(500));
     const response = await chat(owner.client);
     expectError(response, { status: 502, type: 'provider_error' });
-    const rows = await logRows(owner.client);
+    const rows = await logRowsOnceThere(owner.client, 1);
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatchObject({
       mode: 'gw/balanced',

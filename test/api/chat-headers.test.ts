@@ -1,6 +1,6 @@
 /** SPEC 4.5: request headers and their rules. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatBody, chatOk, chatPath, logRows } from '../support/chat.ts';
+import { chat, chatBody, chatOk, chatPath, logRowsOnceThere } from '../support/chat.ts';
 import { expectError, expectInvalid } from '../support/expect-error.ts';
 import { httpClient, sendRaw } from '../support/http-client.ts';
 import type { User } from '../support/register.ts';
@@ -211,7 +211,7 @@ describe('X-Request-ID', () => {
   test('given twice by a client yields two log rows', async () => {
     const owner = await registerWithKeys(gateway.url, ['openai']);
     for (let index = 0; index < 2; index += 1) await chatOk(owner.client, {}, { 'x-request-id': 'again' });
-    expect(await logRows(owner.client)).toHaveLength(2);
+    expect(await logRowsOnceThere(owner.client, 2)).toHaveLength(2);
   });
 
   test.each([

@@ -1,6 +1,6 @@
 /** SPEC 4.5, routing rules: order, fallback, override, residency, capability. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatBody, chatOk, chatPath, gatewayOf, streamed } from '../support/chat.ts';
+import { chat, chatBody, chatOk, chatPath, gatewayOf, logRowsOnceThere, streamed } from '../support/chat.ts';
 import { expectError } from '../support/expect-error.ts';
 import type { FakeVendor } from '../support/fake-vendor.ts';
 import { startFakeVendor } from '../support/fake-vendor.ts';
@@ -19,6 +19,7 @@ import {
   hang,
   headersThenSilence,
   htmlOk,
+  rawBytes,
   redirect,
   reset,
   respond,
@@ -27,6 +28,7 @@ import {
   truncatedJson,
 } from '../support/vendor-plans.ts';
 import type { Script } from '../support/vendor-reply.ts';
+import { gzipped } from '../support/vendor-reply.ts';
 import type { Completion } from '../support/wire-types.ts';
 
 let gateway: GatewayUnderTest;
@@ -198,6 +200,8 @@ describe('an answer', () => {
         'x-custom': 'mine',
         'openai-organization': 'org-client',
         'user-agent': 'client/1',
+        traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+        baggage: 'user=alice',
       },
     );
     const [call] = gateway.vendors.openai.ledger;
@@ -205,7 +209,8 @@ describe('an answer', () => {
     expect(names.filter((name) => name.startsWith('x-gateway') || name.startsWith('x-forwarded'))).toEqual(
       [],
     );
-    for (const name of ['cookie', 'x-custom', 'openai-organization']) expect(names).not.toContain(name);
+    for (const name of ['cookie', 'x-custom', 'openai-organization', 'traceparent', 'baggage'])
+      expect(names).not.toContain(name);
     expect(JSON.stringify(call?.headers)).not.toContain(user.key);
   });
 
@@ -244,6 +249,12 @@ const failures: [name: string, script: Script, headers?: Record<string, string>]
   ['an unreadable 200', respond(200, '{"hello":"world"}')],
   ['a body cut by FIN', respond(200, '{"id":"x","choi', { 'content-type': 'application/json' }, 'fin')],
   ['a body cut by reset', respond(200, '{"id":"x","choi', { 'content-type': 'application/json' }, 'reset')],
+  ['bytes that are no HTTP', rawBytes('SMTP ready\r\n')],
+  ['a bad status line', rawBytes('HTTP/1.1 abc OK\r\ncontent-length: 0\r\n\r\n')],
+  ['a 101', rawBytes('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n')],
+  ['less than its content-length', rawBytes('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{}')],
+  ['a bad chunk size', rawBytes('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}')],
+  ['1 MB of headers', rawBytes(`HTTP/1.1 200 OK\r\nx-big: ${'a'.repeat(1_000_000)}\r\n\r\n{}`)],
   ['silence', hang, { 'x-gateway-timeout': '1' }],
   ['headers, then silence', headersThenSilence, { 'x-gateway-timeout': '1' }],
 ];
@@ -536,6 +547,67 @@ describe('capability', () => {
     });
     expect(error.message).toMatch(pattern);
     expect(gateway.vendors.ledger()).toEqual([]);
+  });
+});
+
+describe('a kept-alive connection', () => {
+  const warm = async () => {
+    await chatOk(user.client);
+    gateway.vendors.clear();
+  };
+
+  test('that the vendor ended in the meantime costs nobody a failure', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      await warm();
+      gateway.vendors.openai.endSockets();
+      expect((await chatOk(user.client)).gateway.provider).toBe('openai');
+      expect(gateway.vendors.calls()).toEqual(['openai']);
+    }
+  });
+
+  test.each<[string, Script]>([
+    ['a reset', reset],
+    ['half a status line', rawBytes('HTTP/1.1 20')],
+    ['half a head', rawBytes('HTTP/1.1 200 OK\r\ncontent-type: appl')],
+    ['an answer cut in the middle', rawBytes('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{')],
+  ])(
+    'whose vendor answers the request with %s is not asked twice: it may have been billed',
+    async (_name, script) => {
+      for (let round = 0; round < 5; round += 1) {
+        await warm();
+        gateway.vendors.openai.script(script);
+        expect((await chatOk(user.client)).gateway.provider).toBe('sarvam');
+        expect(gateway.vendors.calls()).toEqual(['openai', 'sarvam']);
+      }
+    },
+  );
+});
+
+describe('a client that leaves', () => {
+  test('ends the upstream call, stops the fallback and has one row', async () => {
+    const owner = await registerWithKeys(gateway.url);
+    gateway.vendors.always(hang);
+    const controller = new AbortController();
+    const leaving = owner.client.request('POST', chatPath, { body: chatBody(), signal: controller.signal });
+    const call = await gateway.vendors.openai.received(0);
+    const left = performance.now();
+    controller.abort();
+    await expect(leaving).rejects.toThrow();
+    expect(await call.closedEarly).toBe(true);
+    expect((call.peerClosedAtMs ?? Number.POSITIVE_INFINITY) - left).toBeLessThan(300);
+    const rows = await logRowsOnceThere(owner.client, 1);
+    expect(rows).toHaveLength(1);
+    expect(rows[0]).toMatchObject({ status: 'client_closed', cost_usd: '0.000000' });
+    expect(gateway.vendors.calls()).toEqual(['openai']);
+  });
+});
+
+describe('a vendor’s compressed answer', () => {
+  test('that was not asked for is read or passed over, never shown as rubbish', async () => {
+    gateway.vendors.openai.script(gzipped(answer()));
+    const body = await chatOk(user.client);
+    expect(body.choices[0]?.message['content']).toBe('Namaste, world.');
+    expect(gateway.vendors.openai.ledger[0]?.headers['accept-encoding'] ?? 'identity').toBe('identity');
   });
 });
 

@@ -1,7 +1,7 @@
 /** SPEC 4.5, streaming. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chatBody, chatPath, gatewayOf, logRows, streamed } from '../support/chat.ts';
+import { chatBody, chatPath, gatewayOf, logRows, logRowsOnceThere, streamed } from '../support/chat.ts';
 import { eventually, untilStill } from '../support/eventually.ts';
 import { openAiChunk, sse } from '../support/openai-wire.ts';
 import type { User } from '../support/register.ts';
@@ -315,10 +315,7 @@ describe('after the first token', () => {
     gateway.vendors.openai.script(tokensThen(3, how));
     const reader = await owner.client.stream(chatPath, chatBody({ stream: true }));
     await reader.rest();
-    const rows = await eventually(async () => {
-      const found = await logRows(owner.client);
-      return found.length > 0 ? found : undefined;
-    });
+    const rows = await logRowsOnceThere(owner.client, 1);
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatchObject({ status: 'incomplete', provider: 'openai', model: 'gpt-test' });
     expect(rows[0]?.error).toMatch(/^provider_error: /);
@@ -341,10 +338,7 @@ describe('after the first token', () => {
       reader.destroy();
       expect(await call?.closedEarly).toBe(true);
       expect((call?.peerClosedAtMs ?? Number.POSITIVE_INFINITY) - left).toBeLessThan(300);
-      const rows = await eventually(async () => {
-        const found = await logRows(owner.client);
-        return found.length > 0 ? found : undefined;
-      });
+      const rows = await logRowsOnceThere(owner.client, 1);
       expect(rows).toHaveLength(1);
       expect(rows[0]?.status).toBe('client_closed');
       held.open();

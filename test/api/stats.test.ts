@@ -1,7 +1,7 @@
 /** GET /v1/stats: the caller's sums, equal to the log rows to the last digit. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chat, chatOk, logRows, streamed } from '../support/chat.ts';
+import { chat, chatOk, logRowsOnceThere, streamed } from '../support/chat.ts';
 import { eventually } from '../support/eventually.ts';
 import { expectError, expectInvalid } from '../support/expect-error.ts';
 import { httpClient } from '../support/http-client.ts';
@@ -88,7 +88,7 @@ beforeAll(async () => {
     await chatOk(user.client, question, { 'x-gateway-cache': 'true' });
   gateway.vendors.openai.script(failure(400));
   await chat(user.client, {}, { 'x-gateway-override-model': 'openai:gpt-test' });
-  rows = await logRows(user.client, '?limit=1000');
+  rows = await logRowsOnceThere(user.client, 18);
   await eventually(async () => ((await stats()).totals.requests === rows.length ? true : undefined));
 }, 60_000);
 

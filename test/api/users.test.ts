@@ -136,7 +136,63 @@ describe('an address that is none', () => {
   });
 });
 
+describe('registration by policy', () => {
+  const token = 'a-token-of-enough-length';
+
+  test('token needs the token, which is checked before the body', async () => {
+    const guarded = await startGateway({ env: { GW_REGISTRATION: 'token', GW_REGISTRATION_TOKEN: token } });
+    try {
+      const attempt = (authorization: string | undefined, body: unknown = { email: freshEmail() }) =>
+        httpClient(guarded.url).post('/v1/users', body, authorization === undefined ? {} : { authorization });
+      expect((await attempt(`Bearer ${token}`)).status).toBe(201);
+      for (const wrong of [undefined, 'Bearer wrong', `Bearer ${token}x`, token])
+        for (const body of [{ email: freshEmail() }, { email: 'none' }, '{'])
+          expectError(await attempt(wrong, body), { status: 401, type: 'authentication_error' });
+    } finally {
+      await guarded.stop();
+    }
+  });
+
+  test('closed lets nobody in, and existing users go on', async () => {
+    const user = (await register(freshEmail())).json<Registration>();
+    const closed = await startGateway({ env: { GW_REGISTRATION: 'closed' }, database: gateway.database });
+    try {
+      const response = await httpClient(closed.url).post('/v1/users', { email: freshEmail() });
+      expectError(response, { status: 403, type: 'invalid_request_error' });
+      expect((await httpClient(closed.url, user.api_key).get('/v1/keys')).status).toBe(200);
+    } finally {
+      await closed.stop();
+    }
+  });
+});
+
 describe('registration limits', () => {
+  test('of one address do not use up the limit of all', async () => {
+    const limited = await startGateway({
+      env: {
+        GW_REGISTRATIONS_PER_MINUTE: '4',
+        GW_REGISTRATIONS_PER_MINUTE_PER_IP: '1',
+        GW_TRUSTED_PROXY_HOPS: '1',
+      },
+    });
+    try {
+      const from = async (address: string) =>
+        (
+          await httpClient(limited.url).post(
+            '/v1/users',
+            { email: freshEmail() },
+            { 'x-forwarded-for': address },
+          )
+        ).status;
+      const flood = [];
+      for (let index = 0; index < 10; index += 1) flood.push(await from('203.0.113.1'));
+      expect(flood).toEqual([201, ...Array.from({ length: 9 }, () => 429)]);
+      expect(await from('203.0.113.2')).toBe(201);
+    } finally {
+      await limited.stop();
+    }
+  });
+
   test('answer 429 with Retry-After once the configured rate is used up', async () => {
     const limited = await startGateway({ env: { GW_REGISTRATIONS_PER_MINUTE: '3' } });
     try {

@@ -11,7 +11,7 @@ import type { StreamContext } from '../../src/providers/provider.ts';
 const root = new URL('../..', import.meta.url);
 
 function readYaml(path: string): unknown {
-  return parse(readFileSync(new URL(path, root), 'utf8'));
+  return parse(readFileSync(new URL(path, root), 'utf8'), { merge: true });
 }
 
 function loadShippedTables(): RoutingTables {

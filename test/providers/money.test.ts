@@ -26,7 +26,9 @@ function streamBody(given: MoneyCase & { provider: string }): string {
       ? [
           { type: 'message_start', message: { usage: usages[0] } },
           { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } },
-          ...usages.slice(1).map((usage) => ({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage })),
+          ...usages
+            .slice(1)
+            .map((usage) => ({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage })),
         ]
       : [
           { choices: [{ index: 0, delta: { content: 'x' } }], usage: null },

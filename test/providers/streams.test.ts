@@ -95,7 +95,8 @@ function check(given: StreamCase, result: StreamResult): void {
   expect(result.finishReason).toBe(finish);
   const reasons = chunks.flatMap((chunk) => chunk.choices).filter((c) => c.index === 0 && c.finish_reason);
   expect(reasons.map((choice) => choice.finish_reason)).toEqual(finish === null ? [] : [finish]);
-  for (const text of given.passes ?? []) expect(result.output).toContain(Buffer.from(text).toString('latin1'));
+  for (const text of given.passes ?? [])
+    expect(result.output).toContain(Buffer.from(text).toString('latin1'));
   if (given.usage !== undefined) expect(result.usage).toEqual({ ...noUsage, ...given.usage });
   if (given.wire !== undefined) expect(result.wireUsage).toEqual(given.wire);
   if (given.head !== undefined) expect(result.head).toMatchObject(given.head);
@@ -116,6 +117,8 @@ describe('streams', () => {
     const whole = readStream(given.provider, context, [body]);
     const bytes = [...body.keys()];
     expect(readStream(given.provider, context, cutAt(body, bytes))).toEqual(whole);
+    const eventEnds = [...body.toString('latin1').matchAll(/\n\n/g)].map((match) => match.index + 2);
+    expect(readStream(given.provider, context, cutAt(body, eventEnds))).toEqual(whole);
     const random = seededRandom(body.length);
     for (let round = 0; round < 30; round += 1) {
       const cuts = Array.from({ length: 1 + Math.floor(random() * 8) }, () =>
@@ -142,7 +145,9 @@ describe('streams', () => {
     expect(choice?.message.content ?? '').toBe(given.content ?? '');
     const calls = choice?.message.tool_calls ?? [];
     expect(calls.map((call) => (call.type === 'function' ? call.function : null))).toEqual(
-      (given.tools ?? []).map((call) => expect.objectContaining({ name: call.name, arguments: call.arguments })),
+      (given.tools ?? []).map((call) =>
+        expect.objectContaining({ name: call.name, arguments: call.arguments }),
+      ),
     );
     for (const call of given.tools ?? []) expect(() => JSON.parse(call.arguments)).not.toThrow();
   });

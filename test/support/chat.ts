@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { eventually } from './eventually.ts';
 import type { HttpClient, HttpResponse } from './http-client.ts';
 import type { ReadStream } from './sse-reader.ts';
 import { takeApart } from './sse-reader.ts';
@@ -49,9 +50,20 @@ export function gatewayOf(stream: ReadStream): GatewayBlock {
   return stream.gatewayChunks[0]?.choices?.[0]?.delta['gateway'] as GatewayBlock;
 }
 
-/** The caller's log rows, newest first. */
-export async function logRows(client: HttpClient, query = ''): Promise<readonly LogRowBody[]> {
-  const response = await client.get(`/v1/logs${query}`);
+/** The caller's log rows as they stand, newest first: at most 1000. */
+export async function logRows(client: HttpClient): Promise<readonly LogRowBody[]> {
+  const response = await client.get('/v1/logs?limit=1000');
   expect(response.status, response.text).toBe(200);
   return response.json<LogPage>().data;
+}
+
+/**
+ * The caller's log rows once there are `count` of them. An answer waits 50 ms at most for its row to be
+ * committed; on a busy machine the row may take the detour over the local spool.
+ */
+export function logRowsOnceThere(client: HttpClient, count: number): Promise<readonly LogRowBody[]> {
+  return eventually(async () => {
+    const rows = await logRows(client);
+    return rows.length >= count ? rows : undefined;
+  });
 }

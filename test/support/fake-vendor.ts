@@ -27,6 +27,8 @@ export interface FakeVendor {
   received(index: number): Promise<ReceivedRequest>;
   /** Sockets open right now. */
   openSockets(): number;
+  /** Ends every socket politely (FIN), as a server does whose keep-alive time is over. */
+  endSockets(): void;
   close(): Promise<void>;
 }
 
@@ -230,6 +232,9 @@ export async function startFakeVendor(): Promise<FakeVendor> {
       return new Promise((resolve) => waiting.push({ index, resolve }));
     },
     openSockets: () => sockets.size,
+    endSockets: () => {
+      for (const socket of sockets) socket.end();
+    },
     close: async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const socket of sockets) socket.destroy();

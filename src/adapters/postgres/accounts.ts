@@ -54,6 +54,7 @@ class CachedAccounts implements PostgresAccounts {
   /** Concurrent loads of one hash share a query. */
   readonly #loads = new Map<string, Load>();
   #away = false;
+  #probing: Promise<void> | null = null;
 
   constructor({ pool, directUrl, clock }: AccountsOptions) {
     this.#pool = pool;
@@ -130,6 +131,7 @@ class CachedAccounts implements PostgresAccounts {
       let account: Account | null;
       try {
         account = await withDatabase(() => readAccount(this.#pool, keyHash, readAtMs));
+        this.#away = false;
       } catch (error) {
         const usable = stale !== undefined && readAtMs - stale.readAtMs <= awayTtlMs;
         if (!isAwayCause(error)) throw error;
@@ -165,9 +167,12 @@ class CachedAccounts implements PostgresAccounts {
 
   /** From now on known users do not wait for Postgres, until it answers again. */
   #watchForReturn(): void {
-    if (this.#away) return;
     this.#away = true;
-    void this.#probe().catch(() => {});
+    this.#probing ??= this.#probe()
+      .catch(() => {}) // closing
+      .finally(() => {
+        this.#probing = null;
+      });
   }
 
   async #probe(): Promise<void> {

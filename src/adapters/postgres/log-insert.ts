@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { LogRow } from '../../core/log-row.ts';
 import { latencyBoundsMs, latencyBucketCount } from './latency-buckets.ts';
+import { sqlState } from './pool.ts';
 
 /** What Postgres text and jsonb cannot hold, as JSON writes it: NUL and halves of surrogate pairs. */
 const unstorable = /\\u(?:0000|d[89a-f])/;
@@ -134,6 +135,12 @@ WITH input AS (
 SELECT count(*)::integer AS inserted FROM inserted`;
 
 /**
+ * A row was on its way to the default partition when the partition it belongs to was attached; it finds
+ * that one the next time. The table has no other check.
+ */
+const partitionViolation = '23514';
+
+/**
  * Inserts rows (of `encodeLogRow`) that are not there yet, with their rollups, in one transaction; zero
  * rows only prove that the table takes writes. `lane` keeps concurrent writers off each other's rollup
  * rows. Returns how many rows were new. Rejects with the error of `pg`.
@@ -142,10 +149,13 @@ SELECT count(*)::integer AS inserted FROM inserted`;
  * for a few rows. So `pool` needs direct connections, not a transaction-mode pooler.
  */
 export async function insertLogRows(pool: pg.Pool, rows: readonly string[], lane: number): Promise<number> {
-  const result = await pool.query<{ inserted: number }>({
-    name: 'insert-log-rows',
-    text: insertSql,
-    values: [lane, `[${rows.join(',')}]`],
-  });
+  const insert = { name: 'insert-log-rows', text: insertSql, values: [lane, `[${rows.join(',')}]`] };
+  let result: pg.QueryResult<{ inserted: number }>;
+  try {
+    result = await pool.query(insert);
+  } catch (error) {
+    if (sqlState(error) !== partitionViolation) throw error;
+    result = await pool.query(insert);
+  }
   return result.rows[0]?.inserted ?? 0;
 }

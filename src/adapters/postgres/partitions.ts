@@ -17,6 +17,9 @@ const rollupRetentionDays = 400;
 /** Attaching and dropping need a strong lock; better to try again in an hour than to queue every query behind it. */
 const lockTimeoutMs = 500;
 
+/** Moving stray rows or deleting old ones may take longer than a management call. */
+const statementTimeoutMs = 60_000;
+
 const partitionName = /^request_logs_(\d{4})(\d{2})(\d{2})$/;
 
 export interface PartitionReport {
@@ -47,6 +50,17 @@ function startOf(name: string): number | null {
   return match === null ? null : Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3]));
 }
 
+/** A statement that may take its time; the lock timeout still ends a wait for others. */
+function runLong(client: pg.PoolClient, text: string, values: readonly string[] = []): Promise<unknown> {
+  // `pg` reads its own timeout from the query too; its types do not say so.
+  const query: pg.QueryConfig & { query_timeout: number } = {
+    text,
+    values: [...values],
+    query_timeout: statementTimeoutMs,
+  };
+  return client.query(query);
+}
+
 async function attachedPartitions(client: pg.PoolClient): Promise<Set<string>> {
   const { rows } = await client.query<{ name: string }>(
     `SELECT relname AS name FROM pg_inherits JOIN pg_class ON oid = inhrelid
@@ -64,11 +78,13 @@ async function createPartition(client: pg.PoolClient, startMs: number): Promise<
   const [from, to] = [timestamp(startMs), timestamp(startMs + weekMs)];
   const range = `created_at >= '${from}' AND created_at < '${to}'`;
   await client.query(`CREATE TABLE ${name} (LIKE request_logs INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
-  await client.query(
+  await runLong(
+    client,
     `WITH moved AS (DELETE FROM request_logs_default WHERE ${range} RETURNING *)
      INSERT INTO ${name} SELECT * FROM moved`,
   );
-  await client.query(
+  await runLong(
+    client,
     `ALTER TABLE request_logs ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`,
   );
 }
@@ -83,7 +99,9 @@ async function underLock(
       maintenanceLock,
     ]);
     if (rows[0]?.held !== true) return false;
-    await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
+    await client.query(
+      `SET LOCAL lock_timeout = ${lockTimeoutMs}; SET LOCAL statement_timeout = ${statementTimeoutMs}`,
+    );
     await work(client, await attachedPartitions(client));
     return true;
   });
@@ -115,12 +133,12 @@ export async function maintainPartitions(
     for (const name of existing) {
       const startMs = startOf(name);
       if (startMs === null || startMs + weekMs > horizonMs) continue;
-      await client.query(`DROP TABLE ${name}`);
+      await runLong(client, `DROP TABLE ${name}`);
       dropped.push(name);
     }
-    await client.query('DELETE FROM request_logs_default WHERE created_at < $1', [timestamp(horizonMs)]);
+    await runLong(client, 'DELETE FROM request_logs_default WHERE created_at < $1', [timestamp(horizonMs)]);
     const rollupHorizonMs = Math.min(horizonMs, nowMs - rollupRetentionDays * dayMs);
-    await client.query('DELETE FROM request_rollups WHERE hour < $1', [timestamp(rollupHorizonMs)]);
+    await runLong(client, 'DELETE FROM request_rollups WHERE hour < $1', [timestamp(rollupHorizonMs)]);
   });
   return { created, dropped };
 }

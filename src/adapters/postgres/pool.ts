@@ -6,7 +6,7 @@ import { GatewayError, ServiceUnavailableError } from '../../core/errors.ts';
  * connection, then for the answer. Without them `pg` waits for ever on a half-open socket.
  */
 const connectTimeoutMs = 900;
-/** The server gives up first, so that the connection stays usable. */
+/** The server gives up too, instead of going on with work that nobody waits for. */
 const statementTimeoutMs = 900;
 const queryTimeoutMs = 1000;
 /** Keeps a forgotten transaction from holding locks. */

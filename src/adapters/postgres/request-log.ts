@@ -25,6 +25,7 @@ const secondWriterAboveRows = 32;
 const stalledAfterMs = 250;
 /** Rollup lanes of one replica: one per writer and one for the replay. */
 const lanesPerReplica = maxWriters + 1;
+const drainPollMs = 10;
 const laneGroups = 8192; // times lanes fits a smallint
 
 interface Entry {
@@ -33,6 +34,8 @@ interface Entry {
   readonly resolve: () => void;
   /** Committed, spooled or printed. */
   settled: boolean;
+  /** The append in progress. */
+  spooling: Promise<boolean> | null;
 }
 
 interface Flight {
@@ -51,6 +54,7 @@ class GroupCommitLog implements PostgresRequestLog {
   #queue: Entry[] = [];
   #scheduled = false;
   #deadline: NodeJS.Timeout | null = null;
+  #drained: Promise<void> | null = null;
   #away = false;
   #accepted = 0;
   #written = 0;
@@ -88,7 +92,8 @@ class GroupCommitLog implements PostgresRequestLog {
     this.#accepted += 1;
     return new Promise((resolve) => {
       const enteredAtMs = this.#options.clock.monotonicMs();
-      const entry: Entry = { text: encodeLogRow(row), enteredAtMs, resolve, settled: false };
+      const text = encodeLogRow(row);
+      const entry: Entry = { text, enteredAtMs, resolve, settled: false, spooling: null };
       if (this.#away || this.#closing.signal.aborted) {
         void this.#spoolOrPrint(entry);
         return;
@@ -173,7 +178,9 @@ class GroupCommitLog implements PostgresRequestLog {
 
   async #trySpool(entry: Entry): Promise<boolean> {
     if (entry.settled) return true;
-    const kept = await this.#spool.append(entry.text);
+    entry.spooling ??= this.#spool.append(entry.text);
+    const kept = await entry.spooling;
+    entry.spooling = null;
     if (kept && this.#settle(entry)) this.#spooled += 1;
     return kept;
   }
@@ -214,11 +221,16 @@ class GroupCommitLog implements PostgresRequestLog {
     for (const entry of queue) void this.#spoolOrPrint(entry);
   }
 
-  async drain(timeoutMs: number): Promise<void> {
+  drain(timeoutMs: number): Promise<void> {
+    this.#drained ??= this.#drain(timeoutMs);
+    return this.#drained;
+  }
+
+  async #drain(timeoutMs: number): Promise<void> {
     const endsAtMs = this.#options.clock.monotonicMs() + timeoutMs;
     const leftMs = (): number => endsAtMs - this.#options.clock.monotonicMs();
     while (leftMs() > 0 && (this.stats().queueDepth > 0 || this.#spool.bytes > 0)) {
-      await sleep(Math.min(20, leftMs()));
+      await sleep(Math.min(drainPollMs, leftMs()));
     }
     this.#closing.abort();
     if (this.#deadline !== null) clearTimeout(this.#deadline);
@@ -226,7 +238,11 @@ class GroupCommitLog implements PostgresRequestLog {
     const flying = [...this.#flights.values()].flatMap((flight) => flight.entries);
     await Promise.all(flying.map((entry) => this.#spoolOrPrint(entry)));
     await this.#recovering;
-    for await (const row of this.#spool.rows()) this.#print(row);
+    try {
+      for await (const row of this.#spool.rows()) this.#print(row);
+    } catch {
+      // The spool cannot be read now; the next process to take its slot will try.
+    }
     await this.#spool.close();
   }
 }

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { RowSpool } from '../row-spool.ts';
 import type { SpoolBatch } from '../spool/spool-segment.ts';
 import { insertLogRows } from './log-insert.ts';
-import { isDataError } from './pool.ts';
+import { isDataError, sqlState } from './pool.ts';
 
 export interface SpoolReplayOptions {
   readonly pool: pg.Pool;
@@ -14,9 +14,15 @@ export interface SpoolReplayOptions {
   readonly lane: number;
 }
 
+const mostRows = 200;
+const fewestRows = 5;
+const statementTimeoutState = '57014';
+
 /** Takes spooled rows to Postgres, once each whatever happens in between. Counts what it did. */
 export class SpoolReplay {
   readonly #options: SpoolReplayOptions;
+  /** Halved when a statement runs out of time, so that a slow Postgres takes little by little. */
+  #rowsAtOnce = mostRows;
   /** Rows Postgres has taken. */
   replayed = 0;
   /** Lines that are no rows, and rows Postgres refuses for their content. */
@@ -49,7 +55,11 @@ export class SpoolReplay {
     return spool.replay(async (batch: SpoolBatch) => {
       signal.throwIfAborted();
       this.bad += batch.bad.length;
-      await this.#insert(spool, batch.rows);
+      for (let start = 0; start < batch.rows.length; ) {
+        const rows = batch.rows.slice(start, start + this.#rowsAtOnce);
+        await this.#insert(spool, rows);
+        start += rows.length;
+      }
     });
   }
 
@@ -59,7 +69,11 @@ export class SpoolReplay {
     try {
       await insertLogRows(this.#options.pool, rows, this.#options.lane);
       this.replayed += rows.length;
+      this.#rowsAtOnce = Math.min(this.#rowsAtOnce * 2, mostRows);
     } catch (error) {
+      if (sqlState(error) === statementTimeoutState) {
+        this.#rowsAtOnce = Math.max(Math.floor(this.#rowsAtOnce / 2), fewestRows);
+      }
       if (!isDataError(error)) throw error;
       if (rows.length === 1) {
         this.bad += 1;

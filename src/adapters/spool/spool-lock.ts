@@ -16,7 +16,7 @@ const sqliteBusy = 5;
 export function tryLock(path: string): SpoolLock | null {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
-    database.exec('BEGIN EXCLUSIVE');
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'); // no journal file beside it
     return { release: () => database.close() };
   } catch (error) {
     database.close();

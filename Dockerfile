@@ -1,0 +1,35 @@
+# syntax=docker/dockerfile:1
+# docker build -t model-gateway .
+# Reproducible base: --build-arg NODE_DIGEST=sha256:… (of node:24-slim)
+ARG NODE_IMAGE=node:24-slim
+ARG NODE_DIGEST=
+
+FROM ${NODE_IMAGE}${NODE_DIGEST:+@$NODE_DIGEST} AS base
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+
+# No package needs its install script: they are not run.
+FROM base AS build
+RUN npm ci --ignore-scripts
+COPY tsconfig.json tsconfig.build.json ./
+COPY scripts ./scripts
+COPY src ./src
+RUN npm run build
+
+FROM base AS packages
+RUN npm ci --omit=dev --ignore-scripts
+
+FROM ${NODE_IMAGE}${NODE_DIGEST:+@$NODE_DIGEST}
+ENV NODE_ENV=production \
+    GW_DATA_DIR=/var/lib/model-gateway
+WORKDIR /app
+# Numeric, so that a cluster can verify that it is not root. The folder takes the spool of log rows.
+RUN install -d -o 65532 -g 65532 -m 0700 /var/lib/model-gateway
+COPY --from=packages /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY package.json LICENSE ./
+COPY charts/model-gateway/files/tables.yaml ./charts/model-gateway/files/tables.yaml
+USER 65532:65532
+EXPOSE 8080 9090
+# Node itself is the first process: it gets SIGTERM and drains. Other commands: docker run … node dist/main.js migrate
+CMD ["node", "dist/main.js"]

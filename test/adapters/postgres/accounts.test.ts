@@ -1,0 +1,198 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { PostgresAccounts } from '../../../src/adapters/postgres/accounts.ts';
+import { createAccounts } from '../../../src/adapters/postgres/accounts.ts';
+import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import { addProviderKey, deleteProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
+import { registerUser } from '../../../src/adapters/postgres/users.ts';
+import { createSealer } from '../../../src/adapters/sealer.ts';
+import { Secret } from '../../../src/core/secret.ts';
+import { hashServiceKey } from '../../../src/core/service-key.ts';
+import type { TestDatabase } from '../../support/postgres.ts';
+import { createDatabase } from '../../support/postgres.ts';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+let userId: string;
+let keyHash: string;
+let queries: number;
+const replicas: PostgresAccounts[] = [];
+const sealer = createSealer([{ id: 'k', key: randomBytes(32) }]);
+
+beforeEach(async () => {
+  database = await createDatabase();
+  pool = createPool(database.url, 5);
+  const user = await registerUser(pool, { email: `${randomUUID()}@example.com` });
+  userId = user.userId;
+  keyHash = hashServiceKey(user.apiKey);
+  queries = 0;
+});
+
+afterEach(async () => {
+  await Promise.all(replicas.splice(0).map((replica) => replica.close()));
+  await pool.end();
+  await database.drop();
+});
+
+/** Counts the queries, and holds each one's answer back until `release` when there is one. */
+function watchedPool(release?: Promise<void>): pg.Pool {
+  const query = async (...args: unknown[]): Promise<unknown> => {
+    queries += 1;
+    const result = await (pool.query as (...all: unknown[]) => Promise<unknown>).apply(pool, args);
+    await release;
+    return result;
+  };
+  return { query } as unknown as pg.Pool;
+}
+
+async function replica(
+  change: { pool?: pg.Pool; clock?: { monotonicMs(): number } } = {},
+): Promise<PostgresAccounts> {
+  const accounts = createAccounts({
+    pool: watchedPool(),
+    directUrl: database.url,
+    clock: { monotonicMs: () => performance.now() },
+    ...change,
+  });
+  replicas.push(accounts);
+  await expect.poll(() => accounts.listening(), { timeout: 10_000, interval: 10 }).toBe(true);
+  return accounts;
+}
+
+async function addKey(provider: 'openai' | 'anthropic'): Promise<string> {
+  const key = { provider, apiKey: new Secret('s'), baseUrl: null, declaredRegion: null, label: null };
+  return (await addProviderKey(pool, sealer, userId, key)).id;
+}
+
+async function providers(accounts: PostgresAccounts): Promise<string[]> {
+  const account = await accounts.find(keyHash);
+  return (account?.keys ?? []).map((key) => key.provider);
+}
+
+/** Milliseconds until the replica sees just these providers. */
+async function untilSeen(accounts: PostgresAccounts, expected: readonly string[]): Promise<number> {
+  const startedAtMs = performance.now();
+  await expect.poll(() => providers(accounts), { timeout: 5000, interval: 5 }).toEqual(expected);
+  return performance.now() - startedAtMs;
+}
+
+test('the user and all keys come from one query, and then from memory without a turn', async () => {
+  await addKey('openai');
+  await addKey('anthropic');
+  const accounts = await replica();
+  const account = await accounts.find(keyHash);
+  expect(account).toMatchObject({ userId, keys: [{ provider: 'openai' }, { provider: 'anthropic' }] });
+  const secrets = account?.keys.map((key) => sealer.open(key).reveal());
+  expect(secrets).toEqual(['s', 's']);
+  expect(accounts.find(keyHash)).toBe(account);
+  expect(queries).toBe(1);
+});
+
+test('concurrent loads of one key share a query', async () => {
+  const accounts = await replica();
+  const found = await Promise.all(Array.from({ length: 100 }, () => accounts.find(keyHash)));
+  expect(new Set(found).size).toBe(1);
+  expect(queries).toBe(1);
+});
+
+test('an unknown key is null and is asked for each time', async () => {
+  const accounts = await replica();
+  const unknown = hashServiceKey('gw_unknown');
+  expect(await accounts.find(unknown)).toBeNull();
+  expect(await accounts.find(unknown)).toBeNull();
+  expect(queries).toBe(2);
+  expect(accounts.size()).toBe(0);
+});
+
+test('keys added and deleted on one replica are seen on another within a second', async () => {
+  const [one, other] = [await replica(), await replica()];
+  for (let round = 0; round < 3; round += 1) {
+    const id = await addKey('openai');
+    one.invalidate(userId);
+    expect(await providers(one)).toEqual(['openai']);
+    expect(await untilSeen(other, ['openai'])).toBeLessThan(1000);
+    await deleteProviderKey(pool, userId, id);
+    one.invalidate(userId);
+    expect(await providers(one)).toEqual([]);
+    expect(await untilSeen(other, [])).toBeLessThan(1000);
+  }
+});
+
+test('facts read before a change that overtook them are not kept', async () => {
+  await addKey('openai');
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const accounts = await replica({ pool: watchedPool(held) });
+  const loading = accounts.find(keyHash);
+  await expect.poll(() => queries).toBe(1);
+  await addKey('anthropic');
+  accounts.invalidate(userId);
+  release();
+  expect((await loading)?.keys).toHaveLength(2);
+  expect(await providers(accounts)).toEqual(['openai', 'anthropic']);
+});
+
+test('refresh reads past the cache', async () => {
+  const accounts = await replica();
+  await accounts.find(keyHash);
+  await accounts.refresh(keyHash);
+  expect(queries).toBe(2);
+});
+
+test('a service key that is gone from the database is forgotten with the next read', async () => {
+  const accounts = await replica();
+  await accounts.find(keyHash);
+  await pool.query('DELETE FROM users WHERE id = $1', [userId]);
+  expect(await accounts.refresh(keyHash)).toBeNull();
+  expect(await accounts.find(keyHash)).toBeNull();
+});
+
+test('while changes are heard, facts are trusted for a minute and then read again', async () => {
+  let skippedMs = 0;
+  const accounts = await replica({ clock: { monotonicMs: () => performance.now() + skippedMs } });
+  const first = await accounts.find(keyHash);
+  skippedMs = 50_000;
+  // The jump makes the last ping look old; the next one proves the connection again.
+  await expect.poll(() => accounts.listening(), { interval: 5 }).toBe(true);
+  expect(accounts.find(keyHash)).toBe(first);
+  skippedMs = 61_000;
+  await expect.poll(() => accounts.listening(), { interval: 5 }).toBe(true);
+  expect(await accounts.find(keyHash)).not.toBe(first);
+});
+
+test('without a connection that hears changes, facts are trusted for one second', async () => {
+  let skippedMs = 0;
+  const accounts = createAccounts({
+    pool: watchedPool(),
+    directUrl: 'postgres://postgres@127.0.0.1:1/none',
+    clock: { monotonicMs: () => performance.now() + skippedMs },
+  });
+  replicas.push(accounts);
+  const first = await accounts.find(keyHash);
+  skippedMs = 800;
+  expect(accounts.find(keyHash)).toBe(first);
+  skippedMs = 1100;
+  expect(await accounts.find(keyHash)).not.toBe(first);
+  expect(accounts.listening()).toBe(false);
+});
+
+test('the connection that hears changes comes back when the server ends it', async () => {
+  const accounts = await replica();
+  await accounts.find(keyHash);
+  for (let round = 0; round < 3; round += 1) {
+    const ended = await pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE application_name = 'model-gateway-listen' AND datname = current_database()`,
+    );
+    expect(ended.rowCount).toBe(1);
+    await expect.poll(() => accounts.listening(), { timeout: 5000, interval: 5 }).toBe(false);
+    await expect.poll(() => accounts.listening(), { timeout: 5000, interval: 5 }).toBe(true);
+  }
+  const id = await addKey('openai');
+  expect(await untilSeen(accounts, ['openai'])).toBeLessThan(1000);
+  await deleteProviderKey(pool, userId, id);
+  expect(await untilSeen(accounts, [])).toBeLessThan(1000);
+});

@@ -1,0 +1,25 @@
+import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts';
+import { logRow } from './log-rows.ts';
+
+/** `log-child.ts <url> <spool>`: records rows and writes the id of each that is recorded, until it is killed. */
+const [url = '', spoolDir = ''] = process.argv.slice(2);
+const log = await createRequestLog({
+  pool: createPool(url, 3),
+  spoolDir,
+  spoolBytes: 16 * 1024 * 1024,
+  whenFull: 'refuse',
+  replica: `child-${process.pid}`,
+  clock: { monotonicMs: () => performance.now() },
+  print: () => {},
+});
+for (let flow = 0; flow < 16; flow += 1) {
+  void (async () => {
+    for (;;) {
+      const row = logRow();
+      await log.record(row);
+      process.stdout.write(`${row.rowId}\n`);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  })();
+}

@@ -1,0 +1,143 @@
+import pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  createPool,
+  inTransaction,
+  isAway,
+  toGatewayError,
+  withDatabase,
+} from '../../../src/adapters/postgres/pool.ts';
+import { ConflictError, ServiceUnavailableError } from '../../../src/core/errors.ts';
+import type { TestDatabase } from '../../support/postgres.ts';
+import { createDatabase } from '../../support/postgres.ts';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+
+beforeEach(async () => {
+  database = await createDatabase({ migrated: false });
+  pool = createPool(database.url, 2);
+});
+
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+function raise(state: string): Promise<unknown> {
+  return pool.query(`DO $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '${state}'; END $$`);
+}
+
+test.each(['57P03', '53300', '53100', '57014', '08006', '25006', '42P01'])(
+  'SQLSTATE %s is a 503 that says when to come back',
+  async (state) => {
+    const refused = withDatabase(() => raise(state));
+    await expect(refused).rejects.toThrow(ServiceUnavailableError);
+    await expect(refused).rejects.toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+  },
+);
+
+test.each(['23505', '22021', '42601', 'P0001'])('SQLSTATE %s is not taken for an outage', async (state) => {
+  await expect(withDatabase(() => raise(state))).rejects.toMatchObject({ code: state });
+});
+
+test.each(['40001', '40P01', '57P01'])(
+  'work that the server undid with %s is done once more',
+  async (state) => {
+    let calls = 0;
+    const once = withDatabase(async () => {
+      calls += 1;
+      if (calls === 1) await raise(state);
+      return 'done';
+    });
+    expect(await once).toBe('done');
+    calls = 0;
+    const always = withDatabase(async () => {
+      calls += 1;
+      await raise(state);
+    });
+    await expect(always).rejects.toThrow(ServiceUnavailableError);
+    expect(calls).toBe(2);
+  },
+);
+
+test.each([
+  [Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' }), true],
+  [Object.assign(new Error('getaddrinfo ENOTFOUND db'), { code: 'ENOTFOUND' }), true],
+  [new AggregateError([new Error('x')], 'connect failed'), true],
+  [new Error('timeout exceeded when trying to connect'), true],
+  [new Error('Query read timeout'), true],
+  [new Error('Connection terminated unexpectedly'), true],
+  [new TypeError('x is not a function'), false],
+  [new ConflictError('taken', 'email'), false],
+  ['text', false],
+])('%s: away is %s', (error, away) => {
+  expect(isAway(error)).toBe(away);
+});
+
+test('errors of our own pass unchanged', () => {
+  const conflict = new ConflictError('timeout', 'email');
+  expect(toGatewayError(conflict)).toBe(conflict);
+});
+
+test('a server that is not there is a 503, without the address in the message', async () => {
+  const nowhere = createPool('postgres://user:hunter2@127.0.0.1:1/none', 1);
+  const refused = withDatabase(() => nowhere.query('SELECT 1'));
+  await expect(refused).rejects.toThrow('The database is not available. Try again shortly.');
+  await nowhere.end();
+});
+
+test('two hundred callers of a pool whose connections are held wait a bounded time and then get 503', async () => {
+  const held = [await pool.connect(), await pool.connect()];
+  const startedAtMs = performance.now();
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 200 }, () => withDatabase(() => pool.query('SELECT 1'))),
+  );
+  expect(performance.now() - startedAtMs).toBeLessThan(2000);
+  for (const outcome of outcomes) {
+    expect(outcome).toMatchObject({ reason: expect.any(ServiceUnavailableError) });
+  }
+  for (const client of held) client.release();
+  expect((await pool.query('SELECT 1')).rowCount).toBe(1);
+});
+
+test('a statement that takes too long is a 503, and the server ends it too', async () => {
+  await expect(withDatabase(() => pool.query('SELECT pg_sleep(30)'))).rejects.toThrow(
+    ServiceUnavailableError,
+  );
+  const sleeping = `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'
+    AND datname = current_database()`;
+  await expect.poll(async () => (await pool.query(sleeping)).rowCount).toBe(0);
+});
+
+test('a connection that is ended while idle or in a transaction neither ends the process nor is used again', async () => {
+  const admin = new pg.Client({ connectionString: database.url });
+  await admin.connect();
+  const end = 'SELECT pg_terminate_backend($1)';
+  const { rows } = await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  await admin.query(end, [rows[0]?.pid]);
+  const lost = inTransaction(pool, async (client) => {
+    const own = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await admin.query(end, [own.rows[0]?.pid]);
+    await client.query('SELECT 1');
+  });
+  await expect(lost).rejects.toSatisfy(isAway);
+  expect((await withDatabase(() => pool.query('SELECT 1'))).rowCount).toBe(1);
+  await admin.end();
+});
+
+test('a transaction that throws leaves nothing behind', async () => {
+  await pool.query('CREATE TABLE things (name text UNIQUE)');
+  const conflict = new ConflictError('taken', 'name');
+  const failing = inTransaction(pool, async (client) => {
+    await client.query(`INSERT INTO things VALUES ('one')`);
+    throw conflict;
+  });
+  await expect(failing).rejects.toBe(conflict);
+  const twice = inTransaction(pool, async (client) => {
+    await client.query(`INSERT INTO things VALUES ('one')`);
+    await client.query(`INSERT INTO things VALUES ('one')`);
+  });
+  await expect(twice).rejects.toMatchObject({ code: '23505' });
+  expect((await pool.query('SELECT 1 FROM things')).rowCount).toBe(0);
+});

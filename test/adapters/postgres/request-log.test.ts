@@ -1,0 +1,264 @@
+import { fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts';
+import type {
+  PostgresRequestLog,
+  RequestLogOptions,
+  RequestLogStats,
+} from '../../../src/adapters/postgres/request-log-contract.ts';
+import type { LogRow } from '../../../src/core/log-row.ts';
+import type { TestDatabase } from '../../support/postgres.ts';
+import { createDatabase } from '../../support/postgres.ts';
+import { logRow, rolledUp, storedRowIds } from './log-rows.ts';
+
+const logChild = fileURLToPath(new URL('./log-child.ts', import.meta.url));
+let database: TestDatabase;
+let pool: pg.Pool;
+let logPool: pg.Pool;
+let spoolDir: string;
+let printed: string[];
+const logs: PostgresRequestLog[] = [];
+
+beforeEach(async () => {
+  database = await createDatabase();
+  pool = createPool(database.url, 2);
+  logPool = createPool(database.url, 3);
+  spoolDir = mkdtempSync(join(tmpdir(), 'request-log-'));
+  printed = [];
+});
+
+afterEach(async () => {
+  await Promise.all(logs.splice(0).map((log) => log.drain(0)));
+  await Promise.all([pool.end(), logPool.end()]);
+  await database.drop();
+  rmSync(spoolDir, { recursive: true, force: true });
+});
+
+async function openLog(change: Partial<RequestLogOptions> = {}): Promise<PostgresRequestLog> {
+  const log = await createRequestLog({
+    pool: logPool,
+    spoolDir,
+    spoolBytes: 16 * 1024 * 1024,
+    whenFull: 'refuse',
+    replica: 'test',
+    clock: { monotonicMs: () => performance.now() },
+    print: (line) => printed.push(line),
+    ...change,
+  });
+  logs.push(log);
+  return log;
+}
+
+/** Blocks every insert until the returned function is called, as a migration or a vacuum might. */
+async function lockLogTable(): Promise<() => Promise<void>> {
+  const client = await pool.connect();
+  await client.query('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0');
+  await client.query('BEGIN; LOCK TABLE request_logs IN ACCESS EXCLUSIVE MODE');
+  return async () => {
+    await client.query('ROLLBACK');
+    client.release();
+  };
+}
+
+function expectLaw(stats: RequestLogStats): void {
+  expect(stats.accepted).toBe(stats.written + stats.spooled + stats.dropped + stats.queueDepth);
+}
+
+function sortedIds(rows: readonly LogRow[]): string[] {
+  return rows.map((row) => row.rowId).sort();
+}
+
+test('a row that did not need the spool is committed when its promise resolves', async () => {
+  const log = await openLog();
+  const rows: LogRow[] = [];
+  // On a busy machine the first commit, with its connection to make, may take longer than a row waits.
+  while (log.stats().written === 0) {
+    rows.push(logRow());
+    await log.record(rows.at(-1) as LogRow);
+  }
+  expect(await storedRowIds(pool)).toContain(rows.at(-1)?.rowId);
+  expect(log.stats()).toMatchObject({ accepted: rows.length, queueDepth: 0, oldestRowAgeMs: 0 });
+});
+
+test('rows that wait together share a transaction', async () => {
+  const log = await openLog();
+  const rows = Array.from({ length: 300 }, () => logRow());
+  await Promise.all(rows.map((row) => log.record(row)));
+  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toEqual(sortedIds(rows));
+  const { rows: counted } = await pool.query<{ transactions: number }>(
+    'SELECT count(DISTINCT xmin::text)::integer AS transactions FROM request_logs',
+  );
+  expect(counted[0]?.transactions).toBeLessThanOrEqual(4);
+  expectLaw(log.stats());
+});
+
+test('a commit that takes too long lets the answer go once the row lies in the spool', async () => {
+  const log = await openLog();
+  const unlock = await lockLogTable();
+  const rows = Array.from({ length: 20 }, () => logRow());
+  const startedAtMs = performance.now();
+  await Promise.all(rows.map((row) => log.record(row)));
+  const tookMs = performance.now() - startedAtMs;
+  expect(tookMs).toBeGreaterThanOrEqual(45);
+  expect(tookMs).toBeLessThan(500);
+  expect(log.stats()).toMatchObject({ spooled: 20, queueDepth: 0 });
+  await unlock();
+  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toHaveLength(20);
+  await expect.poll(() => log.stats().spoolBytes).toBe(0);
+  expect(await rolledUp(pool)).toBe(20);
+  expectLaw(log.stats());
+});
+
+test('while Postgres is known not to answer, nothing waits for it', async () => {
+  const log = await openLog();
+  const unlock = await lockLogTable();
+  while (!log.stats().away) await log.record(logRow());
+  const startedAtMs = performance.now();
+  for (let index = 0; index < 50; index += 1) await log.record(logRow());
+  expect((performance.now() - startedAtMs) / 50).toBeLessThan(25);
+  await unlock();
+  await expect.poll(() => log.stats().away, { timeout: 10_000 }).toBe(false);
+  const { accepted } = log.stats();
+  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toHaveLength(accepted);
+});
+
+test('a row that Postgres refuses is set aside and keeps nobody else out', async () => {
+  const log = await openLog();
+  const poison = logRow({ latencyMs: 2 ** 40 });
+  const rows = [
+    ...Array.from({ length: 30 }, () => logRow()),
+    poison,
+    ...Array.from({ length: 30 }, () => logRow()),
+  ];
+  await Promise.all(rows.map((row) => log.record(row)));
+  const good = sortedIds(rows.filter((row) => row !== poison));
+  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toEqual(good);
+  await expect.poll(() => log.stats()).toMatchObject({ bad: 1, away: false, spoolBytes: 0 });
+  expect(readFileSync(join(spoolDir, 'slot-0', 'bad.ndjson'), 'utf8')).toContain(poison.rowId);
+  expectLaw(log.stats());
+});
+
+test('what a dead process left is taken over, once', async () => {
+  const child = fork(new URL('./spool-child.ts', import.meta.url), [spoolDir, '200'], { stdio: 'ignore' });
+  await once(child, 'exit');
+  expect(child.signalCode).toBe('SIGKILL');
+  // The first takes the dead process's slot, the second looks for abandoned ones: never both.
+  await Promise.all([openLog(), openLog()]);
+  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toHaveLength(200);
+  expect(await rolledUp(pool)).toBe(200);
+  await expect.poll(() => logs.reduce((sum, log) => sum + log.stats().spoolBytes, 0)).toBe(0);
+});
+
+test('a process killed under load, Postgres answering or not, loses no row it had recorded', async () => {
+  const recorded: string[] = [];
+  for (let kill = 0; kill < 6; kill += 1) {
+    const unlock = kill % 2 === 0 ? null : await lockLogTable();
+    const child = spawn(process.execPath, [logChild, database.url, spoolDir], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    await expect
+      .poll(() => output.length, { timeout: 10_000, interval: 5 })
+      .toBeGreaterThan(37 * (50 + 40 * kill));
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    await unlock?.();
+    recorded.push(...output.split('\n').slice(0, -1));
+  }
+  const log = await openLog();
+  await expect.poll(() => log.stats().spoolBytes, { timeout: 10_000 }).toBe(0);
+  const stored = await storedRowIds(pool);
+  expect(new Set(stored).size).toBe(stored.length);
+  expect(recorded.filter((id) => !stored.includes(id))).toEqual([]);
+  expect(await rolledUp(pool)).toBe(stored.length);
+}, 60_000);
+
+test('two processes that replay the same rows store each once', async () => {
+  const children = [0, 1].map(() =>
+    fork(new URL('./spool-child.ts', import.meta.url), [spoolDir, '300', 'same-rows'], { stdio: 'ignore' }),
+  );
+  await Promise.all(children.map((child) => once(child, 'exit')));
+  await Promise.all([openLog(), openLog({ replica: 'other' })]);
+  await expect
+    .poll(() => logs.reduce((sum, log) => sum + log.stats().replayed, 0), { timeout: 10_000 })
+    .toBe(600);
+  expect(await storedRowIds(pool)).toHaveLength(300);
+  expect(await rolledUp(pool)).toBe(300);
+});
+
+test('a full spool refuses new work only while Postgres is away, and loses nothing in silence', async () => {
+  const log = await openLog({ spoolBytes: 20_000 });
+  const unlock = await lockLogTable();
+  const rows: LogRow[] = [];
+  while (log.accepting()) {
+    rows.push(logRow());
+    await log.record(rows.at(-1) as LogRow);
+  }
+  // Requests that were already running finish; what no longer fits is printed.
+  for (let index = 0; index < 20; index += 1) {
+    rows.push(logRow());
+    await log.record(rows.at(-1) as LogRow);
+  }
+  const stats = log.stats();
+  expectLaw(stats);
+  expect(stats.dropped).toBe(printed.length);
+  expect(stats.dropped).toBeGreaterThan(0);
+  expect(stats.spoolBytes).toBeLessThanOrEqual(20_000);
+  await unlock();
+  await expect.poll(() => log.accepting(), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toHaveLength(rows.length - stats.dropped);
+  const printedIds = printed.map((line) => (JSON.parse(line) as { row: { row_id: string } }).row.row_id);
+  expect([...(await storedRowIds(pool)), ...printedIds].sort()).toEqual(sortedIds(rows));
+});
+
+test('with the policy to drop, chat goes on when the spool is full', async () => {
+  const log = await openLog({ spoolBytes: 4096, whenFull: 'drop' });
+  const unlock = await lockLogTable();
+  for (let index = 0; index < 20; index += 1) await log.record(logRow());
+  expect(log.accepting()).toBe(true);
+  expect(log.stats().dropped).toBe(printed.length);
+  expect(log.stats().dropped).toBeGreaterThan(0);
+  await unlock();
+});
+
+test('draining commits what waits', async () => {
+  const log = await openLog();
+  const rows = Array.from({ length: 100 }, () => logRow());
+  const recorded = Promise.all(rows.map((row) => log.record(row)));
+  await log.drain(5000);
+  await recorded;
+  expect(await storedRowIds(pool)).toEqual(sortedIds(rows));
+  expect(printed).toEqual([]);
+});
+
+test('draining while Postgres takes nothing keeps the rows in the spool and prints them', async () => {
+  const log = await openLog();
+  const unlock = await lockLogTable();
+  const rows = Array.from({ length: 10 }, () => logRow());
+  await Promise.all(rows.map((row) => log.record(row)));
+  const startedAtMs = performance.now();
+  await log.drain(300);
+  expect(performance.now() - startedAtMs).toBeLessThan(2500);
+  const printedIds = printed.map((line) => (JSON.parse(line) as { row: { row_id: string } }).row.row_id);
+  expect(printedIds.sort()).toEqual(sortedIds(rows));
+  expect(log.stats()).toMatchObject({ printed: 10, dropped: 0, spooled: 10, queueDepth: 0 });
+  await unlock();
+  await openLog();
+  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toEqual(sortedIds(rows));
+});
+
+test('a spool folder that cannot be used is refused at the start', async () => {
+  const file = join(spoolDir, 'file');
+  writeFileSync(file, '');
+  await expect(openLog({ spoolDir: join(file, 'spool') })).rejects.toThrow('ENOTDIR');
+});

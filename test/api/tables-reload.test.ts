@@ -1,0 +1,105 @@
+/** The tables are data: an edit is taken over while serving, a bad one is not. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { chatOk } from '../support/chat.ts';
+import { eventually } from '../support/eventually.ts';
+import { httpClient } from '../support/http-client.ts';
+import type { User } from '../support/register.ts';
+import { registerWithKeys } from '../support/register.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+import { tables } from '../support/tables.ts';
+
+let gateway: GatewayUnderTest;
+let user: User;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  user = await registerWithKeys(gateway.url);
+}, 60_000);
+
+afterAll(async () => {
+  await gateway?.stop();
+});
+
+beforeEach(() => gateway.vendors.clear());
+
+/** The test tables with another first candidate of `gw/balanced`. */
+function balancedBy(provider: 'openai' | 'anthropic' | 'together', model: string) {
+  const base = tables();
+  return tables({
+    tiers: {
+      ...base.tiers,
+      balanced: [
+        { provider, model },
+        { provider: 'sarvam', model: 'sarvam-test' },
+      ],
+    },
+  });
+}
+
+const servedBy = async (model: string) =>
+  eventually(async () => ((await chatOk(user.client)).gateway.model === model ? true : undefined), 10_000);
+
+describe('an edit of the tables', () => {
+  test('is taken over without a restart and without a failed request', async () => {
+    await servedBy('gpt-test');
+    await gateway.writeTables(balancedBy('together', 'tog/new'));
+    await servedBy('tog/new');
+    await gateway.writeTables(balancedBy('anthropic', 'claude-new'));
+    await servedBy('claude-new');
+  });
+
+  const bad: [name: string, document: string | object, message: RegExp][] = [
+    ['no YAML', 'tiers: [', /./],
+    ['empty', '', /./],
+    [
+      'a tier short',
+      { tiers: { cheap: tables().tiers.cheap, balanced: tables().tiers.balanced } },
+      /premium/,
+    ],
+    [
+      'an unknown provider',
+      { tiers: { ...tables().tiers, cheap: [{ provider: 'x', model: 'y' }] } },
+      /cheap/,
+    ],
+    ['an unknown field', { colour: 'red' }, /colour/],
+    [
+      'a price that is a float',
+      { prices: [{ provider: 'openai', model: 'm', input: 0.1, output: '1' }] },
+      /price/,
+    ],
+    ['a negative price', { prices: [{ provider: 'openai', model: 'm', input: '-1', output: '1' }] }, /price/],
+    [
+      'no India candidate in a tier',
+      { tiers: { ...tables().tiers, cheap: [{ provider: 'openai', model: 'm' }] } },
+      /cheap.*India/,
+    ],
+  ];
+
+  test.each(bad)(
+    'with %s leaves the last good one in force, and says so in the log',
+    async (_name, document, pattern) => {
+      await gateway.writeTables(balancedBy('together', 'tog/good'));
+      await servedBy('tog/good');
+      const before = gateway.logs().length;
+      await gateway.writeTables(
+        typeof document === 'string' ? document : JSON.stringify({ ...tables(), ...document }),
+      );
+      await eventually(async () => {
+        const loud = gateway
+          .logs()
+          .slice(before)
+          .filter((line) => ['warn', 'error'].includes(String(line['level'])));
+        return loud.some((line) => pattern.test(JSON.stringify(line))) ? true : undefined;
+      }, 10_000);
+      expect((await chatOk(user.client)).gateway.model).toBe('tog/good');
+      expect((await httpClient(gateway.adminUrl).get('/readyz')).status).toBe(200);
+    },
+  );
+
+  test('to a valid one is taken over after a bad one', async () => {
+    await gateway.writeTables('tiers: [');
+    await gateway.writeTables(balancedBy('anthropic', 'claude-repaired'));
+    await servedBy('claude-repaired');
+  });
+});

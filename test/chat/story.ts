@@ -1,0 +1,339 @@
+import { createHash } from 'node:crypto';
+import type { ChatIo } from '../../src/chat/answer-chat.ts';
+import { AnswerCache } from '../../src/chat/cached-answer.ts';
+import type { Client, ClientStream } from '../../src/chat/client-stream.ts';
+import { CooldownBook } from '../../src/chat/cooldown.ts';
+import { endpointsOf } from '../../src/chat/endpoints.ts';
+import type {
+  Account,
+  ResponseCache,
+  TransportFailure,
+  UpstreamCall,
+  UpstreamControl,
+  UpstreamListener,
+  UpstreamTransport,
+} from '../../src/chat/ports.ts';
+import type { AttemptRecord, ChatTelemetry } from '../../src/chat/telemetry-port.ts';
+import type { Candidate, HeldKey } from '../../src/core/candidate.ts';
+import type { ChatCall, ChatOptions } from '../../src/core/chat-call.ts';
+import type { ChatRequest } from '../../src/core/chat-request.ts';
+import { compileTables } from '../../src/core/compile-tables.ts';
+import type { LogRow } from '../../src/core/log-row.ts';
+import type { ProviderName } from '../../src/core/provider-name.ts';
+import { residencyByProvider } from '../../src/core/provider-name.ts';
+import { routingTablesSchema } from '../../src/core/routing-tables.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { RoutingTables } from '../../src/core/tables.ts';
+import { providers } from '../../src/providers/registry.ts';
+import type { TablesInput } from '../support/tables.ts';
+import { tables as tablesInput } from '../support/tables.ts';
+
+/** The story with everything around it faked but the provider translations: those are the real ones. */
+
+export function testTables(overrides: Partial<TablesInput> = {}): RoutingTables {
+  return compileTables(routingTablesSchema.parse(tablesInput(overrides)), 'test-tables', 1);
+}
+
+const sealed = { masterKeyId: 'm', nonce: Buffer.alloc(12), ciphertext: Buffer.alloc(32) };
+
+export function heldKey(provider: ProviderName, overrides: Partial<HeldKey> = {}): HeldKey {
+  return {
+    id: `key-of-${provider}`,
+    userId: 'user-1',
+    provider,
+    declaredRegion: null,
+    baseUrl: provider === 'self_hosted' ? 'http://127.0.0.1:9/v1' : null,
+    label: null,
+    createdAtMs: 0,
+    sealed,
+    ...overrides,
+  };
+}
+
+/** The plaintext of a key, unlike anything the redaction rules would recognise by its shape. */
+export const secretOf = (key: HeldKey): string => `plaintext+${key.id}`;
+
+export function candidateOf(
+  provider: ProviderName,
+  tables: RoutingTables,
+  key = heldKey(provider),
+): Candidate {
+  const residency = residencyByProvider[provider] === 'india' ? 'india' : 'global';
+  const model = `${provider}-model`;
+  return { provider, model, key, residency, facts: tables.facts(provider, model), price: null };
+}
+
+export const noOptions: ChatOptions = {
+  cacheTtlSeconds: null,
+  override: null,
+  residency: null,
+  timeoutMs: null,
+};
+
+export interface CallParts {
+  readonly request?: Partial<ChatRequest>;
+  readonly options?: Partial<ChatOptions>;
+  readonly tables?: RoutingTables;
+  readonly userId?: string;
+}
+
+export function callOf(parts: CallParts = {}): ChatCall {
+  return {
+    userId: parts.userId ?? 'user-1',
+    requestId: 'request-1',
+    request: {
+      model: 'gw/balanced',
+      messages: [{ role: 'user', content: 'hello' }],
+      ...parts.request,
+    } as ChatRequest,
+    options: { ...noOptions, ...parts.options },
+    mode: 'gw/balanced',
+    tier: 'balanced',
+    tables: parts.tables ?? testTables(),
+    enteredAtMs: performance.now(),
+    traceId: null,
+  };
+}
+
+/** One call that reached the transport; the test plays the vendor. */
+export class FakeUpstream implements UpstreamControl {
+  aborted = false;
+  paused = false;
+  pauses = 0;
+  readonly call: UpstreamCall;
+  readonly #listener: UpstreamListener;
+
+  constructor(call: UpstreamCall, listener: UpstreamListener) {
+    this.call = call;
+    this.#listener = listener;
+  }
+
+  head(status: number, headers: Record<string, string> = {}): this {
+    this.#listener.onHead(status, headers);
+    return this;
+  }
+
+  stream(...events: readonly string[]): this {
+    return this.head(200, { 'content-type': 'text/event-stream' }).data(...events);
+  }
+
+  data(...parts: readonly string[]): this {
+    for (const part of parts) this.#listener.onData(Buffer.from(part));
+    return this;
+  }
+
+  end(): void {
+    this.#listener.onEnd();
+  }
+
+  fail(kind: TransportFailure['kind'], staleSocket = false): void {
+    this.#listener.onFailure({ kind, message: `fake ${kind}`, staleSocket });
+  }
+
+  /** A whole reply. */
+  reply(status: number, body: unknown, headers: Record<string, string> = {}): void {
+    this.head(status, { 'content-type': 'application/json', ...headers });
+    this.data(typeof body === 'string' ? body : JSON.stringify(body)).end();
+  }
+
+  get body(): Record<string, unknown> {
+    return JSON.parse(this.call.body) as Record<string, unknown>;
+  }
+
+  pause(): void {
+    this.paused = true;
+    this.pauses += 1;
+  }
+
+  resume(): void {
+    this.paused = false;
+  }
+
+  abort(): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    queueMicrotask(() =>
+      this.#listener.onFailure({ kind: 'aborted', message: 'aborted', staleSocket: false }),
+    );
+  }
+}
+
+export class FakeTransport implements UpstreamTransport {
+  readonly calls: FakeUpstream[] = [];
+  readonly #waiting: (() => void)[] = [];
+
+  send(call: UpstreamCall, listener: UpstreamListener): UpstreamControl {
+    const upstream = new FakeUpstream(call, listener);
+    this.calls.push(upstream);
+    for (const wake of this.#waiting.splice(0)) wake();
+    return upstream;
+  }
+
+  /** The n-th call, from 0, once it is made. */
+  async call(index: number): Promise<FakeUpstream> {
+    for (;;) {
+      const upstream = this.calls[index];
+      if (upstream !== undefined) return upstream;
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+}
+
+export class FakeClient implements Client, ClientStream {
+  readonly controller = new AbortController();
+  readonly signal = this.controller.signal;
+  opened = 0;
+  text = '';
+  ended: 'clean' | 'destroyed' | null = null;
+  /** False: the client's buffer is full after each write. */
+  ready = true;
+  #onDrain: (() => void) | null = null;
+
+  get stream(): ClientStream {
+    return this;
+  }
+
+  open(): void {
+    this.opened += 1;
+  }
+
+  write(bytes: Buffer | string): boolean {
+    this.text += bytes.toString();
+    return this.ready;
+  }
+
+  onDrain(callback: () => void): void {
+    this.#onDrain = callback;
+  }
+
+  drain(): void {
+    const callback = this.#onDrain;
+    this.#onDrain = null;
+    callback?.();
+  }
+
+  end(bytes: string): void {
+    this.text += bytes;
+    this.ended = 'clean';
+  }
+
+  destroy(): void {
+    this.ended = 'destroyed';
+  }
+
+  leave(): void {
+    this.controller.abort('client-gone');
+  }
+
+  /** The payloads of all events, parsed; `[DONE]` as text. */
+  get events(): (Record<string, unknown> | '[DONE]')[] {
+    return this.text
+      .split('\n\n')
+      .filter((event) => event !== '')
+      .map((event) => event.slice('data: '.length))
+      .map((data) => (data === '[DONE]' ? data : (JSON.parse(data) as Record<string, unknown>)));
+  }
+}
+
+export class FakeStore implements ResponseCache {
+  readonly entries = new Map<string, Buffer>();
+  readonly ttls: number[] = [];
+
+  get(key: string): Promise<Buffer | null> {
+    return Promise.resolve(this.entries.get(key) ?? null);
+  }
+
+  set(key: string, value: Buffer, ttlSeconds: number): Promise<void> {
+    this.entries.set(key, value);
+    this.ttls.push(ttlSeconds);
+    return Promise.resolve();
+  }
+}
+
+export class FakeTelemetry implements ChatTelemetry {
+  readonly attempts: AttemptRecord[] = [];
+  readonly fallbacks: string[] = [];
+  readonly skipped: string[] = [];
+  readonly cache: string[] = [];
+  readonly rows: LogRow[] = [];
+  readonly streamEnds: string[] = [];
+  streams = 0;
+
+  candidatesSkipped: ChatTelemetry['candidatesSkipped'] = (_call, skipped) => {
+    for (const { provider, reason } of skipped) this.skipped.push(`${provider} ${reason}`);
+  };
+  attemptEnded: ChatTelemetry['attemptEnded'] = (_call, record) => void this.attempts.push(record);
+  fellBack: ChatTelemetry['fellBack'] = (_call, from, to, failure) => {
+    this.fallbacks.push(`${from.provider} ${failure.kind} ${to.provider}`);
+  };
+  streamOpened = (): void => {
+    this.streams += 1;
+  };
+  streamClosed: ChatTelemetry['streamClosed'] = (end) => void this.streamEnds.push(end);
+  cacheAnswered: ChatTelemetry['cacheAnswered'] = (result) => void this.cache.push(result);
+  settled: ChatTelemetry['settled'] = (_call, row) => void this.rows.push(row);
+}
+
+/** Everything one story runs on, with what it left behind. */
+export class World {
+  readonly transport = new FakeTransport();
+  readonly telemetry = new FakeTelemetry();
+  readonly store = new FakeStore();
+  readonly rows: LogRow[] = [];
+  readonly refusals = new Set<string>();
+  readonly cooldown = new CooldownBook(() => performance.now());
+  readonly opened: string[] = [];
+  /** Set: rows are committed only when the test says so. */
+  commit: Promise<void> = Promise.resolve();
+  readonly io: ChatIo;
+  #ids = 0;
+  #micros = 0;
+
+  constructor() {
+    this.io = {
+      transport: this.transport,
+      providers,
+      endpointOf: endpointsOf(providers, {}),
+      openKey: (key) => {
+        if (key.label === 'cannot be opened') throw new Error('bad seal');
+        this.opened.push(key.id);
+        return new Secret(secretOf(key));
+      },
+      clock: {
+        wallMs: () => Date.now(),
+        monotonicMs: () => performance.now(),
+        stampMicros: () => {
+          this.#micros += 1;
+          return this.#micros;
+        },
+      },
+      newId: () => {
+        this.#ids += 1;
+        return createHash('sha256').update(String(this.#ids)).digest('hex').slice(0, 12);
+      },
+      withoutStreamOptions: this.refusals,
+      cooldown: this.cooldown,
+      telemetry: this.telemetry,
+      requestLog: {
+        record: async (row) => {
+          await this.commit;
+          this.rows.push(row);
+        },
+        accepting: () => true,
+      },
+      cache: new AnswerCache(this.store),
+    };
+  }
+}
+
+/** Keys for every candidate of `gw/balanced`: openai, sarvam, anthropic. */
+export const balancedKeys = [heldKey('openai'), heldKey('sarvam'), heldKey('anthropic')];
+
+export function accountOf(keys: readonly HeldKey[] = balancedKeys): Account {
+  return { userId: 'user-1', keys, readAtMs: 0 };
+}
+
+/** Lets everything that is ready to run do so, without time passing. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await Promise.resolve();
+}

@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest';
+import { featureText, missingFeature, needsOf } from '../../src/core/capability.ts';
+import type { ChatRequest } from '../../src/core/chat-request.ts';
+import type { ModelFacts } from '../../src/core/model-facts.ts';
+import { permissiveFacts } from '../../src/core/model-facts.ts';
+
+const request = (fields: object): ChatRequest =>
+  ({ model: 'gw/cheap', messages: [{ role: 'user', content: 'hi' }], ...fields }) as ChatRequest;
+const content = (...parts: object[]): object => ({ messages: [{ role: 'user', content: parts }] });
+const image = (url: unknown): object => ({ type: 'image_url', image_url: { url } });
+
+describe('a request needs', () => {
+  test.each<[name: string, fields: object, needs: string[]]>([
+    ['nothing when it is plain text', {}, []],
+    ['sight for an image in the message', content(image('data:image/png;base64,AA')), ['vision messages']],
+    [
+      'sight and fetching for an image by URL',
+      content(image('https://a/b.png')),
+      ['vision messages', 'image_urls messages'],
+    ],
+    [
+      'fetching for an image given as bare text',
+      content({ type: 'image_url', image_url: 'http://a' }),
+      ['vision messages', 'image_urls messages'],
+    ],
+    ['sight for an image without an address', content({ type: 'image_url' }), ['vision messages']],
+    ['tools when it offers some', { tools: [{ type: 'function' }] }, ['tools tools']],
+    ['no tools for an empty list', { tools: [] }, []],
+    ['nothing for tool_choice auto', { tool_choice: 'auto' }, []],
+    ['a forced tool for tool_choice required', { tool_choice: 'required' }, ['forced_tool tool_choice']],
+    [
+      'a forced tool for a named function',
+      { tool_choice: { type: 'function' } },
+      ['forced_tool tool_choice'],
+    ],
+    ['nothing for text format', { response_format: { type: 'text' } }, []],
+    ['JSON', { response_format: { type: 'json_object' } }, ['json_object response_format']],
+    ['a schema', { response_format: { type: 'json_schema' } }, ['json_schema response_format']],
+    ['no more for n of one', { n: 1 }, []],
+    ['several choices for n of two', { n: 2 }, ['multiple_choices n']],
+    [
+      'all of it, in the order in which a refusal names it',
+      { ...content(image('data:,')), n: 3, tools: [{}], response_format: { type: 'json_object' } },
+      ['vision messages', 'tools tools', 'json_object response_format', 'multiple_choices n'],
+    ],
+  ])('%s', (_name, fields, needs) => {
+    const { features } = needsOf(request(fields));
+    expect(features.map(({ feature, param }) => `${feature} ${param}`)).toEqual(needs);
+  });
+
+  test('at least a sixth of its characters as tokens, images not counted', () => {
+    const messages = [
+      { role: 'system', content: 'x'.repeat(60) },
+      { role: 'user', content: [{ type: 'text', text: 'y'.repeat(59) }, image(`data:,${'z'.repeat(1000)}`)] },
+      { role: 'assistant', content: null },
+      { role: 'assistant' },
+    ];
+    expect(needsOf(request({ messages })).inputTokensAtLeast).toBe(19);
+  });
+});
+
+describe('a model', () => {
+  const facts = (over: Partial<ModelFacts>): ModelFacts => ({ ...permissiveFacts, ...over });
+
+  test.each<[name: string, fields: object, over: Partial<ModelFacts>, missing: string | null]>([
+    ['that nothing is known of can do everything', { n: 2, tools: [{}] }, {}, null],
+    ['that lacks what is not asked for will do', {}, { vision: false, tools: false }, null],
+    [
+      'that lacks one thing is named it',
+      { tools: [{}], n: 2 },
+      { multiple_choices: false },
+      'multiple_choices',
+    ],
+    [
+      'that lacks two things is named the first',
+      { tools: [{}], n: 2 },
+      { tools: false, multiple_choices: false },
+      'tools',
+    ],
+    ['that sees no URLs sees data', content(image('data:,')), { image_urls: false }, null],
+    ['that sees no URLs does not fetch', content(image('https://a')), { image_urls: false }, 'image_urls'],
+    [
+      'whose context just holds the prompt will do',
+      content({ type: 'text', text: 'x'.repeat(65) }),
+      { context_tokens: 10 },
+      null,
+    ],
+    [
+      'whose context is too short lacks that',
+      content({ type: 'text', text: 'x'.repeat(66) }),
+      { context_tokens: 10 },
+      'context',
+    ],
+  ])('%s', (_name, fields, over, missing) => {
+    expect(missingFeature(needsOf(request(fields)), facts(over))?.feature ?? null).toBe(missing);
+  });
+
+  test('lacks things that have a name a person understands', () => {
+    expect(featureText('forced_tool')).toBe('a forced tool_choice');
+    expect(featureText('context')).toBe('a prompt of this length');
+  });
+});

@@ -1,0 +1,112 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { AttemptReport } from '../../src/core/errors.ts';
+import { finalError } from '../../src/core/final-error.ts';
+import type { AttemptFailure, FailureKind } from '../../src/core/outcome.ts';
+
+function failure(kind: FailureKind, retryAfterMs: number | null = null): AttemptFailure {
+  return {
+    kind,
+    status: null,
+    reason: kind,
+    retryAfterMs,
+    latencyMs: 1,
+    reply: null,
+    blamesCandidate: true,
+    blamesProvider: false,
+  };
+}
+
+type Family = 'rate limit' | 'broken' | 'refused' | 'rejected';
+
+/** Which kinds are of one family: a mix within it answers as if all were the same. */
+const families: Readonly<Record<Family, readonly FailureKind[]>> = {
+  'rate limit': ['rate-limited'],
+  broken: ['upstream-failed', 'timed-out', 'unreachable', 'unreadable'],
+  refused: ['refused'],
+  rejected: ['key-rejected', 'not-found'],
+};
+
+/** What an exhausted tier answers when all failures are of one family (SPEC 7). */
+const answers: Readonly<Record<Family, readonly [status: number, type: string, code: string]>> = {
+  'rate limit': [429, 'rate_limit_error', 'upstream_rate_limited'],
+  broken: [502, 'provider_error', 'upstream_failed'],
+  refused: [422, 'invalid_request_error', 'upstream_rejected'],
+  rejected: [503, 'service_unavailable_error', 'upstream_key_rejected'],
+};
+const mixed = [503, 'service_unavailable_error', 'upstream_mixed'] as const;
+
+const familyNames = Object.keys(families) as Family[];
+const kinds = Object.values(families).flat();
+const familyOf = (kind: FailureKind): Family =>
+  familyNames.find((name) => families[name].includes(kind)) as Family;
+
+/** Every non-empty set of failure kinds: 255 of them. */
+const mixes = Array.from({ length: 2 ** kinds.length - 1 }, (_, index) =>
+  kinds.filter((_kind, bit) => ((index + 1) >> bit) & 1),
+);
+
+const rows = mixes.map((mix) => {
+  const seen = new Set(mix.map(familyOf));
+  const [status, type, code] = seen.size === 1 ? answers[familyOf(mix[0] as FailureKind)] : mixed;
+  return { mix: mix.join(' + '), kinds: mix, status, type, code };
+});
+
+describe('an exhausted tier', () => {
+  test.each(rows)('answers $status $code after $mix', ({ kinds: mix, status, type, code }) => {
+    for (const order of [mix, mix.toReversed(), [...mix, ...mix]]) {
+      const error = finalError(
+        order.map((kind) => failure(kind)),
+        [],
+      );
+      expect([error.status, error.type, error.code, error.param]).toEqual([status, type, code, null]);
+    }
+  });
+
+  test('shows every attempt', () => {
+    const attempts: AttemptReport[] = [
+      { provider: 'p', model: 'm', status: 500, reason: 'r', latency_ms: 3 },
+    ];
+    for (const kind of kinds) expect(finalError([failure(kind)], attempts).attempts).toBe(attempts);
+  });
+});
+
+describe('Retry-After of an exhausted tier', () => {
+  test.each([
+    ['nobody gave one', [null, null], undefined],
+    ['the least of all', [30_000, 7000, null], '7'],
+    ['rounded up to whole seconds', [1001], '2'],
+    ['at least one second', [0], '1'],
+    ['exactly a minute is worth waiting for', [60_000], '60'],
+  ])('%s', (_name, waits, expected) => {
+    const error = finalError(
+      waits.map((wait) => failure('rate-limited', wait)),
+      [],
+    );
+    expect(error.headers['retry-after']).toBe(expected);
+    expect(error.headers['x-should-retry']).toBeUndefined();
+  });
+
+  test('tells clients not to wait by themselves for more than a minute', () => {
+    const error = finalError([failure('rate-limited', 60_001)], []);
+    expect(error.headers).toEqual({ 'retry-after': '61', 'x-should-retry': 'false' });
+  });
+
+  test('is never sent unless all were rate limited', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...kinds), { minLength: 1, maxLength: 16 }), (mix) => {
+        const error = finalError(
+          mix.map((kind) => failure(kind, 5000)),
+          [],
+        );
+        expect(error.headers['retry-after']).toBe(error.status === 429 ? '5' : undefined);
+      }),
+    );
+  });
+
+  test('a rejected key or an unknown model is not worth a retry', () => {
+    expect(finalError([failure('key-rejected'), failure('not-found')], []).headers).toEqual({
+      'x-should-retry': 'false',
+    });
+  });
+});

@@ -1,0 +1,36 @@
+/** ARCHITECTURE.md, CONTRIBUTING.md and SECURITY.md name only files that exist. */
+import { describe, expect, test } from 'vitest';
+import { codeSpans, exists, filesBelow, readDocument } from './documents.ts';
+
+/** Files and folders: something with a slash, or a TypeScript file. No patterns, addresses or placeholders. */
+function isPath(text: string): boolean {
+  return (
+    (/^[\w.-]+(\/[\w.-]+)+\/?$/.test(text) || /^[\w-]+(\/|\.ts)$/.test(text)) && !/^(gw|v1)\//.test(text)
+  );
+}
+
+/** Made while building or running, and the worked example of CONTRIBUTING.md. */
+const exempt = /^dist\/|^\.\/data\/|acme/;
+
+function namedPaths(document: string): string[] {
+  return codeSpans(readDocument(document)).filter((text) => isPath(text) && !exempt.test(text));
+}
+
+test.each([
+  ['ARCHITECTURE.md', 70],
+  ['CONTRIBUTING.md', 25],
+  ['SECURITY.md', 0],
+])('%s names existing files only', (document, atLeast) => {
+  const named = namedPaths(document);
+  expect(named.length).toBeGreaterThanOrEqual(atLeast);
+  expect(named.filter((path) => !exists(path) && !exists(`src/${path}`))).toEqual([]);
+});
+
+describe('the code map', () => {
+  const text = readDocument('ARCHITECTURE.md');
+  const entries = new Set(filesBelow('src', '.ts').map((path) => path.split('/')[1] ?? ''));
+
+  test.each([...entries])('has a word on src/%s', (entry) => {
+    expect(text).toContain(entry.endsWith('.ts') ? `\`${entry}\`` : `\`${entry}/`);
+  });
+});

@@ -1,0 +1,88 @@
+/** README.md says what the code says: settings, commands, tiers. */
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { readDocument, tableRows } from './documents.ts';
+
+const readme = readDocument('README.md');
+const source = readDocument('src/settings.ts');
+
+const unquoted = (text: string): string => text.replace(/^['`]|['`]$/g, '');
+
+/** A default as written in the schema → as a reader sees it: `20 * 1024 * 1024` is 20971520. */
+function shownDefault(declaration: string): string {
+  const written = /\.default\(([^()]*)\)/.exec(declaration)?.[1]?.trim() ?? "''";
+  if (/^[\d_]+( \* [\d_]+)*$/.test(written)) {
+    const factors = written.split(' * ').map((factor) => Number(factor.replaceAll('_', '')));
+    return String(factors.reduce((product, factor) => product * factor, 1));
+  }
+  return unquoted(written) === '' ? '–' : unquoted(written);
+}
+
+/** Name and default of every setting, in the order of the schema. */
+function settingsOfSource(): [string, string][] {
+  const schema = /const environmentSchema = z\.object\(\{\n([\s\S]*?)^\}\);/m.exec(source)?.[1] ?? '';
+  return schema
+    .split(/^ {2}(?=[A-Z])/m)
+    .filter((declaration) => declaration.trim() !== '')
+    .map((declaration) => [declaration.slice(0, declaration.indexOf(':')), shownDefault(declaration)]);
+}
+
+describe('the settings', () => {
+  const rows = tableRows(readme, 'setting', 'default', 'meaning');
+
+  test('are those of the schema, with its defaults, in its order', () => {
+    const documented = rows.map(([name = '', value = '']) => [unquoted(name), unquoted(value)]);
+    expect(documented).toEqual(settingsOfSource());
+    expect(documented.length).toBeGreaterThan(30);
+  });
+
+  test('each have a meaning', () => {
+    for (const [name, , meaning] of rows) expect(meaning, name).not.toBe('');
+  });
+
+  test('that may come from files are named', () => {
+    const list = /const fileVariants = \[([\s\S]*?)\]/.exec(source)?.[1] ?? '';
+    const names = [...list.matchAll(/'([A-Z_]+)'/g)].map((match) => match[1] ?? '');
+    const sentence = /Each of ([\s\S]*?)can be read from a file/.exec(readme)?.[1] ?? '';
+    const documented = [...sentence.matchAll(/`([A-Z_]+)`/g)].map((match) => match[1] ?? '');
+    expect(documented.sort()).toEqual(names.sort());
+    expect(names.length).toBeGreaterThan(0);
+  });
+});
+
+test('the commands are those of the binary, in its words', () => {
+  const main = join(import.meta.dirname, '../../src/main.ts');
+  const usage = execFileSync(process.execPath, [main, '--help'], { encoding: 'utf8', timeout: 10_000 });
+  const commands = [...usage.matchAll(/^ {2}(\S+(?: [A-Z]+| \[[A-Z]+\])*) {2,}(.+)$/gm)];
+  const rows = tableRows(readme, 'command of `node dist/main.js`', 'does');
+  expect(rows.map(([name = '']) => unquoted(name))).toEqual(commands.map((match) => match[1]));
+  for (const [index, [, meaning = '']] of rows.entries()) expect(meaning).toContain(commands[index]?.[2]);
+});
+
+test('the candidates of each mode are those of the shipped tables', () => {
+  const { tiers } = parse(readDocument('charts/model-gateway/files/tables.yaml')) as {
+    tiers: Record<string, { provider: string }[]>;
+  };
+  const shipped = Object.entries(tiers).map(([tier, candidates]) => [
+    `gw/${tier}`,
+    candidates.map(({ provider }) => provider).join(', '),
+  ]);
+  const rows = tableRows(readme, 'mode', 'candidates, in order');
+  expect(rows.map(([mode = '', order]) => [unquoted(mode), order])).toEqual(shipped);
+});
+
+test('every gateway header that is read is described', () => {
+  const headers = readDocument('src/http/gateway-headers.ts');
+  const read = [...headers.matchAll(/reader\.read\('([a-z-]+)'\)/g)].map((match) => `x-gateway-${match[1]}`);
+  expect(read.length).toBe(5);
+  for (const name of read) expect(readme.toLowerCase()).toContain(`| \`${name}:`);
+});
+
+test('every error type is in the table of errors', () => {
+  const union = /export type ErrorType =([\s\S]*?);/.exec(readDocument('src/core/errors.ts'))?.[1] ?? '';
+  const types = [...union.matchAll(/'([a-z_]+)'/g)].map((match) => match[1]);
+  const documented = tableRows(readme, 'status', 'type', 'when').map(([, type = '']) => unquoted(type));
+  expect([...new Set(documented)].sort()).toEqual(types.sort());
+});

@@ -1,0 +1,148 @@
+/** Redis fails in every way it knows: each chat is a miss at worst, within 50 ms, and hits come back by themselves. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { expectWithin, median } from '../support/fault-bounds.ts';
+import type { Sent } from '../support/fault-load.ts';
+import { sendChat } from '../support/fault-load.ts';
+import { probe, untilRowsStored } from '../support/fault-metrics.ts';
+import type { RedisProcess } from '../support/redis.ts';
+import { startRedis } from '../support/redis.ts';
+import type { User } from '../support/register.ts';
+import { registerWithKeys } from '../support/register.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+import type { VendorPack } from '../support/vendor-pack.ts';
+import { startVendorPack } from '../support/vendor-pack.ts';
+import type { Completion } from '../support/wire-types.ts';
+
+const cached = { 'x-gateway-cache': 'true' };
+/** More than the failures that open the breaker. */
+const enoughToOpen = 8;
+
+let redis: RedisProcess;
+let vendors: VendorPack;
+let gateway: GatewayUnderTest;
+let user: User;
+let sent: Sent[] = [];
+
+beforeAll(async () => {
+  [redis, vendors] = await Promise.all([startRedis(), startVendorPack()]);
+  gateway = await startGateway({ redisUrl: redis.url, vendors });
+}, 60_000);
+
+beforeEach(async () => {
+  vendors.clear();
+  sent = [];
+  user = await registerWithKeys(gateway.url, ['openai']);
+  await untilHit(gateway);
+});
+
+/** A chat with caching that must be served; whether it was a hit. */
+async function cachedChat(from: GatewayUnderTest, question: string): Promise<Sent & { hit: boolean }> {
+  const body = { messages: [{ role: 'user', content: question }] };
+  const one = await sendChat(from.url, user, { headers: cached, body });
+  expect(one.status, one.text).toBe(200);
+  sent.push(one);
+  return { ...one, hit: (JSON.parse(one.text) as Completion).gateway.cache_hit };
+}
+
+async function untilHit(from: GatewayUnderTest): Promise<void> {
+  const question = `again and again ${crypto.randomUUID()}`;
+  await eventually(async () => (await cachedChat(from, question)).hit || undefined, 15_000);
+}
+
+/** Milliseconds of new questions, which no cache can know. */
+async function missTimes(count: number): Promise<number[]> {
+  const times: number[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const one = await cachedChat(gateway, `new ${crypto.randomUUID()}`);
+    expect(one.hit).toBe(false);
+    times.push(one.tookMs);
+  }
+  return times;
+}
+
+/** Every answer has one row; a miss was one call, a hit none. */
+async function expectOneRowEach(): Promise<void> {
+  await untilRowsStored(gateway);
+  const hits = sent.filter((one) => (JSON.parse(one.text) as Completion).gateway.cache_hit).length;
+  expect(vendors.ledger()).toHaveLength(sent.length - hits);
+  const page = await user.client.get('/v1/logs?limit=1000');
+  const rows = page.json<{ data: { cache_hit: boolean; status: string }[] }>().data;
+  expect(rows).toHaveLength(sent.length);
+  expect(rows.filter((row) => row.cache_hit)).toHaveLength(hits);
+  expect(rows.every((row) => row.status === 'success')).toBe(true);
+}
+
+afterEach(expectOneRowEach);
+
+afterAll(async () => {
+  await gateway?.stop();
+  await redis?.close();
+  await vendors?.close();
+});
+
+describe('a Redis that hangs', () => {
+  afterEach(() => redis.continueSignal());
+
+  test('costs a chat at most 50 ms, then nothing, and is used again when it answers', async () => {
+    const usualMs = median(await missTimes(20));
+    redis.stopSignal();
+    const times = await missTimes(enoughToOpen);
+    expectWithin('chat beside a hung Redis, beyond its usual time', Math.max(...times) - usualMs, 50);
+    const laterMs = median(await missTimes(20));
+    expectWithin('chat once the hang is known, beyond its usual time', laterMs - usualMs, 5);
+    expect(await probe(gateway, '/readyz')).toBe(200);
+    redis.continueSignal();
+    await untilHit(gateway);
+  }, 30_000);
+});
+
+describe('a Redis that is killed', () => {
+  test('costs a chat next to nothing, and is used again when it is back', async () => {
+    const usualMs = median(await missTimes(20));
+    await redis.kill();
+    const times = await missTimes(20);
+    expectWithin('slowest chat without Redis, beyond its usual time', Math.max(...times) - usualMs, 50);
+    expectWithin('chat without Redis, beyond its usual time', median(times) - usualMs, 5);
+    expect(await probe(gateway, '/readyz')).toBe(200);
+    await redis.start();
+    await untilHit(gateway);
+  }, 30_000);
+});
+
+/** Another replica of the same service with a Redis of its own. */
+function replicaOn(redisUrl: string): Promise<GatewayUnderTest> {
+  const { database, env } = gateway;
+  return startGateway({ redisUrl, vendors, database, env: { GW_SEALING_KEYS: env['GW_SEALING_KEYS'] } });
+}
+
+describe('a Redis that is not there at the start', () => {
+  test('delays nothing, and is used when it comes', async () => {
+    const late = await startRedis();
+    await late.kill();
+    const replica = await replicaOn(late.url);
+    try {
+      expect((await cachedChat(replica, 'no cache yet')).hit).toBe(false);
+      await late.start();
+      await untilHit(replica);
+    } finally {
+      await replica.stop();
+      await late.close();
+    }
+  }, 30_000);
+});
+
+describe('a Redis that is full', () => {
+  test('is a miss for every chat and no error for any', async () => {
+    const full = await startRedis(['--maxmemory', '1', '--maxmemory-policy', 'noeviction']);
+    const replica = await replicaOn(full.url);
+    try {
+      for (let index = 0; index < 10; index += 1)
+        expect((await cachedChat(replica, 'the same question')).hit).toBe(false);
+    } finally {
+      await replica.stop();
+      await full.close();
+    }
+  }, 30_000);
+});

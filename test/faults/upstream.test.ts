@@ -1,0 +1,443 @@
+/** Vendors fail in every way the network knows: a fallback before the first token, an error event after it. */
+import { connect } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { chatBody, chatPath, logRows } from '../support/chat.ts';
+import { eventually, untilStill } from '../support/eventually.ts';
+import { expectWithin, timed } from '../support/fault-bounds.ts';
+import { sendChat } from '../support/fault-load.ts';
+import { metric, untilRowsStored } from '../support/fault-metrics.ts';
+import { sql } from '../support/fault-postgres.ts';
+import type { RawPlan, RawVendor } from '../support/fault-raw-vendor.ts';
+import {
+  bytes,
+  endless,
+  gzipped,
+  healthy,
+  openRawStream,
+  startRawVendor,
+} from '../support/fault-raw-vendor.ts';
+import { openAiChunk, sse } from '../support/openai-wire.ts';
+import type { User } from '../support/register.ts';
+import { providerSecret, registerWithKeys } from '../support/register.ts';
+import { takeApart } from '../support/sse-reader.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+import { tables } from '../support/tables.ts';
+import { hang, longStream, streamOf } from '../support/vendor-plans.ts';
+
+const mebibyte = 1024 * 1024;
+
+let gateway: GatewayUnderTest;
+/** Stands for OpenAI; its fallback in `gw/cheap` is Together, a healthy one. */
+let raw: RawVendor;
+let user: User;
+
+beforeAll(async () => {
+  raw = await startRawVendor();
+  gateway = await startGateway({
+    env: { GW_OPENAI_BASE_URL: raw.url },
+    tables: tables({
+      tiers: {
+        cheap: [
+          { provider: 'openai', model: 'gpt-test-small' },
+          { provider: 'together', model: 'tog/test' },
+          { provider: 'sarvam', model: 'sarvam-test' },
+        ],
+        balanced: [
+          { provider: 'together', model: 'tog/test' },
+          { provider: 'sarvam', model: 'sarvam-test' },
+        ],
+        premium: [{ provider: 'sarvam', model: 'sarvam-test' }],
+      },
+      timeouts: { stream_idle_seconds: 1 },
+      limits: { answer_bytes: 4 * mebibyte, stream_bytes: 64 * mebibyte },
+    }),
+  });
+}, 60_000);
+
+afterAll(async () => {
+  await gateway?.stop();
+  await raw?.close();
+});
+
+beforeEach(async () => {
+  gateway.vendors.clear();
+  raw.clear();
+  user = await registerWithKeys(gateway.url);
+});
+
+const viaRaw = { model: 'gw/cheap' };
+const oneSecond = { 'x-gateway-timeout': '1' };
+
+interface Row {
+  readonly status: string;
+  readonly error: string | null;
+  readonly provider: string;
+  readonly attempts: { provider: string; status: number | null; reason: string }[];
+}
+
+/** The only row of the user, by SQL and by GET /v1/logs. */
+async function onlyRow(): Promise<Row> {
+  const row = await eventually(async () => (await userRows())[0]);
+  await untilRowsStored(gateway);
+  expect(await userRows()).toHaveLength(1);
+  expect(await logRows(user.client)).toMatchObject([
+    { status: row.status, error: row.error, provider: row.provider },
+  ]);
+  return row;
+}
+
+function userRows(): Promise<Row[]> {
+  return sql<Row & Record<string, unknown>>(
+    gateway.database.url,
+    'SELECT status, error, provider, attempts FROM request_logs WHERE user_id = $1',
+    [user.id],
+  );
+}
+
+/** Each vendor saw its own key and no other. */
+function expectKeysAtHome(): void {
+  for (const request of raw.requests) {
+    expect(request).toContain(`Bearer ${providerSecret(user, 'openai')}`);
+    for (const other of ['together', 'sarvam', 'anthropic'])
+      expect(request).not.toContain(providerSecret(user, other));
+  }
+  for (const entry of gateway.vendors.together.ledger) {
+    expect(entry.headers['authorization']).toBe(`Bearer ${providerSecret(user, 'together')}`);
+    expect(JSON.stringify(entry.headers)).not.toContain(providerSecret(user, 'openai'));
+  }
+}
+
+/** After a fault the vendor is used again as if nothing had been. */
+async function expectPoolUnharmed(): Promise<void> {
+  raw.clear();
+  for (const stream of [false, true]) {
+    const sent = await sendChat(gateway.url, user, { stream, body: viaRaw });
+    expect(sent.text).toContain('"provider":"openai"');
+    expect(sent.whole).toBe(true);
+  }
+}
+
+const json = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
+const events = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n';
+const longChunk = Buffer.from(`10000\r\n${'x'.repeat(0x10000)}\r\n`);
+
+interface Fault {
+  readonly name: string;
+  readonly plan: RawPlan;
+  /** What of the gateway's patience the fault uses up, milliseconds. */
+  readonly costsMs?: number;
+}
+
+const faults: Fault[] = [
+  { name: 'a reset after the request', plan: (socket) => void socket.resetAndDestroy() },
+  { name: 'a close without an answer', plan: (socket) => void socket.end() },
+  { name: 'silence', plan: () => {}, costsMs: 1_000 },
+  { name: 'JSON headers, then silence', plan: bytes(`${json}content-length: 9\r\n\r\n`), costsMs: 1_000 },
+  { name: 'stream headers, then silence', plan: bytes(`${events}content-length: 9\r\n\r\n`), costsMs: 1_000 },
+  {
+    name: 'a flood of 1xx answers',
+    plan: endless('', 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(100)),
+    costsMs: 1_000,
+  },
+  { name: 'headers without end', plan: endless('HTTP/1.1 200 OK\r\n', `x: ${'y'.repeat(1000)}\r\n`.repeat(10)) },
+  { name: 'a status line of nonsense', plan: bytes('SSH-2.0-OpenSSH_9.7\r\n') },
+  { name: 'an unasked upgrade', plan: bytes('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n') },
+  { name: 'a head that stops in the middle', plan: (socket) => void socket.end('HTTP/1.1 200 O') },
+  { name: 'status 204', plan: bytes('HTTP/1.1 204 No Content\r\n\r\n') },
+  { name: 'a JSON body without end', plan: endless(`${json}transfer-encoding: chunked\r\n\r\n`, longChunk) },
+  { name: 'an event without end', plan: endless(`${events}transfer-encoding: chunked\r\n\r\n6\r\ndata: \r\n`, longChunk) },
+  {
+    name: 'a body shorter than promised',
+    plan: (socket) => void socket.end(`${json}content-length: 500\r\n\r\n{"id":"cut`),
+  },
+  { name: 'a gzip bomb', plan: gzipped(256 * mebibyte) },
+  { name: 'a body labelled gzip that is not', plan: bytes(`${json}content-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}`) },
+  { name: 'a chain of encodings', plan: bytes(`${json}content-encoding: ${'gzip, '.repeat(50)}gzip\r\ncontent-length: 2\r\n\r\n{}`) },
+];
+
+describe('before the first token', () => {
+  test.each(faults.flatMap((fault) => [false, true].map((stream) => ({ ...fault, stream }))))(
+    '$name leads to the next candidate (stream: $stream)',
+    async ({ name, plan, costsMs = 0, stream }) => {
+      raw.always(plan);
+      const rssBefore = await metric(gateway, 'process_resident_memory_bytes');
+      const sent = await sendChat(gateway.url, user, { stream, body: viaRaw, headers: oneSecond });
+      expect(sent.status, sent.text).toBe(200);
+      expect(sent.whole).toBe(true);
+      expect(sent.text).toContain('"provider":"together"');
+      expectWithin(`fallback after ${name}, beyond its own time`, sent.tookMs - costsMs, 200);
+      expect(raw.requests).toHaveLength(1);
+      expect(gateway.vendors.calls()).toEqual(['together']);
+      const row = await onlyRow();
+      expect(row).toMatchObject({ status: 'success', error: null, provider: 'together' });
+      expect(row.attempts.map((attempt) => attempt.provider)).toEqual(['openai', 'together']);
+      expectKeysAtHome();
+      const grownBytes = (await metric(gateway, 'process_resident_memory_bytes')) - rssBefore;
+      expect(grownBytes).toBeLessThan(64 * mebibyte);
+      await expectPoolUnharmed();
+    },
+    15_000,
+  );
+
+  test('a vendor that refuses connections costs 50 ms', async () => {
+    await raw.stopListening();
+    try {
+      const sent = await sendChat(gateway.url, user, { body: viaRaw });
+      expect(sent.text).toContain('"provider":"together"');
+      expectWithin('fallback after a refused connection', sent.tookMs, 50);
+      expect((await onlyRow()).attempts).toMatchObject([{ provider: 'openai', status: null }, { provider: 'together' }]);
+    } finally {
+      await raw.listenAgain();
+    }
+    await expectPoolUnharmed();
+  });
+
+  test('a vendor that resets connections as they come costs 50 ms', async () => {
+    raw.onAccept((socket) => socket.resetAndDestroy());
+    const sent = await sendChat(gateway.url, user, { body: viaRaw });
+    expect(sent.text).toContain('"provider":"together"');
+    expectWithin('fallback after a reset connection', sent.tookMs, 50);
+    expect(raw.requests).toEqual([]);
+    expect((await onlyRow()).status).toBe('success');
+    await expectPoolUnharmed();
+  });
+
+  test.each([301, 302, 303, 307, 308])('a redirect (%i) is not followed, so no key goes astray', async (status) => {
+    const elsewhere = await startRawVendor();
+    try {
+      raw.always(bytes(`HTTP/1.1 ${status} Moved\r\nlocation: ${elsewhere.url}/v1/chat/completions\r\ncontent-length: 0\r\n\r\n`));
+      for (const stream of [false, true]) {
+        const sent = await sendChat(gateway.url, user, { stream, body: viaRaw });
+        expect(sent.text).toContain('"provider":"together"');
+      }
+      expect(raw.requests).toHaveLength(2);
+      expect(elsewhere.connections()).toBe(0);
+      expectKeysAtHome();
+    } finally {
+      await elsewhere.close();
+    }
+  });
+
+  test.each([false, true])('a gzipped answer that nobody asked for is served (stream: %s)', async (stream) => {
+    raw.always(gzipped(1_000));
+    const sent = await sendChat(gateway.url, user, { stream, body: viaRaw });
+    expect(sent.status, sent.text).toBe(200);
+    expect(sent.text).toContain(stream ? '"provider":' : '"provider":"openai"');
+  });
+
+  test.each([
+    ['resets', (socket) => void socket.resetAndDestroy()],
+    ['hangs', () => {}],
+  ] as [string, RawPlan][])('an override to a vendor that %s is 502, with no fallback', async (_name, plan) => {
+    raw.always(plan);
+    const headers = { ...oneSecond, 'x-gateway-override-model': 'openai:gpt-test-small' };
+    const sent = await sendChat(gateway.url, user, { headers });
+    expect(sent.status).toBe(502);
+    expect(JSON.parse(sent.text)).toMatchObject({ error: { type: 'provider_error' } });
+    expect(gateway.vendors.calls()).toEqual([]);
+    expect(raw.requests).toHaveLength(1);
+    expect(await onlyRow()).toMatchObject({ status: 'error', provider: 'openai' });
+  });
+});
+
+describe('a kept-alive socket that the vendor has closed', () => {
+  /** Sends a chat on a raw connection; resolves once its bytes are on their way. */
+  async function chatOnItsWay(): Promise<{ answer: Promise<string> }> {
+    const { hostname, port } = new URL(gateway.url);
+    const socket = connect(Number(port), hostname);
+    const body = JSON.stringify(chatBody(viaRaw));
+    const request = [
+      `POST ${chatPath} HTTP/1.1`,
+      `host: ${hostname}`,
+      `authorization: Bearer ${user.key}`,
+      'content-type: application/json',
+      `content-length: ${body.length}`,
+      'connection: close',
+    ];
+    const answer = new Promise<string>((resolve) => {
+      let text = '';
+      socket.on('data', (data) => {
+        text += data.toString('utf8');
+      });
+      socket.on('error', () => {});
+      socket.on('close', () => resolve(text));
+    });
+    await new Promise((resolve) => socket.once('connect', resolve));
+    await new Promise((resolve) => socket.write(`${request.join('\r\n')}\r\n\r\n${body}`, resolve));
+    return { answer };
+  }
+
+  test('costs nobody an answer, however close the race', async () => {
+    for (let round = 1; round <= 10; round += 1) {
+      raw.always(healthy);
+      expect((await sendChat(gateway.url, user, { body: viaRaw })).text).toContain('"provider":"openai"');
+      const before = raw.requests.length;
+      // While the gateway is frozen both the end of the socket and the next request reach its host.
+      process.kill(gateway.pid, 'SIGSTOP');
+      for (const socket of raw.openSockets()) socket.destroy();
+      const { answer } = await chatOnItsWay();
+      process.kill(gateway.pid, 'SIGCONT');
+      expect(await answer).toContain('"provider":"openai"');
+      expect(raw.requests.length - before, 'the request was made once').toBe(1);
+    }
+    expect(gateway.vendors.calls()).toEqual([]);
+  });
+});
+
+const cuts: [name: string, cut: RawPlan][] = [
+  ['silence', () => {}],
+  ['a reset', (socket) => void setImmediate(() => socket.resetAndDestroy())],
+  ['a close', (socket) => void socket.end()],
+  ['a clean end without [DONE]', (socket) => void socket.write('0\r\n\r\n')],
+  [
+    'an error event',
+    (socket) => {
+      const event = 'data: {"error":{"message":"fell over","type":"server_error"}}\n\n';
+      socket.write(`${event.length.toString(16)}\r\n${event}\r\n`);
+    },
+  ],
+  ['an event without end', endless('', longChunk)],
+  ['a broken chunk size', (socket) => void socket.write('zz\r\n')],
+];
+
+describe('after the first token', () => {
+  test.each(cuts.flatMap(([name, cut]) => [1, 100].map((tokens) => [name, tokens, cut] as const)))(
+    '%s (token %i) is an error event without [DONE]',
+    async (name, tokens, cut) => {
+      raw.always((socket, request) => {
+        openRawStream(socket, tokens);
+        cut(socket, request);
+      });
+      let ended = '';
+      const tookMs = await timed(async () => {
+        const reader = await user.client.stream(chatPath, chatBody({ ...viaRaw, stream: true }));
+        const stream = takeApart(await reader.rest());
+        ended = reader.end ?? '';
+        expect(stream.done).toBe(false);
+        expect(stream.error).toMatchObject({ type: 'provider_error', message: expect.any(String) });
+        if (name !== 'a reset') expect(stream.content).toBe(Array.from({ length: tokens }, (_, i) => `t${i} `).join(''));
+      });
+      expect(ended).toBe('complete');
+      expectWithin(`end of the stream after ${name}`, tookMs - (name === 'silence' ? 1_000 : 0), 200);
+      expect(gateway.vendors.calls(), 'no further candidate').toEqual([]);
+      const row = await onlyRow();
+      expect(row).toMatchObject({ status: 'incomplete', provider: 'openai' });
+      expect(row.error).toMatch(/^provider_error: /);
+      const reusable = name.startsWith('a clean end');
+      if (!reusable) await eventually(() => Promise.resolve(raw.openSockets().length === 0 || undefined));
+    },
+    15_000,
+  );
+
+  test('a stream that never ends is ended at its limit', async () => {
+    const token = sse(openAiChunk('gpt-test-small', { content: 'y'.repeat(10_000) }));
+    raw.always((socket) => {
+      openRawStream(socket, 1);
+      endless('', `${token.length.toString(16)}\r\n${token}\r\n`)(socket, '');
+    });
+    const sent = await sendChat(gateway.url, user, { stream: true, body: viaRaw });
+    expect(sent.whole).toBe(false);
+    expect(sent.text.length).toBeLessThan(80 * mebibyte);
+    expect(sent.text.slice(-500)).toMatch(/data: \{"error":/);
+    expect((await onlyRow()).status).toBe('incomplete');
+  }, 20_000);
+});
+
+describe('a client that leaves', () => {
+  const someTokens = streamOf([0, 1, 2].map((index) => sse(openAiChunk('tog/test', { content: `t${index} ` }))), 'hang');
+
+  test.each([
+    ['before the first token', hang, false, 0],
+    ['before a JSON answer', hang, true, 0],
+    ['after the first token', someTokens, false, 1],
+  ] as const)('%s ends the upstream call, and no other is made', async (_name, script, wholeAnswer, tokens) => {
+    const { together, sarvam } = gateway.vendors;
+    together.always(script);
+    const leaving = new AbortController();
+    const call = user.client
+      .request('POST', chatPath, { body: chatBody({ stream: !wholeAnswer }), signal: leaving.signal })
+      .catch(() => 'left');
+    const received = await together.received(0);
+    if (tokens > 0) await eventually(async () => (await metric(gateway, 'gw_inflight_streams')) === 1 || undefined);
+    const leftAtMs = performance.now();
+    leaving.abort();
+    expect(await received.closedEarly).toBe(true);
+    expectWithin('upstream closed after the client left', (received.peerClosedAtMs ?? 0) - leftAtMs, 100);
+    await call;
+    expect(await onlyRow()).toMatchObject({ status: 'client_closed', provider: 'together' });
+    expect(sarvam.ledger).toEqual([]);
+    await eventually(async () => (await metric(gateway, 'gw_inflight_requests')) === 0 || undefined);
+  });
+
+  test('200 times leaves no socket and no handle behind', async () => {
+    const { together, sarvam } = gateway.vendors;
+    together.when('before', hang);
+    together.when('after', someTokens);
+    const handles = () => metric(gateway, 'nodejs_active_handles_total');
+    const base = await handles();
+    for (let batch = 0; batch < 4; batch += 1) {
+      const leaving = new AbortController();
+      const already = together.ledger.length;
+      const calls = Array.from({ length: 50 }, (_, index) => {
+        const messages = [{ role: 'user', content: index % 2 === 0 ? 'before' : 'after' }];
+        const body = chatBody({ stream: true, messages });
+        return user.client.request('POST', chatPath, { body, signal: leaving.signal }).catch(() => 'left');
+      });
+      await together.received(already + 49);
+      leaving.abort();
+      await Promise.all(calls);
+    }
+    await eventually(() => Promise.resolve(together.openSockets() === 0 || undefined));
+    await eventually(async () => (await handles()) <= base + 2 || undefined);
+    expect(await metric(gateway, 'gw_inflight_requests')).toBe(0);
+    expect(await metric(gateway, 'gw_inflight_streams')).toBe(0);
+    expect(sarvam.ledger).toEqual([]);
+    await untilRowsStored(gateway);
+    const rows = await userRows();
+    expect(rows).toHaveLength(200);
+    expect(new Set(rows.map((row) => row.status))).toEqual(new Set(['client_closed']));
+  }, 30_000);
+});
+
+describe('clients that stop reading', () => {
+  test('hold their vendors back, not the gateway’s memory', async () => {
+    const { together } = gateway.vendors;
+    const clients = 50;
+    together.always(longStream(20 * 1024, 1024));
+    await sendChat(gateway.url, user, { stream: true }); // what one whole stream costs is no growth
+    const rss = () => metric(gateway, 'process_resident_memory_bytes');
+    const base = await rss();
+    const { hostname, port } = new URL(gateway.url);
+    const body = JSON.stringify(chatBody({ stream: true }));
+    const request = `POST ${chatPath} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${user.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+    const sockets = Array.from({ length: clients }, () => {
+      const socket = connect(Number(port), hostname);
+      socket.on('error', () => {});
+      socket.pause();
+      socket.write(request);
+      return socket;
+    });
+    await together.received(clients);
+    const streams = together.ledger.slice(1);
+    await untilStill(() => streams.reduce((sum, stream) => sum + stream.bytesSent, 0));
+    const grownBytes = (await rss()) - base;
+    process.stdout.write(`measured: ${clients} paused clients: ${(grownBytes / mebibyte).toFixed(1)} MiB\n`);
+    expect(grownBytes).toBeLessThan(clients * 2 * mebibyte);
+    expect(streams.filter((stream) => stream.finished)).toEqual([]);
+    const [patient, ...others] = sockets;
+    for (const socket of others) socket.destroy();
+    let last = '';
+    patient?.on('data', (data) => {
+      last = (last + data.toString('latin1')).slice(-100);
+    });
+    patient?.resume();
+    await eventually(() => Promise.resolve(last.includes('data: [DONE]') || undefined), 15_000);
+    patient?.destroy();
+    await eventually(() => Promise.resolve(streams.filter((stream) => !stream.finished).every((stream) => stream.peerClosedAtMs !== null) || undefined));
+    await untilRowsStored(gateway);
+    const statuses = Map.groupBy(await userRows(), (row) => row.status);
+    expect(statuses.get('success')).toHaveLength(2);
+    expect(statuses.get('client_closed')).toHaveLength(clients - 1);
+  }, 40_000);
+});

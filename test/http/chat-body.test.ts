@@ -1,0 +1,113 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { GatewayError } from '../../src/core/errors.ts';
+import type { RoutingTables } from '../../src/core/tables.ts';
+import { parseChatBody } from '../../src/http/chat-body.ts';
+import { testTables } from '../chat/story.ts';
+
+const tables = testTables({
+  limits: { messages: 3, stop_sequences: 2, body_depth: 8 },
+  chat: { passthrough_fields: ['logit_bias'] },
+});
+const user = { role: 'user', content: 'hi' };
+const body = (fields: object = {}): object => ({ model: 'gw/cheap', messages: [user], ...fields });
+
+function refusal(value: unknown, of: RoutingTables = tables): [number, string, string | null, string | null] {
+  try {
+    parseChatBody(value, of);
+  } catch (error) {
+    if (error instanceof GatewayError) return [error.status, error.type, error.param, error.code];
+    throw error;
+  }
+  throw new Error('was accepted');
+}
+
+/** Lists within lists: `levels` of them. */
+function nested(levels: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < levels; level += 1) value = [value];
+  return value;
+}
+
+describe('a chat body', () => {
+  test('is handed on as it came, undefined fields left out', () => {
+    const sent = body({ temperature: 0, stop: ['a', 'b'], tools: [{ type: 'function', odd: nested(2) }] });
+    expect(parseChatBody(sent, tables)).toEqual(sent);
+  });
+
+  test.each([[null], [undefined], [[]], ['text'], [1], [true]])('%j is refused', (value) => {
+    expect(refusal(value)).toEqual([422, 'invalid_request_error', null, 'invalid_json']);
+  });
+
+  test.each<[name: string, fields: object, param: string | null, code: string | null]>([
+    ['with an unknown field', { logprobs: true }, 'logprobs', 'unknown_field'],
+    ['with a field that every object has', { constructor: 1 }, 'constructor', 'unknown_field'],
+    ['with a prototype', JSON.parse('{"__proto__": {}}') as object, '__proto__', 'unknown_field'],
+    ['with a field of absurd length', { ['x'.repeat(100)]: 1 }, `${'x'.repeat(64)}…`, 'unknown_field'],
+    ['with too many messages', { messages: [user, user, user, user] }, 'messages', 'too_many_entries'],
+    ['with too many tools', { tools: [{}, {}, {}, {}] }, 'tools', 'too_many_entries'],
+    ['with too many stop sequences', { stop: ['a', 'b', 'c'] }, 'stop', 'too_many_entries'],
+    ['nested too deep in a known field', { response_format: { type: 'x', y: nested(7) } }, null, 'too_deep'],
+    ['nested too deep in a field let through', { logit_bias: nested(8) }, null, 'too_deep'],
+    ['without messages', { messages: [] }, 'messages', null],
+    ['with a bad role', { messages: [user, { role: 'robot' }] }, 'messages[1].role', null],
+    ['with a wrong type', { stream: 1 }, 'stream', null],
+    ['with a bad tool', { tools: ['x'] }, 'tools[0]', null],
+    [
+      'with both names of one limit',
+      { max_tokens: 1, max_completion_tokens: 1 },
+      'max_completion_tokens',
+      null,
+    ],
+  ])('%s is refused by name', (_name, fields, param, code) => {
+    expect(refusal(body({ model: 'gw/cheap', ...fields }))).toEqual([
+      422,
+      'invalid_request_error',
+      param,
+      code,
+    ]);
+  });
+
+  test('just within its bounds is accepted', () => {
+    const fields = {
+      messages: [user, user, user],
+      stop: ['a', 'b'],
+      tools: [{}, {}, {}],
+      logit_bias: nested(7),
+    };
+    expect(parseChatBody(body(fields), tables)).toEqual(body(fields));
+  });
+
+  test('lets fields through that the operator names, unvalidated', () => {
+    expect(parseChatBody(body({ logit_bias: { 50256: -100 } }), tables)['logit_bias']).toEqual({
+      50256: -100,
+    });
+    expect(refusal(body({ logit_bias: {} }), testTables())[3]).toBe('unknown_field');
+  });
+
+  test('of any depth is judged without overflowing the stack', () => {
+    expect(refusal(body({ tools: [{ deep: nested(100_000) }] }))[3]).toBe('too_deep');
+  });
+
+  test('of any shape is read or refused with 422, and nothing else happens', () => {
+    const fields = fc.record(
+      {
+        model: fc.anything(),
+        messages: fc.anything(),
+        stop: fc.anything(),
+        tools: fc.anything(),
+        n: fc.anything(),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(fc.oneof(fields, fc.jsonValue()), (value) => {
+        try {
+          parseChatBody(value, tables);
+        } catch (error) {
+          expect((error as GatewayError).status).toBe(422);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,220 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ChatOptions } from '../../src/core/chat-call.ts';
+import { GatewayError } from '../../src/core/errors.ts';
+import { providerNames } from '../../src/core/provider-name.ts';
+import { readGatewayHeaders } from '../../src/http/gateway-headers.ts';
+
+const read = (headers: Record<string, string>, legacyName: string | null = null): ChatOptions =>
+  readGatewayHeaders(headers, legacyName).options;
+
+function refusal(headers: Record<string, string>): GatewayError {
+  try {
+    read(headers);
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+  throw new Error('was accepted');
+}
+
+const integers = fc.bigInt(-(10n ** 30n), 10n ** 30n);
+const notIntegers = fc
+  .oneof(
+    fc.string(),
+    fc.constantFrom('', ' 60', '6e1', '0x3c', '60.0', '+60', '60s', '٦٠', '60, 70', '--1', 'NaN'),
+  )
+  .filter((text) => !/^-?[0-9]+$/.test(text));
+
+describe('no headers', () => {
+  test('mean no cache, no override, no residency, no timeout', () => {
+    expect(readGatewayHeaders({}, 'oldname')).toEqual({
+      options: { cacheTtlSeconds: null, override: null, residency: null, timeoutMs: null },
+      usedLegacy: false,
+    });
+  });
+});
+
+describe('X-Gateway-Cache', () => {
+  test.each(['true', 'TRUE', ' True '])('%j opts in for an hour', (value) => {
+    expect(read({ 'x-gateway-cache': value }).cacheTtlSeconds).toBe(3600);
+  });
+
+  test.each(['false', '1', 'yes', '', 'true, true'])('%j does not opt in', (value) => {
+    expect(read({ 'x-gateway-cache': value }).cacheTtlSeconds).toBeNull();
+  });
+});
+
+describe('X-Gateway-Cache-TTL', () => {
+  test('takes any integer, clamped to 60 to 86400 seconds', () => {
+    fc.assert(
+      fc.property(integers, (value) => {
+        const ttl = read({ 'x-gateway-cache': 'true', 'x-gateway-cache-ttl': String(value) }).cacheTtlSeconds;
+        expect(ttl).toBe(value < 60n ? 60 : value > 86_400n ? 86_400 : Number(value));
+      }),
+      { examples: [[59n], [60n], [61n], [86_399n], [86_400n], [86_401n], [0n], [-5n]] },
+    );
+  });
+
+  test('refuses everything else, caching or not', () => {
+    fc.assert(
+      fc.property(notIntegers, fc.boolean(), (value, cached) => {
+        const error = refusal({
+          'x-gateway-cache-ttl': value,
+          ...(cached ? { 'x-gateway-cache': 'true' } : {}),
+        });
+        expect([error.status, error.type, error.param]).toEqual([
+          422,
+          'invalid_request_error',
+          'X-Gateway-Cache-TTL',
+        ]);
+      }),
+    );
+  });
+
+  test('alone does not opt in', () => {
+    expect(read({ 'x-gateway-cache-ttl': '120' }).cacheTtlSeconds).toBeNull();
+  });
+});
+
+describe('X-Gateway-Timeout', () => {
+  test('takes any integer, clamped to 1 to 300 seconds', () => {
+    fc.assert(
+      fc.property(integers, (value) => {
+        const expected = value < 1n ? 1000 : value > 300n ? 300_000 : Number(value) * 1000;
+        expect(read({ 'x-gateway-timeout': String(value) }).timeoutMs).toBe(expected);
+      }),
+      { examples: [[0n], [1n], [300n], [301n], [-1n]] },
+    );
+  });
+
+  test('refuses everything else', () => {
+    fc.assert(
+      fc.property(notIntegers, (value) => {
+        expect(refusal({ 'x-gateway-timeout': value }).param).toBe('X-Gateway-Timeout');
+      }),
+    );
+  });
+});
+
+describe('X-Gateway-Residency', () => {
+  test.each(['india', 'India', 'INDIA', ' india '])('%j restricts to India', (value) => {
+    expect(read({ 'x-gateway-residency': value }).residency).toBe('india');
+  });
+
+  test('refuses everything else: a restriction must never be lost to a typing error', () => {
+    fc.assert(
+      fc.property(
+        fc.string().filter((text) => text.trim().toLowerCase() !== 'india'),
+        (value) => {
+          expect(refusal({ 'x-gateway-residency': value }).param).toBe('X-Gateway-Residency');
+        },
+      ),
+      { examples: [[''], ['in'], ['global'], ['india, india'], ['indıa']] },
+    );
+  });
+});
+
+describe('X-Gateway-Override-Model', () => {
+  const model = fc.string({ minLength: 1, maxLength: 256 });
+
+  test('splits at the first colon only', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...providerNames), model, (provider, name) => {
+        expect(read({ 'x-gateway-override-model': `${provider}:${name}` }).override).toEqual({
+          provider,
+          selector: null,
+          model: name,
+        });
+      }),
+      { examples: [['together', 'a/b:c:d']] },
+    );
+  });
+
+  test('takes one key of several by label or id, for self_hosted', () => {
+    const selectors = fc.string({ minLength: 1 }).filter((text) => !text.includes(':'));
+    fc.assert(
+      fc.property(selectors, model, (selector, name) => {
+        const { override } = read({ 'x-gateway-override-model': `self_hosted/${selector}:${name}` });
+        expect(override).toEqual({ provider: 'self_hosted', selector, model: name });
+      }),
+      { examples: [['team/prod', 'x']] },
+    );
+  });
+
+  test.each([
+    ['', 'invalid_override'],
+    ['openai', 'invalid_override'],
+    ['openai:', 'invalid_override'],
+    [':gpt', 'invalid_override'],
+    [`openai:${'m'.repeat(257)}`, 'invalid_override'],
+    ['openai/key:gpt', 'invalid_override'],
+    ['self_hosted/:m', 'invalid_override'],
+    ['mistral:m', 'unknown_provider'],
+    ['OpenAI:m', 'unknown_provider'],
+    [' openai:m', 'unknown_provider'],
+    ['constructor:m', 'unknown_provider'],
+    ['__proto__:m', 'unknown_provider'],
+    ['/x:m', 'unknown_provider'],
+    ['gw/cheap:m', 'unknown_provider'],
+  ])('refuses %j', (value, code) => {
+    const error = refusal({ 'x-gateway-override-model': value });
+    expect([error.status, error.type, error.param, error.code]).toEqual([
+      422,
+      'invalid_request_error',
+      'X-Gateway-Override-Model',
+      code,
+    ]);
+  });
+});
+
+describe('headers from before the rename', () => {
+  const legacy = {
+    'x-oldname-cache': 'true',
+    'x-oldname-cache-ttl': '90',
+    'x-oldname-residency': 'india',
+    'x-oldname-timeout': '7',
+    'x-oldname-override-model': 'sarvam:m',
+  };
+
+  test('are read while they are accepted', () => {
+    expect(readGatewayHeaders(legacy, 'oldname')).toEqual({
+      options: {
+        cacheTtlSeconds: 90,
+        override: { provider: 'sarvam', selector: null, model: 'm' },
+        residency: 'india',
+        timeoutMs: 7000,
+      },
+      usedLegacy: true,
+    });
+  });
+
+  test('are ignored afterwards, however wrong', () => {
+    expect(read(legacy)).toEqual(read({}));
+    expect(read({ 'x-oldname-timeout': 'soon' })).toEqual(read({}));
+  });
+
+  test('lose against the current ones, even an empty one', () => {
+    const current = { 'x-gateway-timeout': '9', 'x-gateway-cache': '' };
+    const result = readGatewayHeaders(
+      { 'x-oldname-timeout': 'soon', 'x-oldname-cache': 'true', ...current },
+      'oldname',
+    );
+    expect(result.options).toMatchObject({ timeoutMs: 9000, cacheTtlSeconds: null });
+    expect(result.usedLegacy).toBe(false);
+  });
+});
+
+test('other headers change nothing', () => {
+  fc.assert(
+    fc.property(
+      fc.dictionary(
+        fc.stringMatching(/^[a-z-]{1,30}$/).filter((name) => !name.startsWith('x-gateway-')),
+        fc.string(),
+      ),
+      (headers) => {
+        expect(read(headers)).toEqual(read({}));
+      },
+    ),
+  );
+});

@@ -1,0 +1,186 @@
+import type { IncomingMessage } from 'node:http';
+import fc from 'fast-check';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import type { Clock } from '../../src/chat/ports.ts';
+import { GatewayError } from '../../src/core/errors.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { activeLegacyName, markLegacy } from '../../src/http/legacy.ts';
+import { parseOrThrow, pathText, shownName } from '../../src/http/parse.ts';
+import type { RegistrationPolicy } from '../../src/http/registration-policy.ts';
+import { registrationGuard } from '../../src/http/registration-policy.ts';
+import { requestIdOf } from '../../src/http/request-id.ts';
+import { allowedMethods } from '../../src/http/route-methods.ts';
+import { testTables } from '../chat/story.ts';
+
+function thrown(run: () => unknown): GatewayError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+  throw new Error('nothing was thrown');
+}
+
+describe('the request id', () => {
+  const idOf = (sent: string | string[] | undefined): string =>
+    requestIdOf({ headers: { 'x-request-id': sent } } as unknown as IncomingMessage, () => 'fresh');
+
+  test('is the one the client sent when it is well formed', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[A-Za-z0-9_-]{1,128}$/), (sent) => {
+        expect(idOf(sent)).toBe(sent);
+      }),
+      { examples: [['x'.repeat(128)], ['-'], ['_']] },
+    );
+  });
+
+  test('is a fresh one otherwise', () => {
+    fc.assert(
+      fc.property(
+        fc.string().filter((text) => !/^[A-Za-z0-9_-]{1,128}$/.test(text)),
+        (sent) => {
+          expect(idOf(sent)).toBe('fresh');
+        },
+      ),
+      { examples: [[''], ['x'.repeat(129)], ['a b'], ['a\n'], ['one, two'], ['é'], ['a.b']] },
+    );
+    expect(idOf(undefined)).toBe('fresh');
+  });
+});
+
+describe('a parsed body', () => {
+  const schema = z.strictObject({ list: z.array(z.strictObject({ n: z.number() })) });
+
+  test.each<[name: string, value: unknown, param: string | null, code: string | null]>([
+    ['a wrong type, by its path', { list: [{ n: 1 }, { n: 'x' }] }, 'list[1].n', null],
+    ['an unknown field, by its path', { list: [{ n: 1, m: 2 }] }, 'list[0].m', 'unknown_field'],
+    ['an unknown top-level field', { list: [], more: 1 }, 'more', 'unknown_field'],
+    ['something that is no object', 'text', null, null],
+  ])('names %s', (_name, value, param, code) => {
+    const error = thrown(() => parseOrThrow(schema, value));
+    expect([error.status, error.param, error.code]).toEqual([422, param, code]);
+  });
+
+  test('is returned when it fits', () => {
+    expect(parseOrThrow(schema, { list: [{ n: 1 }] })).toEqual({ list: [{ n: 1 }] });
+  });
+
+  test('has paths as a person writes them, cut when a client made them long', () => {
+    expect(pathText(['a', 0, 'b', 'c', 12])).toBe('a[0].b.c[12]');
+    expect(shownName('x'.repeat(64))).toHaveLength(64);
+    expect(shownName('x'.repeat(65))).toBe(`${'x'.repeat(64)}…`);
+  });
+});
+
+describe('registration', () => {
+  const open: RegistrationPolicy = { mode: 'open', token: null, perMinute: 0, perMinutePerIp: 0 };
+  const request = (ip = '192.0.2.1', authorization?: string): FastifyRequest =>
+    ({ ip, headers: { authorization } }) as unknown as FastifyRequest;
+
+  test('is open without a limit', () => {
+    const guard = registrationGuard(open, () => 0);
+    for (let count = 0; count < 1000; count += 1) guard(request());
+  });
+
+  test('that is closed answers 403', () => {
+    const guard = registrationGuard({ ...open, mode: 'closed' }, () => 0);
+    expect(thrown(() => guard(request()))).toMatchObject({ status: 403, code: 'registration_closed' });
+  });
+
+  test.each([
+    undefined,
+    '',
+    'Bearer',
+    'Bearer ',
+    'Bearer wrong',
+    'Basic the-registration-token',
+    'the-registration-token',
+  ])('by token refuses %j with 401', (authorization) => {
+    const guard = registrationGuard(
+      { ...open, mode: 'token', token: new Secret('the-registration-token') },
+      () => 0,
+    );
+    expect(thrown(() => guard(request('::1', authorization))).status).toBe(401);
+  });
+
+  test('by token takes the token', () => {
+    const guard = registrationGuard(
+      { ...open, mode: 'token', token: new Secret('the-registration-token') },
+      () => 0,
+    );
+    guard(request('::1', 'Bearer the-registration-token'));
+    guard(request('::1', 'bearer the-registration-token'));
+  });
+
+  test('by token is shut when no token is set', () => {
+    const guard = registrationGuard({ ...open, mode: 'token' }, () => 0);
+    expect(thrown(() => guard(request('::1', 'Bearer null'))).status).toBe(401);
+  });
+
+  test('is limited per address, and says how long to wait', () => {
+    let nowMs = 0;
+    const guard = registrationGuard({ ...open, perMinutePerIp: 2 }, () => nowMs);
+    guard(request());
+    nowMs = 10_500;
+    guard(request());
+    const error = thrown(() => guard(request()));
+    expect([error.status, error.headers['retry-after']]).toEqual([429, '50']);
+    guard(request('192.0.2.2'));
+    nowMs = 60_000;
+    guard(request());
+  });
+
+  test('is limited for everybody together', () => {
+    const guard = registrationGuard({ ...open, perMinute: 3 }, () => 0);
+    for (const ip of ['a', 'b', 'c']) guard(request(ip));
+    expect(thrown(() => guard(request('d'))).status).toBe(429);
+  });
+});
+
+test.each([
+  ['/v1/users', ['POST']],
+  ['/v1/keys?x=1', ['GET', 'HEAD', 'POST']],
+  ['/v1/keys/abc', ['DELETE']],
+  ['/v1/keys/a/b', null],
+  ['/v1/keys/', null],
+  ['/v1/chat/completions', ['POST']],
+  ['/v1/chat/completions/', null],
+  ['/v1/logs', ['GET', 'HEAD']],
+  ['/v1/stats?since=x', ['GET', 'HEAD']],
+  ['/v1/models', ['GET', 'HEAD']],
+  ['/v1/models/openai:a/b', ['GET', 'HEAD']],
+  ['/openapi.json', ['GET', 'HEAD']],
+  ['/v1/embeddings', null],
+  ['/', null],
+  ['', null],
+])('%s takes %j', (path, methods) => {
+  expect(allowedMethods(path)).toEqual(methods);
+});
+
+describe('the former name', () => {
+  const tables = testTables({ legacy: { name: 'oldname', sunset: '2026-07-23T00:00:00Z' } });
+  const clockAt = (instant: string): Clock => ({
+    wallMs: () => Date.parse(instant),
+    monotonicMs: () => 0,
+    stampMicros: () => 0,
+  });
+
+  test('is accepted until the last millisecond of 2026-07-22', () => {
+    expect(activeLegacyName(tables, clockAt('2026-07-22T23:59:59.999Z'))).toBe('oldname');
+    expect(activeLegacyName(tables, clockAt('2026-07-23T00:00:00.000Z'))).toBeNull();
+  });
+
+  test('is never accepted where there is none', () => {
+    expect(activeLegacyName(testTables(), clockAt('2026-01-01T00:00:00Z'))).toBeNull();
+  });
+
+  test('is answered with the dates of its end', () => {
+    const headers: Record<string, string> = {};
+    const reply = { header: (name: string, value: string) => (headers[name] = value) };
+    markLegacy(reply as unknown as FastifyReply, tables);
+    expect(headers).toEqual({ deprecation: '@1776902400', sunset: 'Thu, 23 Jul 2026 00:00:00 GMT' });
+  });
+});

@@ -1,0 +1,14 @@
+import { join } from 'node:path';
+import { defineConfig } from 'vitest/config';
+
+/** For `npm run test:real-model`: apart from `npm test`, since it installs a model server. */
+export default defineConfig({
+  test: {
+    root: join(import.meta.dirname, '../..'),
+    include: ['test/real-model/real-model.ts'],
+    pool: 'forks',
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    reporters: [['default', { summary: false }], './test/support/tally-reporter.ts'],
+  },
+});
