@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # docker build -t model-gateway .
 # Reproducible base: --build-arg NODE_DIGEST=sha256:… (of node:24-slim)
 ARG NODE_IMAGE=node:24-slim

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { build } from './lib/build.mjs';
 import { handleStopSignals, isStopped, run } from './lib/children.mjs';
@@ -67,6 +67,7 @@ async function testWith(node, server) {
     const vitest = [inProject('node_modules', 'vitest', 'vitest.mjs'), 'run', '--config'];
     const args = [...vitest, inProject('test', 'real-model', 'vitest.config.ts'), ...process.argv.slice(2)];
     const { code } = await run(node, args, { cwd: root, env, stdio: ['ignore', 'inherit', 'inherit'] });
+    if (!existsSync(tallyFile)) throw new LaunchError('The tests did not come to an end.');
     const tally = JSON.parse(readFileSync(tallyFile, 'utf8'));
     if (code !== 0 && tally.failed === 0) tally.failed = 1;
     return tally;

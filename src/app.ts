@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { TablesSource } from './adapters/last-good-tables.ts';
+import { watchTablesConfigMap } from './adapters/kubernetes/configmap-tables.ts';
+import type { TablesListeners, TablesSource } from './adapters/last-good-tables.ts';
 import { addProviderKey, deleteProviderKey, listProviderKeys } from './adapters/postgres/provider-keys.ts';
 import { readLogs } from './adapters/postgres/request-logs-query.ts';
 import { readStats } from './adapters/postgres/stats-query.ts';
@@ -66,10 +67,7 @@ export async function startGateway(settings: Settings): Promise<RunningGateway> 
   const upstream = createUpstreamHttp(
     outboundPolicy(settings.outboundPolicy, settings.outboundAllowedCidrs, own),
   );
-  const tables = await watchTablesFile(settings.tablesFile ?? defaultTables, {
-    onReload: (loaded) => log.info({ generation: loaded.generation, hash: loaded.hash }, 'tables reloaded'),
-    onProblem: (problem) => log.error({ problem }, 'new tables are not usable; the last good ones stay'),
-  });
+  const tables = await openTables(settings, clock, log);
   const stores = await openStores({ settings, databaseUrl: settings.databaseUrl, sealer, clock, log });
   const metrics = new Metrics();
   const life = new Life();
@@ -98,6 +96,18 @@ export async function startGateway(settings: Settings): Promise<RunningGateway> 
     await stop();
     throw error;
   }
+}
+
+/** The tables' source: the API watch of a ConfigMap, or a file whose directory is watched. */
+function openTables(settings: Settings, clock: Clock, log: Logger): Promise<TablesSource> {
+  const listeners: TablesListeners = {
+    onReload: ({ generation, hash }) => log.info({ generation, hash }, 'tables reloaded'),
+    onProblem: (problem) => log.error({ problem }, 'new tables are not usable; the last good ones stay'),
+  };
+  if (settings.tablesConfigMap === null) {
+    return watchTablesFile(settings.tablesFile ?? defaultTables, listeners);
+  }
+  return watchTablesConfigMap({ ...listeners, ...settings.tablesConfigMap, wallMs: clock.wallMs });
 }
 
 interface Parts {

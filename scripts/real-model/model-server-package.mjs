@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { run } from '../lib/children.mjs';
 import { inCache, LaunchError } from '../lib/project.mjs';
 
@@ -67,12 +67,8 @@ async function findPip(python, environment) {
 }
 
 function imports(python, packages) {
-  const env = { ...process.env, PYTHONPATH: pythonPath(packages) };
+  const env = { ...process.env, PYTHONPATH: packages };
   return spawnSync(python, ['-c', `import ${distribution}`], { env, stdio: 'ignore' }).status === 0;
-}
-
-function pythonPath(packages) {
-  return [packages, process.env.PYTHONPATH].filter(Boolean).join(delimiter);
 }
 
 /** Expendable: a stop signal kills it at once, and what it leaves is never used. */

@@ -20,19 +20,20 @@ export interface ContentDecoder {
   resume(): void;
 }
 
-const makers: Readonly<Record<string, () => Transform>> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-};
+/** A map, since the vendor names the key: `constructor` is no coding. */
+const makers: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+]);
 
 /**
  * Decodes an answer that a vendor compressed although identity was asked for. One layer only: null for an
  * unknown coding or a chain of them, which no vendor sends and bombs are made of.
  */
 export function decoderFor(encoding: string, listener: DecoderListener): ContentDecoder | null {
-  const transform = makers[encoding.trim().toLowerCase()]?.();
+  const transform = makers.get(encoding.trim().toLowerCase())?.();
   if (transform === undefined) return null;
   let decoded = 0;
   let paused = false;

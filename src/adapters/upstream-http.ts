@@ -13,6 +13,7 @@ import type { OutboundPolicy } from '../core/outbound-policy.ts';
 import { residencyAllows } from '../core/residency.ts';
 import { decoderFor } from './content-decoder.ts';
 import { ConnectError, createConnector } from './guarded-connector.ts';
+import { loopTurns } from './loop-turns.ts';
 
 /** DNS, TCP and TLS together (docs/decisions): a black hole costs no more than this. */
 const connectTimeoutMs = 5_000;
@@ -22,8 +23,6 @@ const keepAliveMaxMs = 600_000;
 /** Origins with open pools; users can name any, so the least recently used are let go. */
 const maxOrigins = 1_000;
 const maxHeaderBytes = 64 * 1024;
-/** An end of file this soon after the request was written had been on its way before it. */
-const staleWithinMs = 5;
 
 interface SocketErrorLike extends Error {
   readonly code?: string;
@@ -77,7 +76,7 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
   #aborted = false;
   #over = false;
   #answering = false;
-  #writtenAtMs = 0;
+  #writtenAtTurn = 0;
 
   constructor(listener: UpstreamListener) {
     this.#listener = listener;
@@ -85,7 +84,7 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    this.#writtenAtMs = performance.now();
+    this.#writtenAtTurn = loopTurns.mark();
     if (this.#aborted) controller.abort(new AbortedError());
   }
 
@@ -103,7 +102,10 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
     const encoding = headers['content-encoding'];
     if (encoding !== undefined && encoding !== 'identity') {
       this.#decoder = decoderFor(String(encoding), {
-        onData: (chunk) => this.#listener.onData(chunk),
+        // The decoder works on when the call has failed; the listener must not hear of it.
+        onData: (chunk) => {
+          if (!this.#over) this.#listener.onData(chunk);
+        },
         onEnd: () => this.#finish(null),
         onProblem: (kind) => {
           this.#finish(transportFailure(kind));
@@ -160,7 +162,7 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
       !this.#answering &&
       error.code === 'UND_ERR_SOCKET' &&
       (error.socket?.bytesRead ?? 0) > 0 &&
-      performance.now() - this.#writtenAtMs < staleWithinMs
+      loopTurns.isWithinFirstLook(this.#writtenAtTurn)
     );
   }
 

@@ -12,6 +12,7 @@ import {
   usageChunk,
   withGatewayBlock,
 } from '../core/gateway-metadata.ts';
+import type { Usage } from '../core/usage.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
 import type { Client } from './client-stream.ts';
 import type { FallbackIo, Serving } from './fallback.ts';
@@ -62,7 +63,7 @@ const wantsUsage = (call: ChatCall): boolean => call.request.stream_options?.inc
 
 /** A whole JSON answer: settle, then hand out the body with the gateway block. */
 export async function serveAnswer(serve: Serve, answer: TranslatedAnswer, serving: Serving): Promise<Served> {
-  const { call, settlement, client } = serve;
+  const { settlement, client } = serve;
   const { provider, model, price, residency } = serving.candidate;
   const cost = costMicroUsd(answer.usage, price);
   const latencyMs = settlement.latencyMs();
@@ -78,15 +79,20 @@ export async function serveAnswer(serve: Serve, answer: TranslatedAnswer, servin
     answer.json,
     metadataOf(serve, { provider, model, latencyMs, cost, residency }),
   );
-  const stored = {
-    completionJson: answer.json,
-    provider,
-    model,
-    usage: answer.usage,
-    costMicroUsd: String(cost),
-    traceId: call.traceId,
-  };
-  return { json, stored };
+  return { json, stored: storable(serve, serving, answer.json, answer.usage, cost) };
+}
+
+/** What may be cached of a whole answer; null when it is larger than the tables allow. */
+function storable(
+  { call }: Serve,
+  serving: Serving,
+  completionJson: string,
+  usage: Usage,
+  cost: bigint,
+): StoredAnswer | null {
+  if (Buffer.byteLength(completionJson) > call.tables.document.limits.cache_entry_bytes) return null;
+  const { provider, model } = serving.candidate;
+  return { completionJson, provider, model, usage, costMicroUsd: String(cost), traceId: call.traceId };
 }
 
 export const clientClosed = 'client_closed: The client left before the end of the answer.';
@@ -127,16 +133,8 @@ export async function serveStream(serve: Serve, stream: OpenStream, serving: Ser
   const metadata = metadataOf(serve, { provider, model, latencyMs, cost, residency });
   client.stream.end(lastChunks(call, identity, wireUsage, metadata));
   const completion = keep?.complete(wireUsage) ?? null;
-  if (completion === null) return { json: null, stored: null };
-  const completionJson = JSON.stringify(completion);
-  const stored = {
-    completionJson,
-    provider,
-    model,
-    usage,
-    costMicroUsd: String(cost),
-    traceId: call.traceId,
-  };
+  const stored =
+    completion === null ? null : storable(serve, serving, JSON.stringify(completion), usage, cost);
   return { json: null, stored };
 }
 

@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { fastify, LogController } from 'fastify';
 import type { TablesStatus } from '../adapters/last-good-tables.ts';
+import { handleErrors } from './error-handler.ts';
 import type { Life } from './life.ts';
+import { requestIdOf } from './request-id.ts';
 
 /** What readiness looks at; every part is cheap and in memory. */
 export interface ReadyFacts {
@@ -22,7 +25,14 @@ export function createAdminServer(io: AdminIo, log: FastifyBaseLogger): FastifyI
   const app: FastifyInstance = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
+    requestIdHeader: false,
+    genReqId: (request) => requestIdOf(request, randomUUID),
   });
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
+    done();
+  });
+  handleErrors(app, () => null);
   // Liveness never looks at a dependency: a database blip must not restart every replica.
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {

@@ -4,6 +4,9 @@ import { HttpRequestError, InvalidRequestError } from '../core/errors.ts';
 
 type Done = (error: Error | null, body?: unknown) => void;
 
+const notJson = (what: string): Error =>
+  new InvalidRequestError(`The body is not valid ${what}.`, null, 'invalid_json');
+
 const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
 function refusal(request: FastifyRequest): Error | null {
@@ -21,19 +24,21 @@ function refusal(request: FastifyRequest): Error | null {
 /**
  * Makes `application/json` the only body this service reads, strictly UTF-8, with `__proto__` and
  * `constructor.prototype` refused at any depth. An empty body is undefined; the routes say what is missing.
+ * A body that was read whole but is refused comes out as a value and is thrown one step later: an error of
+ * the parser itself would close the connection, which only a half-read body calls for.
  */
 export function acceptOnlyJson(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done: Done) => {
-    const refused = refusal(request);
-    if (refused !== null) return done(refused);
+    const refused = refusal(request) ?? (isUtf8(body) ? null : notJson('UTF-8'));
+    if (refused !== null) return done(null, refused);
     if (body.length === 0) return done(null, undefined);
-    if (!isUtf8(body))
-      return done(new InvalidRequestError('The body is not valid UTF-8.', null, 'invalid_json'));
     return parseJson(request, body.toString('utf8'), (error: Error | null, value?: unknown) => {
-      if (error === null) done(null, value);
-      else done(new InvalidRequestError('The body is not valid JSON.', null, 'invalid_json'));
+      done(null, error === null ? value : notJson('JSON'));
     });
+  });
+  app.addHook('preValidation', (request, _reply, done) => {
+    done(request.body instanceof Error ? request.body : undefined);
   });
 }

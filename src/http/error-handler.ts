@@ -9,7 +9,6 @@ import {
   InvalidRequestError,
   NotFoundError,
 } from '../core/errors.ts';
-import { allowedMethods } from './route-methods.ts';
 
 /** Fastify's own errors, by code → ours. */
 function fromFramework(error: Error & { code?: string; statusCode?: number }): GatewayError | null {
@@ -68,10 +67,13 @@ export function writeError(
 }
 
 /** Installs the writer for thrown errors, unknown paths and known paths with another method. */
-export function handleErrors(app: FastifyInstance): void {
+export function handleErrors(
+  app: FastifyInstance,
+  methodsOf: (url: string) => readonly string[] | null,
+): void {
   app.setErrorHandler((error, request, reply) => writeError(error, request, reply, app.log));
   app.setNotFoundHandler((request, reply) => {
-    const methods = allowedMethods(request.raw.url ?? '');
+    const methods = methodsOf(request.raw.url ?? '');
     const error =
       methods === null
         ? new NotFoundError('Unknown path.')

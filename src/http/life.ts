@@ -8,8 +8,13 @@ export class Life {
   readonly #active = new Set<AbortController>();
   /** SIGTERM was seen: readiness is off, requests are still served. */
   draining = false;
-  /** The drain delay is over: answers carry `Connection: close`, new chat requests are refused. */
+  /** The drain delay is over: new chat requests are refused. */
   closing = false;
+
+  /** Answers carry `Connection: close`, so that kept-alive clients move on before they would be refused. */
+  get leaving(): boolean {
+    return this.draining || this.closing;
+  }
 
   /** Chat requests under way. */
   get activeCount(): number {

@@ -59,7 +59,8 @@ export function registrationGuard(
       throw new AuthenticationError('Registration needs "Authorization: Bearer <registration token>".');
     }
     const nowMs = monotonicMs();
-    const waitSeconds = Math.max(perAddress.take(request.ip, nowMs), everybody.take('', nowMs));
+    // A refused address does not use up what everybody shares.
+    const waitSeconds = perAddress.take(request.ip, nowMs) || everybody.take('', nowMs);
     if (waitSeconds > 0) {
       throw new RateLimitError('Too many registrations; try again later.', {
         headers: { 'retry-after': String(waitSeconds) },

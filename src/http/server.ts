@@ -16,6 +16,7 @@ import { acceptOnlyJson } from './body-parser.ts';
 import { handleErrors, writeError } from './error-handler.ts';
 import type { Life } from './life.ts';
 import { requestIdOf } from './request-id.ts';
+import { allowedMethods } from './route-methods.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -104,10 +105,10 @@ export async function createServer(
   app.addHook('onRequest', (request, reply, done) => {
     request.enteredAtMs = performance.now();
     reply.header('x-request-id', request.id);
-    if (life.closing) reply.header('connection', 'close');
+    if (life.leaving) reply.header('connection', 'close');
     done();
   });
-  handleErrors(app);
+  handleErrors(app, allowedMethods);
   acceptOnlyJson(app);
   await shedLoad(app, limits);
   return app;

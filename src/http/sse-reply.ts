@@ -39,7 +39,7 @@ export class ReplyClient implements Client, ClientStream {
   open(): void {
     this.#reply.hijack();
     if (this.#raw.destroyed) return;
-    const closing = this.#life.closing ? { connection: 'close' } : {};
+    const closing = this.#life.leaving ? { connection: 'close' } : {};
     this.#raw.writeHead(200, {
       ...(this.#reply.getHeaders() as Record<string, string>),
       ...streamHeaders,

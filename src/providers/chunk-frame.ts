@@ -5,21 +5,16 @@ export interface ChunkHead {
   readonly model: string;
 }
 
-/** One `chat.completion.chunk` with one choice, framed as a server-sent event. */
-export function chunkFrame(
-  head: ChunkHead,
-  index: number,
-  delta: object,
-  finishReason: string | null,
-): string {
-  const chunk = {
-    id: head.id,
-    object: 'chat.completion.chunk',
-    created: head.created,
-    model: head.model,
-    choices: [{ index, delta, finish_reason: finishReason }],
-  };
-  return `data: ${JSON.stringify(chunk)}\n\n`;
+/** The part of a frame that is the same for all chunks of one choice; worth keeping where each chunk is made anew. */
+export function frameStart(head: ChunkHead, index: number): string {
+  const { id, created, model } = head;
+  const chunk = JSON.stringify({ id, object: 'chat.completion.chunk', created, model });
+  return `data: ${chunk.slice(0, -1)},"choices":[{"index":${index},"delta":`;
+}
+
+/** The whole frame: one `chat.completion.chunk` with one choice, as a server-sent event. */
+export function frameWith(start: string, delta: object, finishReason: string | null): string {
+  return `${start}${JSON.stringify(delta)},"finish_reason":${JSON.stringify(finishReason)}}]}\n\n`;
 }
 
 const dataPrefix = Buffer.from('data: ');

@@ -336,3 +336,61 @@ describe('a body', () => {
     expectError(response, { status: 415, type: 'invalid_request_error' });
   });
 });
+
+describe('what a vendor lacks or names otherwise', () => {
+  const via = async (model: string, additions: Record<string, unknown>) => {
+    const response = await chat(user.client, additions, { 'x-gateway-override-model': model });
+    expect(response.status, response.text).toBe(200);
+    return gateway.vendors.ledger().at(-1)?.body ?? {};
+  };
+
+  test('is left out for anthropic, and the rest is translated', async () => {
+    const body = await via('anthropic:claude-test', {
+      messages: [
+        { role: 'system', content: 'Be brief.', name: 'setup' },
+        { role: 'user', content: 'hi', 'x-custom': 1 },
+      ],
+      temperature: 1.7,
+      stop: 'END',
+      seed: 1,
+      presence_penalty: 1,
+      frequency_penalty: 1,
+    });
+    expect(body).toEqual({
+      model: 'claude-test',
+      max_tokens: 4096,
+      system: expect.anything(),
+      messages: [{ role: 'user', content: expect.anything() }],
+      temperature: 1,
+      stop_sequences: ['END'],
+    });
+    expect(JSON.stringify(body['system'])).toContain('Be brief.');
+    expect(JSON.stringify(body['messages'])).toContain('hi');
+    expect(JSON.stringify(body['messages'])).not.toContain('x-custom');
+  });
+
+  test('is the limit’s newer name everywhere but at openai', async () => {
+    expect(await via('sarvam:sarvam-test', { max_completion_tokens: 9 })).toMatchObject({ max_tokens: 9 });
+    expect(await via('together:tog/test', { max_completion_tokens: 9 })).toMatchObject({ max_tokens: 9 });
+    expect(await via('anthropic:claude-test', { max_completion_tokens: 9 })).toMatchObject({ max_tokens: 9 });
+  });
+
+  test('is the end-user label at sarvam', async () => {
+    expect(await via('sarvam:sarvam-test', { user: 'customer-1' })).not.toHaveProperty('user');
+  });
+
+  test('never includes stream_options on a request that is no stream', async () => {
+    expect(await via('openai:gpt-test', { stream_options: { include_usage: true } })).not.toHaveProperty(
+      'stream_options',
+    );
+  });
+
+  test('is n at anthropic: 422, since no candidate has it', async () => {
+    const response = await chat(
+      user.client,
+      { n: 2 },
+      { 'x-gateway-override-model': 'anthropic:claude-test' },
+    );
+    expectInvalid(response, 'n');
+  });
+});

@@ -285,6 +285,7 @@ describe('after the first token', () => {
         type: 'provider_error',
       });
       for (const field of ['param', 'code']) expect(stream.error).toHaveProperty(field);
+      expect(stream.error?.['request_id']).toBe(reader.headers['x-request-id']);
       expect(stream.gatewayChunks).toEqual([]);
       expect(gateway.vendors.calls()).toEqual(['openai']);
     },

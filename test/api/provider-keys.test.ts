@@ -127,12 +127,10 @@ describe('a provider key record', () => {
 
   test('of self_hosted may be held several times, at most 100', async () => {
     const owner = await registerUser(gateway.url);
-    const made = await Promise.all(
-      Array.from({ length: 100 }, (_, index) =>
-        owner.client.post('/v1/keys', selfHosted({ label: `n${index}` })),
-      ),
-    );
-    expect(made.map((answer) => answer.status)).toEqual(Array.from({ length: 100 }, () => 201));
+    for (let batch = 0; batch < 10; batch += 1)
+      await Promise.all(
+        Array.from({ length: 10 }, (_, index) => addKey(owner, selfHosted({ label: `n${batch}${index}` }))),
+      );
     expectInvalid(await owner.client.post('/v1/keys', selfHosted()));
     expect(await list(owner)).toHaveLength(100);
   });

@@ -376,7 +376,7 @@ describe('after the first token', () => {
 
   test('the limit of the whole request cuts a stream that never ends', async () => {
     const { story, upstream } = await opened();
-    for (let second = 0; second < 299; second += 13) {
+    for (let second = 0; second < 300; second += 13) {
       await vi.advanceTimersByTimeAsync(13_000);
       if (!upstream.aborted) upstream.data(token('x'));
     }
@@ -742,6 +742,22 @@ describe('with the cache', () => {
     (await story.world.transport.call(0)).reply(500, openAiError(500));
     await story.end();
     await settled();
+    expect(story.world.store.entries.size).toBe(0);
+  });
+
+  test.each([
+    ['JSON', cached],
+    ['a stream', cachedStream],
+  ])('an answer as %s is not stored when it is larger than the tables allow', async (_name, parts) => {
+    const tables = testTables({ limits: { cache_entry_bytes: 100 } });
+    const story = begin({ ...parts, tables });
+    const upstream = await story.world.transport.call(0);
+    const text = ['x'.repeat(60), 'y'.repeat(60)];
+    if (parts.request?.stream === true) upstream.stream(...openAiStream('m', { text })).end();
+    else upstream.reply(200, openAiAnswer('m', { text }));
+    await story.end();
+    await settled();
+    expect(onlyRow(story).status).toBe('success');
     expect(story.world.store.entries.size).toBe(0);
   });
 });

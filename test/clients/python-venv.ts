@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -25,8 +25,7 @@ export async function pythonWith(python: string, packages: readonly string[]): P
   await run(interpreter, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...packages], {
     timeout: installLimitMs,
   });
-  await mkdir(join(folder, 'making'), { recursive: true });
-  await rename(join(folder, 'making'), join(folder, 'complete'));
+  await mkdir(join(folder, 'complete'));
   return interpreter;
 }
 

@@ -48,6 +48,11 @@ describe('cost', () => {
       { inputTokens: 10, cachedInputTokens: 100, cacheWriteTokens: 100 },
       1n,
     ],
+    [
+      'three parts are cut in turn',
+      { inputTokens: 10, cachedInputTokens: 4, cacheWriteTokens: 4, cacheWriteLongTokens: 100 },
+      9n,
+    ],
     ['NaN', { inputTokens: Number.NaN, outputTokens: 1 }, 5n],
     ['infinity', { inputTokens: Number.POSITIVE_INFINITY, outputTokens: 1 }, 5n],
     ['a fraction', { inputTokens: 0.5, outputTokens: 1 }, 5n],

@@ -9,7 +9,7 @@ import { expectError } from '../support/expect-error.ts';
 import { expectWithin, median, timed } from '../support/fault-bounds.ts';
 import { expectLedgersAgree } from '../support/fault-ledgers.ts';
 import type { Load, Sent } from '../support/fault-load.ts';
-import { sendChat, startLoad } from '../support/fault-load.ts';
+import { failures, sendChat, startLoad } from '../support/fault-load.ts';
 import { metric, probe, untilReadyIs, untilRowsStored } from '../support/fault-metrics.ts';
 import type { CrashablePostgres } from '../support/fault-postgres.ts';
 import { sql, startCrashablePostgres } from '../support/fault-postgres.ts';
@@ -129,7 +129,7 @@ describe('a Postgres that fails under load', () => {
     expectWithin('management back', await recovery, 5_000);
     await load.more(60);
     sent.push(...(await load.stop()));
-    expect(sent.filter((one) => one.status !== 200 || !one.whole)).toEqual([]);
+    expect(failures(sent)).toEqual([]);
     await expectNothingLost(sent, users);
   }, 60_000);
 
@@ -145,7 +145,7 @@ describe('a Postgres that fails under load', () => {
     }
     await load.more(30);
     sent.push(...(await load.stop()));
-    expect(sent.filter((one) => one.status !== 200 || !one.whole)).toEqual([]);
+    expect(failures(sent)).toEqual([]);
     await expectNothingLost(sent, users);
   }, 60_000);
 
@@ -172,7 +172,7 @@ describe('a Postgres that fails under load', () => {
     expectWithin('management back', await timed(() => managementBack(user)), 5_000);
     sent.push(...(await load.stop()));
     await recovery;
-    expect(sent.filter((one) => one.status !== 200 || !one.whole)).toEqual([]);
+    expect(failures(sent)).toEqual([]);
     await expectNothingLost(sent, users);
   }, 60_000);
 
@@ -193,7 +193,7 @@ describe('a Postgres that fails under load', () => {
     }
     await managementBack(users[0] as User);
     sent.push(...(await load.stop()));
-    expect(sent.filter((one) => one.status !== 200 || !one.whole)).toEqual([]);
+    expect(failures(sent)).toEqual([]);
     await expectNothingLost(sent, users);
   }, 60_000);
 

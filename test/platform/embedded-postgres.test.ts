@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { EmbeddedPostgres } from '../../src/dev/embedded-postgres.ts';
 import { startEmbeddedPostgres } from '../../src/dev/embedded-postgres.ts';
 import { isPostmaster, postmasterPath } from '../../src/dev/postmaster.ts';
@@ -10,6 +10,9 @@ import { startPostgres } from '../support/postgres.ts';
 import { runNode } from './child.ts';
 
 const asRoot = process.getuid?.() === 0;
+/** Alone each takes about a second; initdb is slow on a busy machine. */
+vi.setConfig({ testTimeout: 60_000 });
+
 let folder: string;
 let servers: EmbeddedPostgres[];
 
@@ -75,7 +78,7 @@ describe('the embedded Postgres', () => {
     const server = await start();
     const data = join(server.home, 'data');
     process.kill(server.pid, 'SIGKILL');
-    await expect.poll(() => isPostmaster(server.pid, data)).toBe(false);
+    await expect.poll(() => isPostmaster(server.pid, data), { timeout: 10_000 }).toBe(false);
     const lines = readFileSync(postmasterPath(data), 'utf8').split('\n');
     writeFileSync(postmasterPath(data), [process.pid, ...lines.slice(1)].join('\n'));
 

@@ -74,6 +74,7 @@ describe('whatever a stream holds', () => {
   });
 
   test.each([
+    ['a finish reason as long as null', event({ content: 'x' }, {}, 'ok')],
     ['a finish reason', event({ content: 'x' }, {}, 'stop')],
     [
       'usage',

@@ -74,7 +74,7 @@ export function chunksOf(output: string): Chunk[] {
     .slice(0, -2)
     .split('\n\n')
     .map((event) => {
-      if (!event.startsWith('data: ')) throw new Error(`not a data event: ${event}`);
+      if (!event.startsWith('data: ') || event.includes('\n')) throw new Error(`not a data event: ${event}`);
       return JSON.parse(event.slice('data: '.length)) as Chunk;
     });
 }

@@ -12,6 +12,7 @@ interface ExpectedCall {
   readonly id?: string;
   readonly name: string;
   readonly arguments: string;
+  readonly extra?: Record<string, unknown>;
 }
 
 interface StreamCase extends ContextOptions {
@@ -75,6 +76,7 @@ function expectedCalls(given: StreamCase): unknown {
     id: call.id ?? expect.stringMatching(/^[A-Za-z0-9_-]{1,40}$/),
     type: 'function',
     function: { name: call.name, arguments: call.arguments },
+    ...call.extra,
   }));
 }
 

@@ -18,17 +18,20 @@ export interface ModelServer {
   readonly url: string;
   /** Calls the server directly, with its key. */
   readonly client: HttpClient;
-  /** What its one slot is doing. */
-  slot(): Promise<Slot>;
+  /** What it is doing and has done so far. */
+  work(): Promise<Work>;
   /** A crash. */
   kill(): Promise<void>;
   /** Ends the server and removes its model. */
   close(): Promise<void>;
 }
 
-/** https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md, GET /slots */
-export interface Slot {
-  readonly is_processing: boolean;
+/** From GET /metrics: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md */
+export interface Work {
+  /** Requests in progress. */
+  readonly requests: number;
+  /** Runs of the model: one for each generated token, and some for prompts. */
+  readonly decodes: number;
 }
 
 /** Starts llama.cpp's server on a free loopback port; it also ends when this process does. */
@@ -56,16 +59,21 @@ export async function startModelServer(): Promise<ModelServer> {
   try {
     const url = await addressOf(child, exited);
     const client = httpClient(url, modelServerKey);
-    const slot = async () => {
-      const [only] = (await client.get('/slots')).json<Slot[]>();
-      if (only === undefined) throw new Error('the model server has no slot');
-      return only;
-    };
-    return { url, client, slot, kill, close };
+    return { url, client, work: () => readWork(client), kill, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+async function readWork(client: HttpClient): Promise<Work> {
+  const { text } = await client.get('/metrics');
+  const metric = (name: string): number => {
+    const value = new RegExp(`^llamacpp:${name} (\\d+)$`, 'm').exec(text)?.[1];
+    if (value === undefined) throw new Error(`the model server has no metric ${name}:\n${text}`);
+    return Number(value);
+  };
+  return { requests: metric('requests_processing'), decodes: metric('n_decode_total') };
 }
 
 /** The first line that the server prints. */

@@ -10,7 +10,7 @@ import type { Chunk } from '../support/sse-reader.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
 import { startGateway } from '../support/start-gateway.ts';
 import type { Completion, ErrorBody } from '../support/wire-types.ts';
-import type { ModelServer } from './model-server.ts';
+import type { ModelServer, Work } from './model-server.ts';
 import { modelName, modelServerKey, startModelServer } from './model-server.ts';
 import { contextLength } from './tiny-model.ts';
 
@@ -41,10 +41,12 @@ const selfHosted = (additions: Readonly<Record<string, unknown>> = {}) => ({
   ...additions,
 });
 const override = { 'x-gateway-override-model': `self_hosted:${modelName}` };
-/** Long enough for every script the model knows, and the same answer every time. */
-const sampling = { temperature: 1.5, seed: 7, max_tokens: 120 };
-/** Longer than anything here may take. */
+/** Enough for a word in each script that the model knows, and the same answer every time. */
+const sampling = { temperature: 1.5, seed: 7, max_tokens: 200 };
+/** Many seconds of work, unless it is stopped. */
 const endless = { max_tokens: contextLength - 1_000 };
+/** llama.cpp looks once a second whether the client of a JSON answer is still there. */
+const promptMs = 10_000;
 
 /** The same question, without the gateway. */
 function direct(additions: Readonly<Record<string, unknown>>): Promise<HttpResponse> {
@@ -62,7 +64,7 @@ describe('an answer', () => {
     const wanted = await directOk(sampling);
     const answer = await chatOk(user.client, sampling, override);
     expect(answer.choices[0]?.message['content']).toBe(wanted.choices[0]?.message['content']);
-    expect(answer.choices[0]?.message['content']).toMatch(/नमस्ते|भारत/);
+    expect(answer.choices[0]?.message['content']).toMatch(/\p{Script=Devanagari}/u);
     expect(answer.choices[0]?.finish_reason).toBe('length');
     expect(answer).toMatchObject({ object: 'chat.completion', model: modelName });
     expect(answer.usage).toMatchObject({
@@ -100,16 +102,10 @@ describe('an answer', () => {
 
   test('ends at a stop sequence', async () => {
     const whole = (await chatOk(user.client, sampling, override)).choices[0]?.message['content'] as string;
-    const stop = whole.trim().split(' ')[30] as string;
+    const stop = whole.trim().split(/\s+/)[30] as string;
     const cut = await chatOk(user.client, { ...sampling, stop }, override);
     expect(cut.choices[0]?.finish_reason).toBe('stop');
     expect(cut.choices[0]?.message['content']).toBe(whole.slice(0, whole.indexOf(stop)));
-  });
-
-  test('has as many choices as were asked for', async () => {
-    const answer = await chatOk(user.client, { ...sampling, n: 3 }, override);
-    expect(answer.choices.map((choice) => choice.index).sort()).toEqual([0, 1, 2]);
-    expect(answer.usage.completion_tokens).toBe(3 * sampling.max_tokens);
   });
 
   test('is served again from the cache', async () => {
@@ -187,23 +183,28 @@ describe('what passes through unvalidated', () => {
     expect(finishReasons(stream.chunks)).toEqual(['stop']);
   });
 
-  test('makes it call a tool', async () => {
+  test('makes it call tools, streamed or not', async () => {
     const parameters = {
       type: 'object',
       properties: { city: { enum: ['Pune', 'Kochi'] } },
       required: ['city'],
     };
     const tools = [{ type: 'function', function: { name: 'weather', parameters } }];
-    const body = { ...sampling, tools, tool_choice: 'required' };
-    const answer = await chatOk(user.client, body, override);
-    const [call] = answer.choices[0]?.message['tool_calls'] as { function: Record<string, string> }[];
-    expect(call?.function['name']).toBe('weather');
-    expect(JSON.parse(call?.function['arguments'] ?? '')).toEqual({
-      city: expect.stringMatching(/^(Pune|Kochi)$/),
-    });
+    const body = { ...sampling, max_tokens: 4_000, tools, tool_choice: 'required' };
+    const [choice] = (await chatOk(user.client, body, override)).choices;
+    const calls = choice?.message['tool_calls'] as readonly ToolCall[];
+    expect(choice?.finish_reason).toBe('tool_calls');
+    expect(calls.length).toBeGreaterThan(0);
+    for (const { function: call } of calls) {
+      expect(call.name).toBe('weather');
+      expect(JSON.parse(call.arguments)).toEqual({ city: expect.stringMatching(/^(Pune|Kochi)$/) });
+    }
+
     const stream = await streamed(user.client, body, override);
-    expect(toolArguments(stream.chunks)).toBe(call?.function['arguments']);
     expect(finishReasons(stream.chunks)).toEqual(['tool_calls']);
+    expect(gatewayOf(stream)).toMatchObject({ provider: 'self_hosted' });
+    expect(stream.content).toBe(choice?.message['content'] ?? '');
+    expect(streamedCalls(stream.chunks)).toEqual(calls.map((call) => call.function));
   });
 });
 
@@ -214,8 +215,9 @@ describe('a refusal of the model server is passed on word for word', () => {
   test.each([
     ['a prompt beyond the context', tooLong],
     ['a prompt beyond the context, streamed', { ...tooLong, stream: true }],
+    ['more choices than it can make', { n: 3 }],
     ['a picture', { messages: [{ role: 'user', content: [picture] }] }],
-    ['a message without a role it knows', { messages: [{ role: 'tool' }] }],
+    ['a message without content', { messages: [{ role: 'tool' }] }],
   ])('%s', async (_name, additions) => {
     const wanted = await direct(additions);
     expect(wanted.status).toBeGreaterThanOrEqual(400);
@@ -243,38 +245,36 @@ describe('a refusal of the model server is passed on word for word', () => {
 });
 
 describe('the end of one side', () => {
-  test('a client that leaves ends the generation, and the next one is served at once', async () => {
+  test('a client that leaves a stream ends the generation, and the next one is served', async () => {
+    const before = await server.work();
     const reader = await user.client.stream(chatPath, chatBody({ stream: true, ...endless }), override);
     expect(await reader.nextContent()).not.toBeNull();
-    expect((await server.slot()).is_processing).toBe(true);
-    const leftAt = performance.now();
     reader.destroy();
-    await chatOk(user.client, { max_tokens: 1 }, override);
-    expect(performance.now() - leftAt).toBeLessThan(2_000);
-    await eventually(async () => ((await server.slot()).is_processing ? undefined : true), 2_000);
-    const rows = await eventually(async () => {
-      const seen = await logRowsOnceThere(user.client, 2);
-      return seen.length === 2 ? seen : undefined;
-    });
-    expect(rows.map((row) => row.status).sort()).toEqual(['client_closed', 'success']);
+    await expectPromptService(before);
   });
 
-  test('a client that leaves before a JSON answer ends the generation too', async () => {
+  test('a client that leaves before a JSON answer does so too', async () => {
+    const before = await server.work();
     const leaving = new AbortController();
-    const body = chatBody(endless);
-    const request = user.client.request('POST', chatPath, {
-      headers: override,
-      body,
-      signal: leaving.signal,
-    });
-    const rejected = expect(request).rejects.toThrow();
-    await eventually(async () => ((await server.slot()).is_processing ? true : undefined));
+    const options = { headers: override, body: chatBody(endless), signal: leaving.signal };
+    const rejected = expect(user.client.request('POST', chatPath, options)).rejects.toThrow();
+    await eventually(async () => ((await server.work()).requests > 0 ? true : undefined));
     leaving.abort();
     await rejected;
-    await eventually(async () => ((await server.slot()).is_processing ? undefined : true), 2_000);
-    const [row] = await logRowsOnceThere(user.client, 1);
-    expect(row).toMatchObject({ status: 'client_closed', provider: 'self_hosted' });
+    await expectPromptService(before);
   });
+
+  /** The server has one slot: it answers the next request only once it has given up the one before. */
+  async function expectPromptService(before: Work): Promise<void> {
+    const leftAt = performance.now();
+    await chatOk(user.client, { max_tokens: 1 }, override);
+    expect(performance.now() - leftAt).toBeLessThan(promptMs);
+    const after = await server.work();
+    expect(after.requests).toBe(0);
+    expect(after.decodes - before.decodes).toBeLessThan(endless.max_tokens / 2);
+    const rows = await logRowsOnceThere(user.client, 2);
+    expect(rows.map((row) => row.status).sort()).toEqual(['client_closed', 'success']);
+  }
 
   test('a model server that dies leaves an error, never a clean end; afterwards it is a 502', async () => {
     const reader = await user.client.stream(chatPath, chatBody({ stream: true, ...endless }), override);
@@ -295,10 +295,21 @@ function finishReasons(chunks: readonly Chunk[]): (string | null | undefined)[] 
   return chunks.map((chunk) => chunk.choices?.[0]?.finish_reason).filter((reason) => reason != null);
 }
 
-function toolArguments(chunks: readonly Chunk[]): string {
-  type Fragment = { readonly function?: { readonly arguments?: string } };
-  const fragments = chunks.flatMap(
-    (chunk) => (chunk.choices?.[0]?.delta['tool_calls'] ?? []) as readonly Fragment[],
-  );
-  return fragments.map((fragment) => fragment.function?.arguments ?? '').join('');
+interface ToolCall {
+  readonly function: { readonly name: string; readonly arguments: string };
+}
+
+/** Name and arguments of each call, put together from its fragments. */
+function streamedCalls(chunks: readonly Chunk[]): ToolCall['function'][] {
+  type Fragment = { readonly index: number; readonly function?: Partial<ToolCall['function']> };
+  const calls: { name: string; arguments: string }[] = [];
+  for (const chunk of chunks) {
+    for (const fragment of (chunk.choices?.[0]?.delta['tool_calls'] ?? []) as readonly Fragment[]) {
+      const call = calls[fragment.index] ?? { name: '', arguments: '' };
+      call.name += fragment.function?.name ?? '';
+      call.arguments += fragment.function?.arguments ?? '';
+      calls[fragment.index] = call;
+    }
+  }
+  return calls;
 }

@@ -18,7 +18,7 @@ params.port = 0
 params.n_ctx = int(context)
 # One request at a time: the next one waits until the one before has ended.
 params.n_parallel = 1
-params.endpoint_slots = True
+params.endpoint_metrics = True
 # Without these, equal requests get equal answers.
 params.cache_prompt = False
 params.cache_ram_mib = 0

@@ -3,10 +3,10 @@ import { gguf } from './gguf.ts';
 
 /** A Llama with random weights: it says nothing sensible, but it is loaded, prompted and sampled like any other. */
 
-const width = 64;
+const width = 128;
 const heads = 4;
-const feedForward = 128;
-const layers = 2;
+const feedForward = 256;
+const layers = 4;
 
 /** Tokens of context: room for a generation that takes many seconds, unless it is stopped. */
 export const contextLength = 32_768;
@@ -17,34 +17,56 @@ const words = [
   ...['schön', 'très', 'नमस्ते', 'भारत', '世界', 'こんにちは', '🙂', '👩‍🚀'],
 ];
 
-/** `▁` is how SentencePiece writes the space before a word. */
-const wordTokens = words.map((word) => `▁${word}`);
+/** How SentencePiece writes a space. */
+const space = '▁';
+/** As the template has it. Said now and then like any word; with tools llama.cpp then binds the rest to a call. */
+const toolCallMark = '<tool_call>\n';
+const wordTokens = [...words.map((word) => space + word), toolCallMark];
 const byteTokens = Array.from(
   { length: 256 },
   (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`,
 );
 const controlTokens = ['<unk>', '<s>', '</s>'];
-const tokens = [...controlTokens, ...byteTokens, ...wordTokens];
+const unspokenTokens = [...controlTokens, ...byteTokens, space];
+const tokens = [...unspokenTokens, ...wordTokens];
 
 /** llama.cpp's token types. */
 const tokenType = { normal: 1, unknown: 2, control: 3, byte: 6 } as const;
 const tokenTypes = [
   ...[tokenType.unknown, tokenType.control, tokenType.control],
   ...byteTokens.map(() => tokenType.byte),
-  ...wordTokens.map(() => tokenType.normal),
+  ...[space, ...wordTokens].map(() => tokenType.normal),
 ];
 
 /** ChatML with tools as Hermes writes them, a format that llama.cpp can bind the model to. */
-const chatTemplate = `{% if tools %}<|im_start|>system
-<tools>
-{% for tool in tools %}{{ tool | tojson }}
-{% endfor %}</tools><|im_end|>
-{% endif %}{% for message in messages %}<|im_start|>{{ message.role }}
-{{ message.content }}{% for call in message.tool_calls or [] %}<tool_call>
-{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
-</tool_call>{% endfor %}<|im_end|>
-{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
-{% endif %}`;
+const chatTemplate = String.raw`
+{%- if tools %}
+  {{- '<|im_start|>system\n<tools>' }}
+  {%- for tool in tools %}
+    {{- '\n' }}{{- tool | tojson }}
+  {%- endfor %}
+  {{- '\n</tools><|im_end|>\n' }}
+{%- endif %}
+{%- for message in messages %}
+  {{- '<|im_start|>' + message.role }}
+  {%- if message.content %}
+    {{- '\n' + message.content }}
+  {%- endif %}
+  {%- if message.tool_calls %}
+    {%- for call in message.tool_calls %}
+      {{- '\n<tool_call>\n{"name": "' }}
+      {{- call.function.name }}
+      {{- '", "arguments": ' }}
+      {{- call.function.arguments | tojson }}
+      {{- '}\n</tool_call>' }}
+    {%- endfor %}
+  {%- endif %}
+  {{- '<|im_end|>\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+  {{- '<|im_start|>assistant\n' }}
+{%- endif %}
+`;
 
 const u32 = (value: number): Metadata => ({ type: 'u32', value });
 const string = (value: string | readonly string[]): Metadata => ({ type: 'string', value });
@@ -68,6 +90,7 @@ const metadata: Readonly<Record<string, Metadata>> = {
   'tokenizer.ggml.unknown_token_id': u32(0),
   'tokenizer.ggml.bos_token_id': u32(1),
   'tokenizer.ggml.eos_token_id': u32(2),
+  'tokenizer.ggml.add_space_prefix': { type: 'bool', value: false },
   'tokenizer.chat_template': string(chatTemplate),
 };
 
@@ -93,8 +116,8 @@ export function tinyModel(): Buffer {
   const norm = (name: string): Tensor => ({ name, shape: [width], data: new Float32Array(width).fill(1) });
 
   const output = matrix('output.weight', width, tokens.length);
-  // Only words may win: with zero weights a control or byte token never has the greatest logit.
-  output.data.fill(0, 0, width * (controlTokens.length + byteTokens.length));
+  // With zero weights a token never has the greatest logit: only words win, and no answer ends by itself.
+  output.data.fill(0, 0, width * unspokenTokens.length);
 
   const blocks = Array.from({ length: layers }, (_, index) => [
     norm(`blk.${index}.attn_norm.weight`),

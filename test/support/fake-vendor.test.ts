@@ -1,9 +1,10 @@
 /** The fake vendors do what their plans say: tests of failure are worth no more than this. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { closedPort, resettingPort } from './dead-ports.ts';
 import { untilStill } from './eventually.ts';
 import type { FakeVendor } from './fake-vendor.ts';
-import { closedPort, resettingPort, startFakeVendor } from './fake-vendor.ts';
+import { startFakeVendor } from './fake-vendor.ts';
 import { httpClient } from './http-client.ts';
 import { takeApart } from './sse-reader.ts';
 import type { Break } from './vendor-plans.ts';

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { createServer as createTcpServer } from 'node:net';
 import { answer } from './vendor-plans.ts';
 import type { Dialect, ReceivedRequest, Reply, Script } from './vendor-reply.ts';
 import { toBuffer } from './vendor-reply.ts';
@@ -239,30 +238,6 @@ export async function startFakeVendor(): Promise<FakeVendor> {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const socket of sockets) socket.destroy();
       await closed;
-    },
-  };
-}
-
-/** The URL of a port that refuses connections. */
-export async function closedPort(): Promise<string> {
-  const server = createTcpServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return `http://127.0.0.1:${port}`;
-}
-
-/** A port that accepts a connection and resets it at once. */
-export async function resettingPort(): Promise<{ readonly url: string; close(): Promise<void> }> {
-  const server = createTcpServer((socket) => {
-    socket.on('error', () => {});
-    socket.resetAndDestroy();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: async () => {
-      await new Promise((resolve) => server.close(resolve));
     },
   };
 }

@@ -28,6 +28,8 @@ const sharedAgent = loadAgent();
 
 export interface SendOptions {
   readonly stream?: boolean;
+  /** Said in the prompt beside the id, for vendors to answer by. */
+  readonly say?: string;
   readonly body?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly agent?: Agent;
@@ -51,7 +53,7 @@ export async function sendChat(url: string, user: User, options: SendOptions = {
         ...options.headers,
       },
       body: JSON.stringify(
-        chatBody({ stream, messages: [{ role: 'user', content: `request ${id}` }], ...options.body }),
+        chatBody({ stream, messages: [{ role: 'user', content: `request ${id} ${options.say ?? ''}` }], ...options.body }),
       ),
       dispatcher: options.agent ?? sharedAgent,
     });
@@ -63,6 +65,13 @@ export async function sendChat(url: string, user: User, options: SendOptions = {
   }
   const whole = ended && (!stream || status !== 200 || text.endsWith('data: [DONE]\n\n'));
   return { id, user, stream, status, whole, text, tookMs: performance.now() - startedAtMs };
+}
+
+/** What was not served whole, in words fit for a failed assertion. */
+export function failures(sent: readonly Sent[]): string[] {
+  return sent
+    .filter((one) => one.status !== 200 || !one.whole)
+    .map((one) => `${one.id} ${one.status} ${one.stream ? 'stream' : 'json'} ${one.text.slice(-300)}`);
 }
 
 export interface LoadOptions {

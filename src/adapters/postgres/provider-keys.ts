@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
+import type { ProviderKeyRow } from '../../core/provider-key-record.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
-import type { Residency } from '../../core/residency.ts';
-import { residencyOf } from '../../core/residency.ts';
 import type { Secret } from '../../core/secret.ts';
-import { formatTimestampMicros } from '../../core/timestamp.ts';
 import type { Sealer } from '../sealer.ts';
 import { inTransaction, withDatabase } from './pool.ts';
 
@@ -22,27 +20,6 @@ export interface NewProviderKey {
   readonly baseUrl: string | null;
   readonly declaredRegion: string | null;
   readonly label: string | null;
-}
-
-/** A stored key without its secret. */
-export interface ProviderKeyRow {
-  readonly id: string;
-  readonly provider: ProviderName;
-  readonly declaredRegion: string | null;
-  readonly baseUrl: string | null;
-  readonly label: string | null;
-  readonly createdAtMicros: number;
-}
-
-/** The response shape of SPEC 2.2. */
-export interface ProviderKeyRecord {
-  readonly id: string;
-  readonly provider: ProviderName;
-  readonly residency: Residency;
-  readonly declared_region: string | null;
-  readonly base_url: string | null;
-  readonly label: string | null;
-  readonly created_at: string;
 }
 
 interface Row {
@@ -65,19 +42,6 @@ function fromRow(row: Row): ProviderKeyRow {
     baseUrl: row.base_url,
     label: row.label,
     createdAtMicros: Number(row.created_at_micros),
-  };
-}
-
-/** The public record of a stored key; `indiaRegions` are those of the current tables. */
-export function providerKeyRecord(row: ProviderKeyRow, indiaRegions: ReadonlySet<string>): ProviderKeyRecord {
-  return {
-    id: row.id,
-    provider: row.provider,
-    residency: residencyOf(row.provider, row.declaredRegion, indiaRegions),
-    declared_region: row.declaredRegion,
-    base_url: row.baseUrl,
-    label: row.label,
-    created_at: formatTimestampMicros(row.createdAtMicros),
   };
 }
 

@@ -1,13 +1,10 @@
 import type pg from 'pg';
 import { formatMicroUsd } from '../../core/cost.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
+import type { StatsGroup } from '../../core/stats-group.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
 import { latencyBucketCount, latencyPercentile } from './latency-buckets.ts';
 import { withDatabase } from './pool.ts';
-
-/** What `group_by` may name. */
-export const statsGroups = ['provider', 'model', 'mode', 'day'] as const;
-export type StatsGroup = (typeof statsGroups)[number];
 
 export interface StatsQuery {
   /** Microseconds since the epoch, inclusive; widened to the hour it lies in. Null: no bound. */

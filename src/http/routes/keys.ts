@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import type { NewProviderKey, ProviderKeyRow } from '../../adapters/postgres/provider-keys.ts';
-import { providerKeyRecord } from '../../adapters/postgres/provider-keys.ts';
+import type { NewProviderKey } from '../../adapters/postgres/provider-keys.ts';
 import type { RegisterKeyBody } from '../../core/account-requests.ts';
 import { registerKeySchema } from '../../core/account-requests.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
+import type { ProviderKeyRow } from '../../core/provider-key-record.ts';
+import { providerKeyRecord } from '../../core/provider-key-record.ts';
 import { Secret } from '../../core/secret.ts';
 import { parseSelfHostedUrl } from '../../core/self-hosted-url.ts';
 import type { RoutingTables } from '../../core/tables.ts';

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { LogPage, LogQuery } from '../../adapters/postgres/request-logs-query.ts';
 import type { Stats, StatsQuery } from '../../adapters/postgres/stats-query.ts';
-import { statsGroups } from '../../adapters/postgres/stats-query.ts';
+import { statsGroups } from '../../core/stats-group.ts';
 import { parseTimestampMicros } from '../../core/timestamp.ts';
 import { parseOrThrow } from '../parse.ts';
 
@@ -35,9 +35,15 @@ export const statsQuerySchema = z.object({
   until: instant.optional(),
   group_by: z
     .string()
-    .transform((text) => text.split(','))
-    .pipe(z.array(z.enum(statsGroups)))
-    .refine((names) => new Set(names).size === names.length, 'names a group twice')
+    .transform((text, context) => {
+      const names = z.array(z.enum(statsGroups)).safeParse(text.split(','));
+      if (names.success && new Set(names.data).size === names.data.length) return names.data;
+      context.addIssue({
+        code: 'custom',
+        message: `must be a list without repeats of ${statsGroups.join(', ')}`,
+      });
+      return z.NEVER;
+    })
     .optional(),
 });
 

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { RegisteredUser } from '../../adapters/postgres/users.ts';
 import { registerUserSchema } from '../../core/account-requests.ts';
 import { parseOrThrow } from '../parse.ts';
@@ -10,8 +10,12 @@ export interface UsersIo {
 
 /** `POST /v1/users` (SPEC 4.1): the one unauthenticated route. */
 export function usersRoute(app: FastifyInstance, io: UsersIo): void {
-  app.post('/v1/users', async (request, reply) => {
+  const onRequest: onRequestHookHandler = (request, _reply, done) => {
     io.mayRegister(request);
+    done();
+  };
+  // Who may register is settled before the body is read.
+  app.post('/v1/users', { onRequest }, async (request, reply) => {
     const { email } = parseOrThrow(registerUserSchema, request.body);
     const user = await io.registerUser({ email });
     reply.code(201).header('cache-control', 'no-store');

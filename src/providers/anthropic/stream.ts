@@ -2,7 +2,7 @@ import type { WireUsage } from '../../core/chat-completion.ts';
 import type { SseEvent } from '../../core/sse-decoder.ts';
 import { SseDecoder } from '../../core/sse-decoder.ts';
 import type { Usage } from '../../core/usage.ts';
-import { chunkFrame } from '../chunk-frame.ts';
+import { frameStart, frameWith } from '../chunk-frame.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord, parseJson, textOf } from '../json-value.ts';
 import type { StreamContext, StreamPhase, StreamTranslator, UpstreamError } from '../provider.ts';
@@ -32,6 +32,7 @@ export class AnthropicStream implements StreamTranslator {
   readonly #decoder: SseDecoder;
   readonly #usage = new UsageReader();
   readonly #tools: ToolBlocks;
+  #frameStart: string | null = null;
   #roleSent = false;
   #output = '';
 
@@ -86,9 +87,10 @@ export class AnthropicStream implements StreamTranslator {
   }
 
   #emit(delta: JsonRecord, finishReason: string | null): void {
-    const first = this.#roleSent ? {} : { role: 'assistant', content: '' };
+    const whole = this.#roleSent ? delta : { role: 'assistant', content: '', ...delta };
     this.#roleSent = true;
-    this.#output += chunkFrame(this, choiceIndex, { ...first, ...delta }, finishReason);
+    this.#frameStart ??= frameStart(this, choiceIndex);
+    this.#output += frameWith(this.#frameStart, whole, finishReason);
   }
 
   /** A chunk that holds a token: from here on falling back is no longer free. */
@@ -146,6 +148,7 @@ export class AnthropicStream implements StreamTranslator {
   #start(message: JsonRecord): void {
     this.id = textOf(message['id']) || this.id;
     this.model = textOf(message['model']) || this.model;
+    this.#frameStart = null;
     this.#usage.take(message['usage']);
     if (!this.#roleSent) this.#emit({}, null);
   }

@@ -3,7 +3,7 @@ import type { SseEvent } from '../../core/sse-decoder.ts';
 import { SseDecoder } from '../../core/sse-decoder.ts';
 import type { Usage } from '../../core/usage.ts';
 import { noUsage } from '../../core/usage.ts';
-import { chunkFrame, frameData, joinFrames } from '../chunk-frame.ts';
+import { frameData, frameStart, frameWith, joinFrames } from '../chunk-frame.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord, parseJson } from '../json-value.ts';
@@ -74,12 +74,12 @@ export class CompatibleStream implements StreamTranslator {
     const output: Buffer[] = [];
     let position = 0;
     if (!this.#decoder.idle) {
-      // Finish the event that an earlier read has begun, so that the rest can go the short way again.
+      // Finish the event that an earlier read has begun: behind a blank line the short way is open again.
       const end = chunk.indexOf(eventEnd);
       position = end === -1 ? chunk.length : end + eventEnd.length;
       this.#decode(chunk.subarray(0, position), output);
     }
-    if (this.#template !== null && this.#decoder.idle && !this.#ended) {
+    if (this.#template !== null && !this.#ended) {
       const plain = this.#template.matchingBytes(chunk, position);
       if (plain > position) output.push(chunk.subarray(position, plain));
       if (position === 0 && plain === chunk.length) return chunk;
@@ -180,7 +180,7 @@ export class CompatibleStream implements StreamTranslator {
   }
 
   #emit(output: Buffer[], index: number, delta: object, finishReason: string | null): void {
-    output.push(Buffer.from(chunkFrame(this, index, delta, finishReason)));
+    output.push(Buffer.from(frameWith(frameStart(this, index), delta, finishReason)));
   }
 
   /** The vendor's end marker. A choice that got no finish reason gets one, since clients wait for it. */

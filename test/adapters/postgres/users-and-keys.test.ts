@@ -8,11 +8,11 @@ import {
   deleteProviderKey,
   listProviderKeys,
   maxSelfHostedKeys,
-  providerKeyRecord,
 } from '../../../src/adapters/postgres/provider-keys.ts';
 import { registerUser } from '../../../src/adapters/postgres/users.ts';
 import { createSealer } from '../../../src/adapters/sealer.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../../src/core/errors.ts';
+import { providerKeyRecord } from '../../../src/core/provider-key-record.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { hashServiceKey } from '../../../src/core/service-key.ts';
 import type { TestDatabase } from '../../support/postgres.ts';

@@ -57,8 +57,8 @@ with client.chat.completions.stream(**question) as stream:
         pass
     final = stream.get_final_completion()
 message = final.choices[0].message
-seen["helper"] = message.content
-seen["helper_provider"] = (message.model_extra or {}).get("gateway", {}).get("provider")
+seen["assembled"] = message.content
+seen["assembled_provider"] = (message.model_extra or {}).get("gateway", {}).get("provider")
 
 replay = question["messages"] + [message.model_dump(), {"role": "user", "content": "Again."}]
 seen["replayed"] = client.chat.completions.create(model="gw/balanced", messages=replay).choices[0].message.content

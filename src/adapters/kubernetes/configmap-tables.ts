@@ -1,0 +1,172 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CoreV1Api, KubeConfig, V1ConfigMap } from '@kubernetes/client-node';
+import type { ReadTables, TablesListeners, TablesSource } from '../last-good-tables.ts';
+import { LastGoodTables, readTables, TablesError } from '../last-good-tables.ts';
+import { reportFault } from './configmap-events.ts';
+
+/** The document's key in the ConfigMap; any other name will do when it is the only one. */
+const documentKey = 'tables.yaml';
+/** The API server ends the watch by itself; we list again, which also finds what a watch missed. */
+const watchSeconds = 300;
+/** One list and one watch per round, and never more than about one request a second. */
+const firstRetryMs = 1_000;
+const longestRetryMs = 30_000;
+/** How long the first load may take before the start fails. */
+const startTimeoutMs = 60_000;
+
+export interface ConfigMapTablesOptions extends TablesListeners {
+  readonly namespace: string;
+  readonly name: string;
+  readonly wallMs: () => number;
+  /** For tests; the pod's own account otherwise. */
+  readonly kubeConfig?: KubeConfig;
+}
+
+interface Api {
+  readonly core: CoreV1Api;
+  readonly config: KubeConfig;
+  readonly client: typeof import('@kubernetes/client-node');
+}
+
+/** Loaded here only: the import costs most of a second and 80 MB, which mounted tables need not pay. */
+async function connect(given: KubeConfig | undefined): Promise<Api> {
+  const client = await import('@kubernetes/client-node');
+  const config = given ?? new client.KubeConfig();
+  if (given === undefined) config.loadFromDefault();
+  return { core: config.makeApiClient(client.CoreV1Api), config, client };
+}
+
+function readConfigMap(configMap: V1ConfigMap): ReadTables {
+  const data = configMap.data ?? {};
+  const keys = Object.keys(data);
+  const text = data[documentKey] ?? (keys.length === 1 ? data[keys[0] as string] : undefined);
+  if (text !== undefined) return readTables(text);
+  return { ok: false, fault: { kind: 'unreadable', message: `the ConfigMap has no key "${documentKey}"` } };
+}
+
+const gone: ReadTables = {
+  ok: false,
+  fault: { kind: 'unreadable', message: 'the ConfigMap does not exist' },
+};
+
+/**
+ * Follows one named ConfigMap through the Kubernetes API with the least rights that suffice (list and watch
+ * with a field selector). Rejects with TablesError when the first document is bad or cannot be had; later
+ * the last good one stays through bad edits, deletion and outages of the API.
+ */
+export async function watchTablesConfigMap(options: ConfigMapTablesOptions): Promise<TablesSource> {
+  const api = await connect(options.kubeConfig);
+  const closing = new AbortController();
+  const follower = new Follower(api, options, closing.signal);
+  const first = await follower.firstConfigMap();
+  const read = readConfigMap(first);
+  if (!read.ok) {
+    await reportFault(api.core, first, read.fault.message, options.wallMs());
+    throw new TablesError(`ConfigMap ${options.namespace}/${options.name}: ${read.fault.message}`);
+  }
+  const tables = new LastGoodTables(read, options, options.wallMs);
+  void follower.follow(first, (configMap) => {
+    const next = configMap === null ? gone : readConfigMap(configMap);
+    const known = tables.status().lastProblem;
+    tables.offer(next);
+    if (!next.ok && next.fault.message !== known) {
+      void reportFault(api.core, configMap ?? first, next.fault.message, options.wallMs());
+    }
+  });
+  return {
+    current: () => tables.current(),
+    status: () => tables.status(),
+    close: () => closing.abort(),
+  };
+}
+
+/** List, then watch from there; on any end or error list again, later and later. */
+class Follower {
+  readonly #api: Api;
+  readonly #options: ConfigMapTablesOptions;
+  readonly #signal: AbortSignal;
+  /** Of the watch that is open now. */
+  #watching: AbortController | null = null;
+
+  constructor(api: Api, options: ConfigMapTablesOptions, signal: AbortSignal) {
+    this.#api = api;
+    this.#options = options;
+    this.#signal = signal;
+    signal.addEventListener('abort', () => this.#watching?.abort());
+  }
+
+  async firstConfigMap(): Promise<V1ConfigMap> {
+    const { namespace, name } = this.#options;
+    const dueMs = performance.now() + startTimeoutMs;
+    for (let delayMs = firstRetryMs; ; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
+      let problem = 'it does not exist';
+      try {
+        const { configMap } = await this.#list();
+        if (configMap !== null) return configMap;
+      } catch (error) {
+        problem = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+      }
+      if (performance.now() + delayMs > dueMs) {
+        throw new TablesError(`ConfigMap ${namespace}/${name} cannot be read: ${problem}`);
+      }
+      await sleep(delayMs);
+    }
+  }
+
+  async follow(first: V1ConfigMap, onChange: (configMap: V1ConfigMap | null) => void): Promise<void> {
+    let version = first.metadata?.resourceVersion;
+    let delayMs = firstRetryMs;
+    while (!this.#signal.aborted) {
+      // A watch that lived ended in the ordinary way; one that never did (410, 403 while the API server
+      // warms up, refused) makes the next try wait longer.
+      const lived = version !== undefined && (await this.#watch(version, onChange));
+      delayMs = lived ? firstRetryMs : Math.min(delayMs * 2, longestRetryMs);
+      try {
+        await sleep(delayMs * (0.5 + Math.random() / 2), undefined, { signal: this.#signal });
+        const listed = await this.#list();
+        version = listed.version;
+        onChange(listed.configMap);
+      } catch {
+        version = undefined;
+      }
+    }
+  }
+
+  async #list(): Promise<{ configMap: V1ConfigMap | null; version: string | undefined }> {
+    const { namespace, name } = this.#options;
+    const list = await this.#api.core.listNamespacedConfigMap({
+      namespace,
+      fieldSelector: `metadata.name=${name}`,
+    });
+    return { configMap: list.items[0] ?? null, version: list.metadata?.resourceVersion };
+  }
+
+  /** Resolves when the watch has ended; true when it had delivered anything or lasted. */
+  async #watch(version: string, onChange: (configMap: V1ConfigMap | null) => void): Promise<boolean> {
+    const { namespace, name } = this.#options;
+    const startedAtMs = performance.now();
+    let delivered = false;
+    await new Promise<void>((resolve) => {
+      const parameters = {
+        fieldSelector: `metadata.name=${name}`,
+        resourceVersion: version,
+        timeoutSeconds: watchSeconds,
+      };
+      const onEvent = (phase: string, object: V1ConfigMap): void => {
+        if (phase === 'ERROR') return;
+        delivered = true;
+        onChange(phase === 'DELETED' ? null : object);
+      };
+      const watch = new this.#api.client.Watch(this.#api.config);
+      const path = `/api/v1/namespaces/${namespace}/configmaps`;
+      watch.watch(path, parameters, onEvent, () => resolve()).then(
+        (controller) => {
+          this.#watching = controller;
+          if (this.#signal.aborted) controller.abort();
+        },
+        () => resolve(),
+      );
+    });
+    return delivered || performance.now() - startedAtMs > firstRetryMs;
+  }
+}

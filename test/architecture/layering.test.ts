@@ -1,0 +1,110 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+/** What the linter cannot say about the sources: who may know whom, and where vendors have a name. */
+
+const root = fileURLToPath(new URL('../../src', import.meta.url));
+
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => ({ path: path.split(sep).join('/'), text: readFileSync(join(root, path), 'utf8') }));
+
+interface Import {
+  readonly from: string;
+  readonly typeOnly: boolean;
+  /** A package, or a path below src. */
+  readonly to: string;
+}
+
+const imports: Import[] = files.flatMap(({ path, text }) =>
+  [...text.matchAll(/^(import|export)\s+(type\s+)?(?:[^'"();]*?\sfrom\s+)?'([^']+)'/gm)].map((match) => {
+    const target = match[3] ?? '';
+    const to = target.startsWith('.')
+      ? relative(root, join(root, dirname(path), target))
+          .split(sep)
+          .join('/')
+      : target;
+    return { from: path, typeOnly: match[2] !== undefined, to };
+  }),
+);
+
+/** Folder → what it may import: folders of src with a slash, packages without. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  core: ['core/', 'zod', 'ipaddr.js', 'node:crypto', 'node:buffer', 'node:net'],
+  providers: ['core/', 'providers/', 'zod', 'node:crypto', 'node:buffer'],
+  chat: ['core/', 'providers/', 'chat/', 'zod', 'lru-cache'],
+};
+
+/** Folder → folders it must stay clear of. `types` allows what leaves no trace at run time. */
+const mustNotImport: readonly (readonly [folder: string, clearOf: string, types: boolean])[] = [
+  ['http', 'adapters/', true],
+  ['http', 'providers/', false],
+  ['adapters', 'http/', false],
+  ['adapters', 'providers/', false],
+  ['adapters', 'settings.ts', true],
+];
+
+const show = ({ from, to }: Import): string => `${from} imports ${to}`;
+
+describe('imports', () => {
+  test('are found', () => {
+    expect(imports.length).toBeGreaterThan(200);
+  });
+
+  test.each(Object.entries(mayImport))('of %s go only where they may', (folder, allowed) => {
+    const wrong = imports.filter(
+      ({ from, to }) =>
+        from.startsWith(`${folder}/`) &&
+        !allowed.some((name) => (name.endsWith('/') ? to.startsWith(name) : to === name)),
+    );
+    expect(wrong.map(show)).toEqual([]);
+  });
+
+  test.each(mustNotImport)('of %s stay clear of %s (types allowed: %s)', (folder, clearOf, types) => {
+    const wrong = imports.filter(
+      ({ from, to, typeOnly }) =>
+        from.startsWith(`${folder}/`) && to.startsWith(clearOf) && !(types && typeOnly),
+    );
+    expect(wrong.map(show)).toEqual([]);
+  });
+
+  test('of a folder never go to the composition root or the process', () => {
+    const wrong = imports.filter(({ from, to }) => from.includes('/') && /^(app|main)\.ts$/.test(to));
+    expect(wrong.map(show)).toEqual([]);
+  });
+});
+
+/** Code without comments, and without the names of npm packages. */
+const codeOf = (text: string): string =>
+  text
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/(^|\s)\/\/.*$/gm, '')
+    .replace(/from '[^']*'/g, '');
+
+function filesWith(pattern: RegExp, among: RegExp): string[] {
+  return files
+    .filter(({ path, text }) => among.test(path) && pattern.test(codeOf(text)))
+    .map(({ path }) => path);
+}
+
+test('core and providers know no clock, no chance and no process', () => {
+  expect(
+    filesWith(/\bMath\.random\b|\bDate\b|\bprocess\b|\bperformance\b|\brandomUUID\b/, /^(core|providers)\//),
+  ).toEqual([]);
+});
+
+test('vendors have a name only where they are translated, listed and configured', () => {
+  const elsewhere = /^(?!providers\/|core\/provider-name\.ts$|settings\.ts$|demo\/)/;
+  expect(filesWith(/(['"`])(openai|anthropic|together|sarvam)\1/, elsewhere)).toEqual([]);
+});
+
+test('only one file opens connections to providers', () => {
+  const users = imports.filter(({ to, typeOnly }) => to === 'undici' && !typeOnly).map(({ from }) => from);
+  expect(users).toEqual(['adapters/upstream-http.ts']);
+});
+
+test('no source file has more than 250 lines', () => {
+  expect(files.filter(({ text }) => text.split('\n').length > 251).map(({ path }) => path)).toEqual([]);
+});

@@ -1,0 +1,286 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { attempt } from '../../src/chat/attempt.ts';
+import type { AttemptOutcome } from '../../src/chat/judgement.ts';
+import type { TransportFailureKind } from '../../src/chat/ports.ts';
+import type { Candidate } from '../../src/core/candidate.ts';
+import type { AttemptFailure } from '../../src/core/outcome.ts';
+import { openAiAnswer, openAiError, openAiStream } from '../support/openai-wire.ts';
+import type { CallParts } from './story.ts';
+import { callOf, candidateOf, heldKey, secretOf, testTables, World } from './story.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
+});
+
+afterEach(() => {
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});
+
+const tables = testTables();
+const openai = candidateOf('openai', tables);
+const ownServer = candidateOf(
+  'self_hosted',
+  tables,
+  heldKey('self_hosted', { baseUrl: 'https://llm.example/api/' }),
+);
+const streamed: CallParts = { request: { stream: true } };
+
+function begin(candidate: Candidate, parts: CallParts = {}, world = new World()) {
+  const signal = new AbortController().signal;
+  const requestDueMs = performance.now() + 300_000;
+  const outcome = attempt(candidate, callOf({ tables, ...parts }), world.io, requestDueMs, signal);
+  return { world, outcome };
+}
+
+async function failureOf(outcome: Promise<AttemptOutcome>): Promise<AttemptFailure> {
+  const ended = await outcome;
+  if (ended.kind !== 'failed') throw new Error(`ended as ${ended.kind}`);
+  return ended.failure;
+}
+
+describe('what is sent', () => {
+  test('goes to the address of the vendor with its key, and asks for no compression', async () => {
+    const { world, outcome } = begin(openai);
+    const upstream = await world.transport.call(0);
+    expect(upstream.call).toMatchObject({
+      origin: 'https://api.openai.com',
+      path: '/v1/chat/completions',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+        authorization: `Bearer ${secretOf(openai.key)}`,
+      },
+      residency: 'global',
+      residencyRequested: null,
+      userAddress: false,
+    });
+    expect(upstream.body).toMatchObject({
+      model: 'openai-model',
+      messages: [{ role: 'user', content: 'hello' }],
+    });
+    expect(upstream.call.body).not.toContain(secretOf(openai.key));
+    upstream.reply(200, openAiAnswer('openai-model'));
+    expect((await outcome).kind).toBe('answered');
+  });
+
+  test('to a user-given address says so, and stays below its path', async () => {
+    const { world, outcome } = begin(ownServer, streamed);
+    const upstream = await world.transport.call(0);
+    expect(upstream.call).toMatchObject({
+      origin: 'https://llm.example',
+      path: '/api/chat/completions',
+      headers: { accept: 'text/event-stream' },
+      userAddress: true,
+    });
+    upstream.stream(...openAiStream('m')).end();
+    expect((await outcome).kind).toBe('stream-opened');
+  });
+
+  test('never leaves for a candidate outside the residency asked for', async () => {
+    const { world, outcome } = begin(openai, { options: { residency: 'india' } });
+    await expect(outcome).rejects.toThrow(/residency/);
+    expect(world.transport.calls).toHaveLength(0);
+  });
+});
+
+describe('a second try at the same candidate', () => {
+  test('is made once for a socket that the vendor had already closed', async () => {
+    const { world, outcome } = begin(openai);
+    (await world.transport.call(0)).fail('reset', true);
+    const second = await world.transport.call(1);
+    expect(second.body).toEqual(world.transport.calls[0]?.body);
+    second.reply(200, openAiAnswer('m'));
+    expect((await outcome).kind).toBe('answered');
+  });
+
+  test('is not made twice', async () => {
+    const { world, outcome } = begin(openai);
+    (await world.transport.call(0)).fail('reset', true);
+    (await world.transport.call(1)).fail('reset', true);
+    expect((await failureOf(outcome)).kind).toBe('unreachable');
+    expect(world.transport.calls).toHaveLength(2);
+  });
+
+  test('is not made for any other failure, which may have been executed and billed', async () => {
+    const { world, outcome } = begin(openai);
+    (await world.transport.call(0)).fail('reset', false);
+    await failureOf(outcome);
+    expect(world.transport.calls).toHaveLength(1);
+  });
+
+  test('gets no more time than the first had left', async () => {
+    const { world, outcome } = begin(openai, { options: { timeoutMs: 5000 } });
+    const first = await world.transport.call(0);
+    await vi.advanceTimersByTimeAsync(4000);
+    first.fail('reset', true);
+    await world.transport.call(1);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await failureOf(outcome)).toMatchObject({ kind: 'timed-out', reason: 'No answer within 5.0 s.' });
+  });
+
+  test('is made without stream_options for a server that refuses them, and is remembered for its key', async () => {
+    const first = begin(ownServer, streamed);
+    const refusing = await first.world.transport.call(0);
+    expect(refusing.body['stream_options']).toEqual({ include_usage: true });
+    refusing.reply(400, { error: { message: 'extra field stream_options' } });
+    const again = await first.world.transport.call(1);
+    expect(again.body).not.toHaveProperty('stream_options');
+    again.stream(...openAiStream('m')).end();
+    expect((await first.outcome).kind).toBe('stream-opened');
+
+    const later = begin(ownServer, streamed, first.world);
+    const upstream = await first.world.transport.call(2);
+    expect(upstream.body).not.toHaveProperty('stream_options');
+    upstream.reply(400, { error: { message: 'stream_options again' } });
+    expect((await failureOf(later.outcome)).kind).toBe('refused');
+    expect(first.world.transport.calls).toHaveLength(3);
+
+    const other = candidateOf('self_hosted', tables, heldKey('self_hosted', { id: 'another key' }));
+    const fresh = begin(other, streamed, first.world);
+    expect((await first.world.transport.call(3)).body).toHaveProperty('stream_options');
+    first.world.transport.calls[3]?.fail('reset');
+    await fresh.outcome;
+  });
+
+  test('is not made for a JSON request, nor for another refusal', async () => {
+    for (const [parts, message] of [
+      [{}, 'stream_options'],
+      [streamed, 'bad temperature'],
+    ] as const) {
+      const { world, outcome } = begin(ownServer, parts);
+      (await world.transport.call(0)).reply(400, { error: { message } });
+      expect((await failureOf(outcome)).kind).toBe('refused');
+      expect(world.transport.calls).toHaveLength(1);
+    }
+  });
+});
+
+describe('the verdict on', () => {
+  test.each<[status: number, kind: string, candidate: boolean, provider: boolean]>([
+    [302, 'upstream-failed', true, false],
+    [400, 'refused', false, false],
+    [401, 'key-rejected', true, false],
+    [402, 'key-rejected', true, false],
+    [403, 'key-rejected', true, false],
+    [404, 'not-found', true, false],
+    [408, 'upstream-failed', true, false],
+    [413, 'refused', false, false],
+    [422, 'refused', false, false],
+    [429, 'rate-limited', false, false],
+    [500, 'upstream-failed', true, true],
+    [503, 'upstream-failed', true, true],
+    [529, 'upstream-failed', true, true],
+  ])('status %d is %s', async (status, kind, blamesCandidate, blamesProvider) => {
+    for (const parts of [{}, streamed]) {
+      const { world, outcome } = begin(openai, parts);
+      (await world.transport.call(0)).reply(status, openAiError(status, 'in its words'));
+      expect(await failureOf(outcome)).toMatchObject({
+        kind,
+        status,
+        blamesCandidate,
+        blamesProvider,
+        reason: 'in its words',
+        reply: { status },
+      });
+    }
+  });
+
+  test.each<[failure: TransportFailureKind, kind: string, candidate: boolean, provider: boolean]>([
+    ['connect-refused', 'unreachable', true, true],
+    ['connect-timeout', 'unreachable', true, true],
+    ['dns', 'unreachable', true, true],
+    ['tls', 'unreachable', true, false],
+    ['reset', 'unreachable', true, false],
+    ['forbidden-address', 'unreachable', false, false],
+    ['protocol', 'unreadable', true, false],
+    ['too-large', 'unreadable', true, false],
+  ])('a failure of kind %s is %s', async (failure, kind, blamesCandidate, blamesProvider) => {
+    const { world, outcome } = begin(openai);
+    (await world.transport.call(0)).fail(failure);
+    expect(await failureOf(outcome)).toMatchObject({
+      kind,
+      status: null,
+      reply: null,
+      blamesCandidate,
+      blamesProvider,
+    });
+  });
+
+  test.each([
+    ['no JSON', 'oops'],
+    ['an error object', openAiError(500)],
+    ['no choices', { id: 'x', object: 'chat.completion', choices: [] }],
+    ['an empty body', ''],
+  ])('a 200 that holds %s is unreadable', async (_name, body) => {
+    const { world, outcome } = begin(openai);
+    (await world.transport.call(0)).reply(200, body);
+    expect(await failureOf(outcome)).toMatchObject({ kind: 'unreadable', status: 200, reply: null });
+  });
+
+  test('an answer that is too large is unreadable, and is not read to its end', async () => {
+    const small = testTables({ limits: { answer_bytes: 100 } });
+    const { world, outcome } = begin(openai, { tables: small });
+    const upstream = (await world.transport.call(0)).head(200).data('x'.repeat(101));
+    expect(upstream.aborted).toBe(true);
+    expect((await failureOf(outcome)).kind).toBe('unreadable');
+  });
+
+  test('an error body is read up to 64 KiB', async () => {
+    const { world, outcome } = begin(openai);
+    const upstream = (await world.transport.call(0)).head(500).data('x'.repeat(60_000), 'y'.repeat(60_000));
+    expect(upstream.aborted).toBe(true);
+    const { reply, status } = await failureOf(outcome);
+    expect([status, reply?.body.length]).toEqual([500, 65_536]);
+  });
+
+  test.each([
+    ['the default limit blames the candidate', null, 120_000, true],
+    ['a shorter limit of the client blames nobody', 5000, 5000, false],
+    ['a longer limit of the client blames the candidate', 200_000, 200_000, true],
+  ])('silence: %s', async (_name, timeoutMs, afterMs, blamesCandidate) => {
+    const { world, outcome } = begin(openai, { options: { timeoutMs } });
+    await world.transport.call(0);
+    await vi.advanceTimersByTimeAsync(afterMs);
+    expect(await failureOf(outcome)).toMatchObject({
+      kind: 'timed-out',
+      blamesCandidate,
+      latencyMs: afterMs,
+    });
+  });
+
+  test('a key that does not open is a failure without a call', async () => {
+    const { world, outcome } = begin(
+      candidateOf('openai', tables, heldKey('openai', { label: 'cannot be opened' })),
+    );
+    expect(await failureOf(outcome)).toMatchObject({
+      kind: 'key-rejected',
+      status: null,
+      blamesCandidate: false,
+    });
+    expect(world.transport.calls).toHaveLength(0);
+  });
+});
+
+test.each(['before', 'within'])(
+  'the key is masked in what the vendor says, cut %s it or not',
+  async (where) => {
+    const secret = secretOf(openai.key);
+    const filler = 'x'.repeat(where === 'before' ? 100 : 495);
+    const { world, outcome } = begin(openai);
+    (await world.transport.call(0)).reply(401, openAiError(401, `${filler} ${secret} is wrong`));
+    const { reason } = await failureOf(outcome);
+    expect(reason).not.toContain(secret.slice(0, 4));
+  },
+);
+
+test('the key is opened for each attempt and kept by nobody', async () => {
+  const world = new World();
+  for (const index of [0, 1]) {
+    const { outcome } = begin(openai, {}, world);
+    (await world.transport.call(index)).reply(200, openAiAnswer('m'));
+    await outcome;
+  }
+  expect(world.opened).toEqual(['key-of-openai', 'key-of-openai']);
+});

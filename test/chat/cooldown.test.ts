@@ -1,0 +1,162 @@
+import { expect, test } from 'vitest';
+import { CooldownBook } from '../../src/chat/cooldown.ts';
+import type { AttemptFailure, FailureKind } from '../../src/core/outcome.ts';
+import type { TablesInput } from '../support/tables.ts';
+import { candidateOf, heldKey, testTables } from './story.ts';
+
+type Rules = TablesInput['cooldown'];
+
+function failure(kind: FailureKind, blamesProvider = false): AttemptFailure {
+  const blamesCandidate = !['rate-limited', 'refused'].includes(kind);
+  return {
+    kind,
+    status: null,
+    reason: '',
+    retryAfterMs: null,
+    latencyMs: 1,
+    reply: null,
+    blamesCandidate,
+    blamesProvider,
+  };
+}
+
+const keyRejected = failure('key-rejected');
+const down = failure('unreachable', true);
+
+/** A book under the rules of the specification's defaults, and a hand on its clock. */
+function openBook(rules: Rules = {}) {
+  const tables = testTables({
+    cooldown: { failures: 5, first_seconds: 5, longest_seconds: 60, users: 3, ...rules },
+  });
+  const time = { nowMs: 1_000_000 };
+  const book = new CooldownBook(() => time.nowMs);
+  const candidate = candidateOf('openai', tables);
+  const fail = (count: number, what = keyRejected, userId = 'user-1', of = candidate): void => {
+    for (let index = 0; index < count; index += 1) {
+      book.started(of);
+      book.failed(of, what, userId, tables);
+    }
+  };
+  const of = (userId: string) =>
+    candidateOf('openai', tables, heldKey('openai', { id: `key of ${userId}`, userId }));
+  return { book, candidate, fail, time, of };
+}
+
+test('a candidate is cooled by the fifth failure in a row, for five seconds', () => {
+  const { book, candidate, fail, time } = openBook();
+  fail(4);
+  expect(book.isCooled(candidate)).toBe(false);
+  fail(1);
+  expect(book.isCooled(candidate)).toBe(true);
+  time.nowMs += 4999;
+  expect(book.isCooled(candidate)).toBe(true);
+  time.nowMs += 1;
+  expect(book.isCooled(candidate)).toBe(false);
+});
+
+test('a success in between begins the count anew', () => {
+  const { book, candidate, fail } = openBook();
+  fail(4);
+  book.succeeded(candidate);
+  fail(4);
+  expect(book.isCooled(candidate)).toBe(false);
+});
+
+test('each failed probe doubles the pause, up to a minute', () => {
+  const { book, candidate, fail, time } = openBook();
+  fail(5);
+  for (const seconds of [5, 10, 20, 40, 60, 60]) {
+    time.nowMs += seconds * 1000 - 1;
+    expect(book.isCooled(candidate)).toBe(true);
+    time.nowMs += 1;
+    expect(book.isCooled(candidate)).toBe(false);
+    fail(1);
+  }
+});
+
+test('a success after a pause forgets it all', () => {
+  const { book, candidate, fail, time } = openBook();
+  fail(5);
+  time.nowMs += 5000;
+  book.started(candidate);
+  book.succeeded(candidate);
+  fail(4);
+  expect(book.isCooled(candidate)).toBe(false);
+});
+
+test('failures during the pause, of requests already on their way, do not prolong it', () => {
+  const { book, candidate, fail, time } = openBook();
+  fail(20);
+  time.nowMs += 5000;
+  expect(book.isCooled(candidate)).toBe(false);
+});
+
+test('after the pause one request probes, the others still see the candidate as cooled', () => {
+  const { book, candidate, fail, time } = openBook();
+  fail(5);
+  time.nowMs += 5000;
+  expect(book.isCooled(candidate)).toBe(false);
+  book.started(candidate);
+  expect(book.isCooled(candidate)).toBe(true);
+  book.succeeded(candidate);
+  expect(book.isCooled(candidate)).toBe(false);
+});
+
+test('a probe whose client leaves lets the next one probe', () => {
+  const { book, candidate, fail, time } = openBook();
+  fail(5);
+  time.nowMs += 5000;
+  book.started(candidate);
+  book.abandoned(candidate);
+  expect(book.isCooled(candidate)).toBe(false);
+});
+
+test('a probe that ends without blame lets the next one probe', () => {
+  const { book, candidate, fail, time } = openBook();
+  fail(5);
+  time.nowMs += 5000;
+  fail(1, failure('refused'));
+  expect(book.isCooled(candidate)).toBe(false);
+});
+
+test.each<FailureKind>(['refused', 'rate-limited'])('%s never counts', (kind) => {
+  const { book, candidate, fail } = openBook();
+  fail(100, failure(kind));
+  expect(book.isCooled(candidate)).toBe(false);
+});
+
+test('rate limits count when the tables say so', () => {
+  const { book, candidate, fail } = openBook({ after_429: true });
+  fail(5, failure('rate-limited'));
+  expect(book.isCooled(candidate)).toBe(true);
+});
+
+test("one tenant's bad key never cools another's", () => {
+  const { book, fail, of } = openBook();
+  for (const user of ['a', 'b', 'c', 'd']) fail(10, keyRejected, user, of(user));
+  expect(book.isCooled(of('a'))).toBe(true);
+  expect(book.isCooled(of('e'))).toBe(false);
+});
+
+test('trouble of the provider cools it for everybody once three users saw it', () => {
+  const { book, fail, of } = openBook();
+  fail(10, down, 'a', of('a'));
+  fail(10, down, 'b', of('b'));
+  expect(book.isCooled(of('e'))).toBe(false);
+  fail(1, down, 'c', of('c'));
+  expect(book.isCooled(of('e'))).toBe(true);
+});
+
+test('trouble of the provider ends for everybody when one of them is served', () => {
+  const { book, fail, of } = openBook();
+  for (const user of ['a', 'b', 'c']) fail(5, down, user, of(user));
+  book.started(of('e'));
+  book.succeeded(of('e'));
+  expect(book.isCooled(of('f'))).toBe(false);
+});
+
+test('three users with less than five failures together change nothing', () => {
+  const { book, fail, of } = openBook();
+  for (const user of ['a', 'b', 'c', 'd']) fail(1, down, user, of(user));
+  expect(book.isCooled(of('e'))).toBe(false);
+});

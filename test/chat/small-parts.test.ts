@@ -1,0 +1,235 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { DueTimer } from '../../src/chat/due-timer.ts';
+import { endpointsOf } from '../../src/chat/endpoints.ts';
+import { AttemptLedger } from '../../src/chat/fallback.ts';
+import { Settlement } from '../../src/chat/settlement.ts';
+import type { StoredAnswer } from '../../src/chat/stored-answer.ts';
+import { decodeStoredAnswer, encodeStoredAnswer } from '../../src/chat/stored-answer.ts';
+import { overrideError, VerbatimError } from '../../src/chat/verbatim-error.ts';
+import { ProviderError } from '../../src/core/errors.ts';
+import type { AttemptFailure, UpstreamReply } from '../../src/core/outcome.ts';
+import { noUsage } from '../../src/core/usage.ts';
+import { providers } from '../../src/providers/registry.ts';
+import { callOf, candidateOf, heldKey, secretOf, testTables, World } from './story.ts';
+
+describe('the due timer', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  function timer() {
+    const fired: number[] = [];
+    const startMs = performance.now();
+    const due = new DueTimer(
+      () => performance.now(),
+      () => fired.push(performance.now() - startMs),
+    );
+    return { due, fired, at: (ms: number) => due.setDue(startMs + ms) };
+  }
+
+  test('fires once, at its time', () => {
+    const { fired, at } = timer();
+    at(100);
+    vi.advanceTimersByTime(99);
+    expect(fired).toEqual([]);
+    vi.advanceTimersByTime(1000);
+    expect(fired).toEqual([100]);
+  });
+
+  test('moved later, fires later', () => {
+    const { fired, at } = timer();
+    at(100);
+    vi.advanceTimersByTime(50);
+    at(200);
+    at(300);
+    vi.advanceTimersByTime(1000);
+    expect(fired).toEqual([300]);
+  });
+
+  test('moved earlier, fires earlier', () => {
+    const { fired, at } = timer();
+    at(100);
+    at(50);
+    vi.advanceTimersByTime(1000);
+    expect(fired).toEqual([50]);
+  });
+
+  test('moved later and earlier again, fires at the last time given', () => {
+    const { fired, at } = timer();
+    at(100);
+    at(500);
+    at(200);
+    vi.advanceTimersByTime(1000);
+    expect(fired).toEqual([200]);
+  });
+
+  test('set to a time that is past, fires at once', () => {
+    const { fired, at } = timer();
+    at(-5);
+    vi.advanceTimersByTime(1);
+    expect(fired).toEqual([1]);
+  });
+
+  test('cleared, does not fire, and can be set again', () => {
+    const { due, fired, at } = timer();
+    at(100);
+    due.clear();
+    vi.advanceTimersByTime(150);
+    at(200);
+    vi.advanceTimersByTime(1000);
+    expect(fired).toEqual([200]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('the address of a candidate', () => {
+  const tables = testTables();
+  const own = (baseUrl: string) => candidateOf('self_hosted', tables, heldKey('self_hosted', { baseUrl }));
+
+  test('is the vendor’s own by default', () => {
+    const endpointOf = endpointsOf(providers, {});
+    const origins = (['openai', 'anthropic', 'together', 'sarvam'] as const).map(
+      (name) => endpointOf(candidateOf(name, tables)).origin,
+    );
+    expect(origins).toEqual([
+      'https://api.openai.com',
+      'https://api.anthropic.com',
+      'https://api.together.ai',
+      'https://api.sarvam.ai',
+    ]);
+  });
+
+  test('is the operator’s when set, without a trailing /v1', () => {
+    const endpointOf = endpointsOf(providers, { openai: 'http://proxy:8080/openai/v1/' });
+    expect(endpointOf(candidateOf('openai', tables))).toEqual({
+      origin: 'http://proxy:8080',
+      prefix: '/openai',
+    });
+    expect(endpointOf(candidateOf('sarvam', tables)).origin).toBe('https://api.sarvam.ai');
+  });
+
+  test.each([
+    ['https://llm.example', '/v1'],
+    ['https://llm.example/', '/v1'],
+    ['https://llm.example/v1', '/v1'],
+    ['https://llm.example/openai/v1/', '/openai/v1'],
+    ['https://llm.example/api', '/api'],
+  ])('of a user at %s has the prefix %s', (baseUrl, prefix) => {
+    const endpointOf = endpointsOf(providers, { openai: 'http://proxy' });
+    expect(endpointOf(own(baseUrl))).toEqual({ origin: 'https://llm.example', prefix });
+  });
+});
+
+const stored: StoredAnswer = {
+  completionJson: '{"id":"x"}',
+  provider: 'openai',
+  model: 'm',
+  usage: { ...noUsage },
+  costMicroUsd: '46',
+  traceId: null,
+};
+
+describe('a stored answer', () => {
+  test('is read as it was written', () => {
+    expect(decodeStoredAnswer(encodeStoredAnswer(stored))).toEqual(stored);
+  });
+
+  test.each<[name: string, bytes: string]>([
+    ['no JSON', '{'],
+    ['nothing', ''],
+    ['null', 'null'],
+    ['an answer without its cost', JSON.stringify({ ...stored, costMicroUsd: undefined })],
+    ['a negative cost', JSON.stringify({ ...stored, costMicroUsd: '-1' })],
+    ['a cost of no sane size', JSON.stringify({ ...stored, costMicroUsd: '1'.repeat(19) })],
+    ['an answer of another version', JSON.stringify({ ...stored, usage: { input: 1 } })],
+  ])('that is %s is none', (_name, bytes) => {
+    expect(decodeStoredAnswer(Buffer.from(bytes))).toBeNull();
+  });
+});
+
+describe('the error of an override', () => {
+  const failed = (reply: UpstreamReply | null): AttemptFailure => ({
+    kind: 'upstream-failed',
+    status: reply?.status ?? null,
+    reason: 'why',
+    retryAfterMs: null,
+    latencyMs: 1,
+    reply,
+    blamesCandidate: true,
+    blamesProvider: false,
+  });
+  const reply = (status: number, headers: UpstreamReply['headers'], body = 'body'): UpstreamReply => ({
+    status,
+    headers,
+    body: Buffer.from(body),
+  });
+
+  test.each<[type: string | undefined, shown: string]>([
+    ['application/json; charset=utf-8', 'application/json; charset=utf-8'],
+    ['application/problem+json', 'application/problem+json'],
+    ['text/plain', 'text/plain'],
+    ['TEXT/HTML', 'TEXT/HTML'],
+    [undefined, 'text/plain'],
+  ])('of type %s is passed on byte by byte', (type, shown) => {
+    const error = overrideError(failed(reply(403, { 'content-type': type }))) as VerbatimError;
+    expect(error).toBeInstanceOf(VerbatimError);
+    expect([error.status, error.headers, error.body.toString()]).toEqual([
+      403,
+      { 'content-type': shown },
+      'body',
+    ]);
+  });
+
+  test('keeps the hints on retrying and nothing else', () => {
+    const headers = {
+      'content-type': 'text/plain',
+      'retry-after': '3',
+      'retry-after-ms': '3000',
+      'x-should-retry': 'true',
+      'set-cookie': ['a=b'],
+      'openai-organization': 'org',
+      server: 'x',
+      'transfer-encoding': 'chunked',
+    };
+    expect((overrideError(failed(reply(429, headers))) as VerbatimError).headers).toEqual({
+      'content-type': 'text/plain',
+      'retry-after': '3',
+      'retry-after-ms': '3000',
+      'x-should-retry': 'true',
+    });
+  });
+
+  test.each<[name: string, reply: UpstreamReply | null, code: string]>([
+    ['no answer', null, 'no_upstream_answer'],
+    ['a redirect', reply(302, { 'content-type': 'text/html', location: 'http://x' }), 'upstream_failed'],
+    ['an image', reply(500, { 'content-type': 'image/png' }), 'upstream_failed'],
+    ['a file', reply(500, { 'content-type': 'application/octet-stream' }), 'upstream_failed'],
+  ])('that is %s is ours', (_name, given, code) => {
+    const error = overrideError(failed(given)) as ProviderError;
+    expect(error).toBeInstanceOf(ProviderError);
+    expect([error.status, error.code, error.message]).toEqual([502, code, 'why']);
+  });
+});
+
+describe('a settlement', () => {
+  test('is written once, however often it is asked for', async () => {
+    const world = new World();
+    const settlement = new Settlement(callOf(), new AttemptLedger(), world.io);
+    await settlement.settle({ status: 'success', error: null, latencyMs: 1 });
+    await settlement.settle({ status: 'error', error: 'late', latencyMs: 2 });
+    expect(world.rows.map(({ status }) => status)).toEqual(['success']);
+    expect(world.telemetry.rows).toHaveLength(1);
+  });
+
+  test('has an error text without credentials and of bounded length', async () => {
+    const world = new World();
+    const settlement = new Settlement(callOf(), new AttemptLedger(), world.io);
+    const error = `provider_error: Bearer ${secretOf(heldKey('openai'))} ${'x'.repeat(1000)}`;
+    await settlement.settle({ status: 'error', error, latencyMs: 1 });
+    expect(world.rows[0]?.error).toMatch(/^provider_error: \[redacted\] x+…$/);
+    expect(world.rows[0]?.error).toHaveLength(500);
+  });
+});

@@ -1,0 +1,174 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readSettings, SettingsError } from '../src/settings.ts';
+
+const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString('base64');
+
+function mistake(environment: Record<string, string>): string {
+  try {
+    readSettings(environment);
+  } catch (error) {
+    if (error instanceof SettingsError) return error.message;
+    throw error;
+  }
+  throw new Error('was accepted');
+}
+
+describe('an empty environment', () => {
+  test('has the documented defaults', () => {
+    expect(readSettings({})).toMatchObject({
+      host: '0.0.0.0',
+      port: 8080,
+      adminHost: '0.0.0.0',
+      adminPort: 9090,
+      profile: 'server',
+      databaseUrl: null,
+      databaseDirectUrl: null,
+      redisUrl: null,
+      sealingKeys: [],
+      tablesFile: null,
+      tablesConfigMap: null,
+      vendorBaseUrls: {},
+      outboundPolicy: 'allow-private',
+      outboundAllowedCidrs: [],
+      dataDir: './data',
+      spoolDir: './data/spool',
+      spoolBytes: 256 * 1024 * 1024,
+      spoolFull: 'refuse',
+      drainDelayMs: 0,
+      drainMs: 300_000,
+      bodyLimitBytes: 20 * 1024 * 1024,
+      trustedProxyHops: 0,
+      registration: 'open',
+      registrationToken: null,
+      registrationsPerMinute: 0,
+      registrationsPerMinutePerIp: 0,
+      logLevel: 'info',
+      otelAuto: false,
+    });
+  });
+
+  test('is what variables set to nothing mean', () => {
+    expect(readSettings({ PORT: '', DATABASE_URL: '', GW_REGISTRATION: '', GW_OPENAI_BASE_URL: '' })).toEqual(
+      readSettings({}),
+    );
+  });
+});
+
+test('what is set is read', () => {
+  const settings = readSettings({
+    PORT: '0',
+    GW_DATA_DIR: '/var/lib/gw',
+    DATABASE_URL: 'postgres://pooler/db',
+    DATABASE_DIRECT_URL: 'postgres://server/db',
+    GW_TABLES_CONFIGMAP: 'models/gateway-tables',
+    GW_SARVAM_BASE_URL: 'http://127.0.0.1:9000/x',
+    GW_OUTBOUND_ALLOWED_CIDRS: '10.0.0.0/8,,fd00::/8',
+    GW_DRAIN_SECONDS: '0.5',
+    GW_OTEL_AUTO: '1',
+    GW_MIGRATE: 'off',
+  });
+  expect(settings).toMatchObject({
+    port: 0,
+    spoolDir: '/var/lib/gw/spool',
+    databaseUrl: 'postgres://pooler/db',
+    databaseDirectUrl: 'postgres://server/db',
+    tablesConfigMap: { namespace: 'models', name: 'gateway-tables' },
+    vendorBaseUrls: { sarvam: 'http://127.0.0.1:9000/x' },
+    outboundAllowedCidrs: ['10.0.0.0/8', 'fd00::/8'],
+    drainMs: 500,
+    otelAuto: true,
+    migrateAtBoot: false,
+  });
+});
+
+test('the direct database is the database where no other is named', () => {
+  expect(readSettings({ DATABASE_URL: 'postgres://a/b' }).databaseDirectUrl).toBe('postgres://a/b');
+});
+
+describe('sealing keys', () => {
+  test('are read in order: the first one seals', () => {
+    const { sealingKeys } = readSettings({ GW_SEALING_KEYS: `new:${keyOf(2)}, old:${keyOf(1)},` });
+    expect(sealingKeys).toEqual([
+      { id: 'new', key: Buffer.alloc(32, 2) },
+      { id: 'old', key: Buffer.alloc(32, 1) },
+    ]);
+  });
+
+  test.each([
+    ['without an id', keyOf(1)],
+    ['too short', `a:${Buffer.alloc(31).toString('base64')}`],
+    ['too long', `a:${Buffer.alloc(33).toString('base64')}`],
+    ['of one id twice', `a:${keyOf(1)},a:${keyOf(2)}`],
+    ['with an id that is no word', `a b:${keyOf(1)}`],
+    ['that are a passphrase', 'a:correct horse battery staple'],
+  ])('%s stop the start, without being shown', (_name, text) => {
+    const message = mistake({ GW_SEALING_KEYS: text });
+    expect(message).toMatch(/^GW_SEALING_KEYS must be kid:base64/);
+    expect(message).not.toContain(text);
+    expect(message).not.toContain('\n');
+  });
+});
+
+describe('a mistake stops the start with one line that names it', () => {
+  test.each<[name: string, value: string]>([
+    ['PORT', '65536'],
+    ['PORT', 'http'],
+    ['GW_PROFILE', 'edge'],
+    ['GW_TABLES_CONFIGMAP', 'no-namespace'],
+    ['GW_OPENAI_BASE_URL', 'ftp://host'],
+    ['GW_OPENAI_BASE_URL', 'api.openai.com'],
+    ['GW_OUTBOUND_POLICY', 'public'],
+    ['GW_SPOOL_FULL', 'panic'],
+    ['GW_DRAIN_SECONDS', '-1'],
+    ['GW_TRUSTED_PROXY_HOPS', '1.5'],
+    ['GW_REGISTRATION', 'yes'],
+    ['GW_REGISTRATION_TOKEN', 'short'],
+    ['GW_OTEL_AUTO', 'on'],
+    ['GW_LOG_LEVEL', 'verbose'],
+    ['GW_BODY_LIMIT_BYTES', '20MiB'],
+  ])('%s=%s', (name, value) => {
+    const message = mistake({ [name]: value });
+    expect(message.startsWith(`${name}: `)).toBe(true);
+    expect(message).not.toContain('\n');
+  });
+
+  test('registration by token without a token', () => {
+    expect(mistake({ GW_REGISTRATION: 'token' })).toMatch(/GW_REGISTRATION_TOKEN/);
+  });
+});
+
+test('the registration token cannot be printed by accident', () => {
+  const settings = readSettings({
+    GW_REGISTRATION: 'token',
+    GW_REGISTRATION_TOKEN: 'a-token-of-some-length',
+  });
+  expect(JSON.stringify(settings)).not.toContain('a-token-of-some-length');
+  expect(settings.registrationToken?.reveal()).toBe('a-token-of-some-length');
+});
+
+describe('a secret in a file', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gw-settings-'));
+    writeFileSync(join(folder, 'url'), 'postgres://file/db\n');
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test('is read without its line end', () => {
+    expect(readSettings({ DATABASE_URL_FILE: join(folder, 'url') }).databaseUrl).toBe('postgres://file/db');
+  });
+
+  test('beside the variable itself is a mistake', () => {
+    const both = { DATABASE_URL: 'postgres://a/b', DATABASE_URL_FILE: join(folder, 'url') };
+    expect(mistake(both)).toBe('DATABASE_URL and DATABASE_URL_FILE are both set; keep one.');
+  });
+
+  test('that is not there is a mistake', () => {
+    expect(mistake({ REDIS_URL_FILE: join(folder, 'nothing') })).toMatch(
+      /^REDIS_URL_FILE: cannot read .*ENOENT/,
+    );
+  });
+});
