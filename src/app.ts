@@ -1,14 +1,10 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { watchTablesConfigMap } from './adapters/kubernetes/configmap-tables.ts';
 import type { TablesListeners, TablesSource } from './adapters/last-good-tables.ts';
-import { addProviderKey, deleteProviderKey, listProviderKeys } from './adapters/postgres/provider-keys.ts';
-import { readLogs } from './adapters/postgres/request-logs-query.ts';
-import { readStats } from './adapters/postgres/stats-query.ts';
-import { registerUser } from './adapters/postgres/users.ts';
 import type { Sealer } from './adapters/sealer.ts';
 import { createSealer } from './adapters/sealer.ts';
 import { createSystemClock } from './adapters/system-clock.ts';
@@ -21,22 +17,26 @@ import { endpointsOf } from './chat/endpoints.ts';
 import type { Clock, UpstreamTransport } from './chat/ports.ts';
 import type { Endpoint } from './core/outbound-policy.ts';
 import { outboundPolicy } from './core/outbound-policy.ts';
+import type { SealingKey } from './core/sealing-key.ts';
 import { drain } from './drain.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { Life } from './http/life.ts';
-import { openApiDocument } from './http/openapi.ts';
-import { registrationGuard } from './http/registration-policy.ts';
+import { openApiDocument, packageVersion } from './http/openapi.ts';
 import type { RoutesIo } from './http/routes.ts';
 import { registerRoutes } from './http/routes.ts';
 import { createServer } from './http/server.ts';
 import { providers } from './providers/registry.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
+import { openSidecarStores } from './sidecar.ts';
+import { storeRoutesIo } from './store-routes.ts';
 import type { Stores } from './stores.ts';
 import { openStores, storeEndpoints } from './stores.ts';
-import { createLogger } from './telemetry/logger.ts';
+import { createLogging } from './telemetry/logger.ts';
 import { Metrics } from './telemetry/metrics.ts';
-import { watchGauges } from './telemetry/watch-gauges.ts';
+import { Telemetry } from './telemetry/telemetry.ts';
+import type { Tracing } from './telemetry/tracing.ts';
+import { watchGauges, watchPressure } from './telemetry/watch-gauges.ts';
 
 /** The shipped tables; two places use them: this process and the chart. */
 const defaultTables = new URL('../charts/model-gateway/files/tables.yaml', import.meta.url).pathname;
@@ -51,46 +51,53 @@ export interface RunningGateway {
 }
 
 /** Starts both listeners. Stores may still be away; /readyz says so. Throws SettingsError on a bad setting. */
-export async function startGateway(settings: Settings): Promise<RunningGateway> {
-  if (settings.databaseUrl === null) {
-    throw new SettingsError('DATABASE_URL is not set. (For a trial without a database: npm start.)');
-  }
-  if (settings.sealingKeys.length === 0) {
-    throw new SettingsError(
-      'GW_SEALING_KEYS is not set: kid:base64(32 bytes), for instance v1:$(openssl rand -base64 32).',
-    );
-  }
-  const log = createLogger(settings.logLevel);
+export async function startGateway(
+  settings: Settings,
+  tracing: Tracing | null = null,
+): Promise<RunningGateway> {
+  const { log, flush } = createLogging(settings.logLevel);
   const clock = createSystemClock();
-  const sealer = createSealer(settings.sealingKeys);
+  const sealer = createSealer(sealingKeys(settings));
   const own: Endpoint[] = await storeEndpoints(settings);
   const upstream = createUpstreamHttp(
     outboundPolicy(settings.outboundPolicy, settings.outboundAllowedCidrs, own),
   );
-  const tables = await openTables(settings, clock, log);
-  const stores = await openStores({ settings, databaseUrl: settings.databaseUrl, sealer, clock, log });
   const metrics = new Metrics();
+  const tables = await openTables(settings, clock, metrics, log);
+  const { databaseUrl } = settings;
+  const stores =
+    databaseUrl === null
+      ? openSidecarStores(settings, sealer)
+      : await openStores({ settings, databaseUrl, sealer, clock, log });
   const life = new Life();
-  watchGauges(metrics, { tables, stores, life });
-  const chat = chatIo({ settings, stores, sealer, clock, metrics, transport: upstream });
-  const app = await createServer(settings, life, log);
+  const telemetry = new Telemetry(metrics, log, tracing, settings.tracing);
+  const cooldown = new CooldownBook(clock.monotonicMs);
+  watchGauges(metrics, { settings, tables, stores, life, cooldown, version: packageVersion() });
+  const chat = {
+    ...chatIo({ settings, stores, sealer, clock, metrics, transport: upstream }),
+    cooldown,
+    telemetry,
+  };
+  const app = await createServer(settings, life, log, telemetry);
+  watchPressure(metrics, () => app.memoryUsage(), settings);
   await registerRoutes(app, { ...chat, ...routesIo({ settings, stores, sealer, clock, tables, life }) });
   const admin = createAdminServer(
     {
       life,
       tables: () => tables.status(),
-      storeReady: stores.gate.state,
+      storeReady: stores.storeState,
       metrics: () => metrics.registry.metrics(),
       metricsContentType: metrics.registry.contentType,
       openApi: openApiDocument,
     },
     log,
   );
-  const stop = stopper({ app, admin, life, settings, stores, tables, upstream, log });
+  const stop = stopper({ app, admin, life, settings, stores, tables, upstream, log, tracing, flush });
   try {
     const adminUrl = await listen(admin, settings.adminHost, settings.adminPort, own);
     const url = await listen(app, settings.host, settings.port, own);
     log.info({ url, adminUrl }, 'listening');
+    flush();
     return { url, adminUrl, close: stop };
   } catch (error) {
     await stop();
@@ -98,16 +105,43 @@ export async function startGateway(settings: Settings): Promise<RunningGateway> 
   }
 }
 
+/**
+ * The configured keys. Only a sidecar without a database may do without: what it seals never leaves its
+ * memory. Throws SettingsError where something is missing.
+ */
+function sealingKeys(settings: Settings): readonly SealingKey[] {
+  const inMemory = settings.profile === 'sidecar' && settings.databaseUrl === null;
+  if (inMemory) return [{ id: 'memory', key: randomBytes(32) }];
+  if (settings.databaseUrl === null) {
+    throw new SettingsError('DATABASE_URL is not set. (For a trial without a database: npm start.)');
+  }
+  if (settings.sealingKeys.length > 0) return settings.sealingKeys;
+  throw new SettingsError(
+    'GW_SEALING_KEYS is not set: kid:base64(32 bytes), for instance v1:$(openssl rand -base64 32).',
+  );
+}
+
 /** The tables' source: the API watch of a ConfigMap, or a file whose directory is watched. */
-function openTables(settings: Settings, clock: Clock, log: Logger): Promise<TablesSource> {
+async function openTables(
+  settings: Settings,
+  clock: Clock,
+  metrics: Metrics,
+  log: Logger,
+): Promise<TablesSource> {
   const listeners: TablesListeners = {
-    onReload: ({ generation, hash }) => log.info({ generation, hash }, 'tables reloaded'),
+    onReload: (loaded) => {
+      metrics.useTables(loaded);
+      log.info({ generation: loaded.generation, hash: loaded.hash }, 'tables reloaded');
+    },
     onProblem: (problem) => log.error({ problem }, 'new tables are not usable; the last good ones stay'),
   };
-  if (settings.tablesConfigMap === null) {
-    return watchTablesFile(settings.tablesFile ?? defaultTables, listeners);
-  }
-  return watchTablesConfigMap({ ...listeners, ...settings.tablesConfigMap, wallMs: clock.wallMs });
+  const { tablesConfigMap, tablesFile } = settings;
+  const tables =
+    tablesConfigMap === null
+      ? await watchTablesFile(tablesFile ?? defaultTables, listeners)
+      : await watchTablesConfigMap({ ...listeners, ...tablesConfigMap, wallMs: clock.wallMs });
+  metrics.useTables(tables.current());
+  return tables;
 }
 
 interface Parts {
@@ -117,24 +151,24 @@ interface Parts {
   readonly clock: Clock;
 }
 
-function chatIo(parts: Parts & { readonly metrics: Metrics; readonly transport: UpstreamTransport }): ChatIo {
+function chatIo(
+  parts: Parts & { readonly metrics: Metrics; readonly transport: UpstreamTransport },
+): Omit<ChatIo, 'cooldown' | 'telemetry'> {
   const { settings, stores, sealer, clock, metrics, transport } = parts;
   const refusals = new LRUCache<string, true>({ max: maxRefusals });
   return {
     transport,
     providers,
     endpointOf: endpointsOf(providers, settings.vendorBaseUrls),
-    openKey: sealer.open,
+    openKey: metrics.stores.openKey(sealer.open),
     clock,
     newId: randomUUID,
     withoutStreamOptions: {
       has: (keyId) => refusals.has(keyId),
       add: (keyId) => refusals.set(keyId, true),
     },
-    cooldown: new CooldownBook(clock.monotonicMs),
-    telemetry: metrics,
     requestLog: stores.requestLog,
-    cache: new AnswerCache(stores.answers),
+    cache: new AnswerCache(metrics.stores.cache(stores.answers)),
   };
 }
 
@@ -142,34 +176,13 @@ function routesIo(
   parts: Parts & { readonly tables: TablesSource; readonly life: Life },
 ): Omit<RoutesIo, keyof ChatIo> {
   const { settings, stores, sealer, clock, tables, life } = parts;
-  const { pool, queryPool, accounts } = stores;
+  const { accounts } = stores;
   return {
     accounts,
     tables: () => tables.current(),
     life,
     refreshAccount: (keyHash) => accounts.refresh(keyHash),
-    mayRegister: registrationGuard(
-      {
-        mode: settings.registration,
-        token: settings.registrationToken,
-        perMinute: settings.registrationsPerMinute,
-        perMinutePerIp: settings.registrationsPerMinutePerIp,
-      },
-      clock.monotonicMs,
-    ),
-    registerUser: (user) => registerUser(pool, user),
-    addProviderKey: async (userId, key) => {
-      const row = await addProviderKey(pool, sealer, userId, key);
-      accounts.invalidate(userId);
-      return row;
-    },
-    listProviderKeys: (userId) => listProviderKeys(pool, userId),
-    deleteProviderKey: async (userId, keyId) => {
-      await deleteProviderKey(pool, userId, keyId);
-      accounts.invalidate(userId);
-    },
-    readLogs: (userId, query) => readLogs(queryPool, userId, query),
-    readStats: (userId, query) => readStats(queryPool, userId, query),
+    store: storeRoutesIo(settings, stores, sealer, clock.monotonicMs),
   };
 }
 
@@ -191,20 +204,23 @@ interface Running {
   readonly tables: TablesSource;
   readonly upstream: { close(): Promise<void> };
   readonly log: Logger;
+  readonly tracing: Tracing | null;
+  readonly flush: () => void;
 }
 
 function stopper(running: Running): () => Promise<void> {
   const hurry = new AbortController();
   let stopped: Promise<void> | null = null;
   const stop = async (): Promise<void> => {
-    const { app, admin, life, settings, stores, tables, upstream, log } = running;
+    const { app, admin, life, settings, stores, tables, upstream, log, tracing, flush } = running;
     log.info({ active: life.activeCount }, 'draining');
     await drain(app, life, { delayMs: settings.drainDelayMs, drainMs: settings.drainMs }, hurry.signal);
     await upstream.close();
     await stores.close();
     tables.close();
-    await admin.close();
+    await Promise.all([admin.close(), tracing?.close()]);
     log.info('stopped');
+    flush();
   };
   return () => {
     if (stopped !== null) hurry.abort();

@@ -13,6 +13,7 @@ import { StartError } from './dev/start-error.ts';
 import { welcomeText } from './dev/welcome.ts';
 import type { Settings } from './settings.ts';
 import { readSettings, SettingsError } from './settings.ts';
+import { startTracing } from './telemetry/tracing.ts';
 
 /** What `npm start` runs. Without DATABASE_URL: an embedded Postgres, a demo model server and a demo user. */
 
@@ -50,7 +51,7 @@ function fail(error: unknown): void {
 }
 
 async function startPlain(settings: Settings, cleanups: Cleanups): Promise<void> {
-  const gateway = await startGateway(settings);
+  const gateway = await startGateway(settings, await startTracing(settings.tracing));
   cleanups.push(() => gateway.close());
   process.stdout.write(`Model Gateway runs on ${gateway.url}. Ctrl-C stops it.\n`);
 }
@@ -69,12 +70,8 @@ async function startDemo(settings: Settings, cleanups: Cleanups, signal: AbortSi
   const demo = await startDemoOnKeptPort(kept?.demo_port ?? 0);
   cleanups.push(() => demo.close());
 
-  const gateway = await startGateway({
-    ...settings,
-    databaseUrl,
-    databaseDirectUrl: databaseUrl,
-    sealingKeys,
-  });
+  const demoSettings = { ...settings, databaseUrl, databaseDirectUrl: databaseUrl, sealingKeys };
+  const gateway = await startGateway(demoSettings, await startTracing(settings.tracing));
   cleanups.push(() => gateway.close());
   await waitUntilReady(gateway.adminUrl, signal);
 

@@ -1,17 +1,19 @@
 #!/usr/bin/env node
+import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startGateway } from './app.ts';
 import { checkConfig } from './commands/check-config.ts';
-import { databaseCommands } from './commands/database.ts';
 import { serveDemo } from './commands/demo.ts';
+import { newServiceKey } from './core/service-key.ts';
 import { openApiDocument } from './http/openapi.ts';
 import { readSettings, SettingsError } from './settings.ts';
+import { startTracing } from './telemetry/tracing.ts';
 
 const usage = `Usage: model-gateway [command]
 
   serve                 run the gateway (default)
   migrate               bring the database schema up to date
   reseal                move every stored key to the newest sealing key
+  new-key               print a new service key, for a sidecar's Secret
   check-config FILE     check a tables document and print the first problems
   openapi               print the OpenAPI description
   demo [PORT] [HOST]    run the demo model server
@@ -50,7 +52,10 @@ async function runUntilSignal(
 async function serve(): Promise<number> {
   const settings = readSettings();
   return runUntilSignal(async () => {
-    const gateway = await startGateway(settings);
+    // Before the rest is imported: auto-instrumentation patches modules as they are loaded.
+    const tracing = await startTracing(settings.tracing);
+    const { startGateway } = await import('./app.ts');
+    const gateway = await startGateway(settings, tracing);
     return { close: () => gateway.close(), stopLimitMs: settings.drainDelayMs + settings.drainMs };
   });
 }
@@ -60,8 +65,13 @@ async function run(command: string, args: readonly string[]): Promise<number> {
     case 'serve':
       return serve();
     case 'migrate':
-    case 'reseal':
+    case 'reseal': {
+      const { databaseCommands } = await import('./commands/database.ts');
       return databaseCommands[command](readSettings(), process.stdout);
+    }
+    case 'new-key':
+      process.stdout.write(`${newServiceKey(randomBytes(32))}\n`);
+      return 0;
     case 'check-config':
       if (args[0] === undefined) throw new SettingsError('check-config needs the path of a tables document.');
       return checkConfig(args[0], process.stdout);

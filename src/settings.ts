@@ -1,22 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { CommercialProviderName } from './core/provider-name.ts';
+import type { SealingKey } from './core/sealing-key.ts';
+import { parseSealingKeys } from './core/sealing-key.ts';
 import { Secret } from './core/secret.ts';
-
-/** One sealing master key: `kid:base64(32 bytes)` in GW_SEALING_KEYS. */
-export interface SealingKey {
-  readonly id: string;
-  readonly key: Buffer;
-}
+import type { TracingSettings } from './tracing-settings.ts';
+import { readTracing, tracingVariables } from './tracing-settings.ts';
 
 const port = z.coerce.number().int().min(0).max(65535);
-const flag = z.enum(['0', '1', 'true', 'false']).transform((value) => value === '1' || value === 'true');
 const seconds = z.coerce.number().min(0).max(86_400);
 const httpUrl = z.url({ protocol: /^https?$/ });
 
-const environmentSchema = z.object({
+/** Every setting with its default; the README's table is checked against it. */
+export const environmentSchema = z.object({
   PORT: port.default(8080),
-  GW_HOST: z.string().default('0.0.0.0'),
+  GW_HOST: z.string().optional(),
   GW_ADMIN_PORT: port.default(9090),
   GW_ADMIN_HOST: z.string().default('0.0.0.0'),
   GW_PROFILE: z.enum(['server', 'sidecar']).default('server'),
@@ -66,16 +64,19 @@ const environmentSchema = z.object({
   GW_MAX_EVENT_LOOP_DELAY_MS: z.coerce.number().int().min(0).default(1000),
   GW_MAX_HEAP_BYTES: z.coerce.number().int().min(0).default(0),
   GW_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-  GW_OTEL_AUTO: flag.default(false),
+  GW_SERVICE_KEY: z.string().optional(),
+  GW_PROVIDER_KEYS_FILE: z.string().optional(),
+  ...tracingVariables,
 });
 
 /** Secrets that may be read from a file named by `<NAME>_FILE`. */
-const fileVariants = [
+export const fileVariants = [
   'GW_SEALING_KEYS',
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',
   'REDIS_URL',
   'GW_REGISTRATION_TOKEN',
+  'GW_SERVICE_KEY',
 ];
 
 export interface Settings {
@@ -117,29 +118,21 @@ export interface Settings {
   readonly maxEventLoopDelayMs: number;
   readonly maxHeapBytes: number;
   readonly logLevel: string;
-  readonly otelAuto: boolean;
+  /** Of a sidecar without a database. */
+  readonly serviceKey: Secret | null;
+  readonly providerKeysFile: string | null;
+  readonly tracing: TracingSettings;
 }
 
 /** A setting that cannot be used; the message is one line that names it. */
 export class SettingsError extends Error {}
 
-function parseSealingKeys(text: string): SealingKey[] {
-  const seen = new Set<string>();
-  return text
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '')
-    .map((entry) => {
-      const [id = '', encoded = ''] = entry.split(':');
-      const key = Buffer.from(encoded, 'base64');
-      if (!/^[A-Za-z0-9_.-]{1,64}$/.test(id) || key.length !== 32 || seen.has(id)) {
-        throw new SettingsError(
-          'GW_SEALING_KEYS must be kid:base64(32 bytes)[,kid:base64…] with distinct ids (each key: openssl rand -base64 32).',
-        );
-      }
-      seen.add(id);
-      return { id, key };
-    });
+function sealingKeys(text: string): readonly SealingKey[] {
+  const keys = parseSealingKeys(text);
+  if (keys !== null) return keys;
+  throw new SettingsError(
+    'GW_SEALING_KEYS must be kid:base64(32 bytes)[,kid:base64…] with distinct ids (each key: openssl rand -base64 32).',
+  );
 }
 
 function withFileVariants(environment: NodeJS.ProcessEnv): Record<string, string | undefined> {
@@ -182,7 +175,8 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     }).filter(([, url]) => url !== undefined),
   );
   return {
-    host: env.GW_HOST,
+    // A sidecar serves its own pod only.
+    host: env.GW_HOST ?? (env.GW_PROFILE === 'sidecar' ? '127.0.0.1' : '0.0.0.0'),
     port: env.PORT,
     adminHost: env.GW_ADMIN_HOST,
     adminPort: env.GW_ADMIN_PORT,
@@ -193,7 +187,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     migrateAtBoot: env.GW_MIGRATE === 'boot',
     redisUrl: env.REDIS_URL ?? null,
     cacheMemoryBytes: env.GW_CACHE_MEMORY_BYTES,
-    sealingKeys: parseSealingKeys(env.GW_SEALING_KEYS ?? ''),
+    sealingKeys: sealingKeys(env.GW_SEALING_KEYS ?? ''),
     tablesFile: env.GW_TABLES_FILE ?? null,
     tablesConfigMap: namespace !== undefined && name !== undefined ? { namespace, name } : null,
     vendorBaseUrls,
@@ -215,6 +209,8 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     maxEventLoopDelayMs: env.GW_MAX_EVENT_LOOP_DELAY_MS,
     maxHeapBytes: env.GW_MAX_HEAP_BYTES,
     logLevel: env.GW_LOG_LEVEL,
-    otelAuto: env.GW_OTEL_AUTO,
+    serviceKey: env.GW_SERVICE_KEY === undefined ? null : new Secret(env.GW_SERVICE_KEY),
+    providerKeysFile: env.GW_PROVIDER_KEYS_FILE ?? null,
+    tracing: readTracing(env),
   };
 }

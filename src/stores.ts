@@ -3,19 +3,19 @@ import { hostname } from 'node:os';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { MemoryResponseCache } from './adapters/memory-cache.ts';
-import type { PostgresAccounts } from './adapters/postgres/accounts.ts';
 import { createAccounts } from './adapters/postgres/accounts.ts';
 import { keepPartitions } from './adapters/postgres/partition-keeper.ts';
 import { createPool } from './adapters/postgres/pool.ts';
 import { createRequestLog } from './adapters/postgres/request-log.ts';
-import type { PostgresRequestLog } from './adapters/postgres/request-log-contract.ts';
+import type { RequestLogStats } from './adapters/postgres/request-log-contract.ts';
 import type { SchemaGate } from './adapters/postgres/schema-gate.ts';
 import { openSchemaGate } from './adapters/postgres/schema-gate.ts';
 import { connectRedis } from './adapters/redis/connection.ts';
+import type { CacheStats } from './adapters/redis/response-cache.ts';
 import { RedisResponseCache } from './adapters/redis/response-cache.ts';
 import { SealedResponseCache } from './adapters/sealed-cache.ts';
 import type { Sealer } from './adapters/sealer.ts';
-import type { Clock, ResponseCache } from './chat/ports.ts';
+import type { Accounts, Clock, RequestLog, ResponseCache } from './chat/ports.ts';
 import type { Endpoint } from './core/outbound-policy.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
@@ -30,12 +30,14 @@ const closeTimeoutMs = 5_000;
 
 /** Everything that remembers something beyond one request. */
 export interface Stores {
-  readonly pool: pg.Pool;
-  readonly queryPool: pg.Pool;
-  readonly accounts: PostgresAccounts;
-  readonly requestLog: PostgresRequestLog;
-  readonly gate: SchemaGate;
+  /** Null in a sidecar without Postgres: routes that need it answer `not_in_profile`. */
+  readonly database: { readonly pool: pg.Pool; readonly queryPool: pg.Pool } | null;
+  readonly accounts: Accounts & { invalidate(userId: string): void };
+  readonly requestLog: RequestLog & { stats(): RequestLogStats };
+  readonly storeState: SchemaGate['state'];
   readonly answers: ResponseCache;
+  /** Null where answers are cached in memory. */
+  readonly cacheStats: (() => CacheStats) | null;
   /** Writes what is left, then lets go of every connection. */
   close(): Promise<void>;
 }
@@ -75,17 +77,15 @@ export async function openStores({ settings, databaseUrl, sealer, clock, log }: 
           onUp: () => log.info('cache store is up'),
           onDown: (message) => log.warn({ message }, 'cache store is down; answers are not cached'),
         });
-  const store =
-    redis === null
-      ? new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes)
-      : new RedisResponseCache(redis, maxCacheValueBytes);
+  const shared = redis === null ? null : new RedisResponseCache(redis, maxCacheValueBytes);
+  const store = shared ?? new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes);
   return {
-    pool,
-    queryPool,
+    database: { pool, queryPool },
     accounts,
     requestLog,
-    gate,
+    storeState: gate.state,
     answers: new SealedResponseCache(store, sealer.sealValue, sealer.openValue),
+    cacheStats: shared === null ? null : () => shared.stats(),
     async close() {
       stopping.abort();
       await requestLog.drain(closeTimeoutMs);

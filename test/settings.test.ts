@@ -46,7 +46,7 @@ describe('an empty environment', () => {
       registrationsPerMinute: 0,
       registrationsPerMinutePerIp: 0,
       logLevel: 'info',
-      otelAuto: false,
+      tracing: { enabled: false, serviceName: 'model-gateway', auto: false, propagateTo: [] },
     });
   });
 
@@ -79,7 +79,7 @@ test('what is set is read', () => {
     vendorBaseUrls: { sarvam: 'http://127.0.0.1:9000/x' },
     outboundAllowedCidrs: ['10.0.0.0/8', 'fd00::/8'],
     drainMs: 500,
-    otelAuto: true,
+    tracing: { enabled: false, auto: true },
     migrateAtBoot: false,
   });
 });

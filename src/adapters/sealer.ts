@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import type { HeldKey, SealedSecret } from '../core/candidate.ts';
+import type { SealingKey } from '../core/sealing-key.ts';
 import { Secret } from '../core/secret.ts';
-import type { SealingKey } from '../settings.ts';
 
 /** A sealed secret that does not open: tampered with, moved to another row, or its master key is gone. */
 export class SealError extends Error {}

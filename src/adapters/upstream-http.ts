@@ -189,21 +189,23 @@ export function createUpstreamHttp(policy: OutboundPolicy): UpstreamHttp {
     // Calls under way finish; only then does the evicted pool close.
     dispose: (pool) => void pool.close().catch(() => undefined),
   });
+  const openPool = (call: UpstreamCall): Pool =>
+    new Pool(call.origin, {
+      connect: createConnector(policy, { userAddress: call.userAddress, connectTimeoutMs }),
+      allowH2: false,
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveMaxMs,
+      maxHeaderSize: maxHeaderBytes,
+    });
   const poolOf = (call: UpstreamCall): Pool => {
     // A user's address and a vendor's are never the same pool: different rules opened their sockets.
     const name = `${call.userAddress ? 'user' : 'vendor'} ${call.origin}`;
     let pool = pools.get(name);
     if (pool === undefined) {
-      pool = new Pool(call.origin, {
-        connect: createConnector(policy, { userAddress: call.userAddress, connectTimeoutMs }),
-        allowH2: false,
-        pipelining: 1,
-        headersTimeout: 0,
-        bodyTimeout: 0,
-        keepAliveTimeout: keepAliveMs,
-        keepAliveMaxTimeout: keepAliveMaxMs,
-        maxHeaderSize: maxHeaderBytes,
-      });
+      pool = openPool(call);
       pools.set(name, pool);
     }
     return pool;
@@ -215,7 +217,10 @@ export function createUpstreamHttp(policy: OutboundPolicy): UpstreamHttp {
       }
       const dispatch = new Dispatch(listener);
       const options = { path: call.path, method: 'POST' as const, headers: call.headers, body: call.body };
-      poolOf(call).dispatch(options, dispatch);
+      const pool = call.freshSocket === true ? openPool(call) : poolOf(call);
+      pool.dispatch(options, dispatch);
+      // A pool of one call closes when that call has ended.
+      if (call.freshSocket === true) pool.close().catch(() => undefined);
       return dispatch;
     },
     async close() {

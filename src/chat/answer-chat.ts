@@ -1,7 +1,7 @@
 import type { Candidate, HeldKey } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import type { GatewayError } from '../core/errors.ts';
-import { ServiceUnavailableError } from '../core/errors.ts';
+import { ApiError, ServiceUnavailableError } from '../core/errors.ts';
 import { finalError } from '../core/final-error.ts';
 import type { Plan } from '../core/plan.ts';
 import { planCandidates } from '../core/plan.ts';
@@ -47,13 +47,13 @@ export async function answerChat(
   const serve = { call, settlement, client, io };
   const tryAll = (signal: AbortSignal) => tryCandidates(serve, plan.candidates, signal);
   if (cacheTtlSeconds === null) {
-    io.telemetry.cacheAnswered('bypass');
+    io.telemetry.cacheAnswered(call, 'bypass', null);
     return (await tryAll(client.signal)).json;
   }
   const seat = await io.cache.board(call, plan.candidates, cacheTtlSeconds, client.signal).catch(() => null);
   // The client left while waiting: the row is written on the way out.
   if (seat === null) return (await tryAll(client.signal)).json;
-  io.telemetry.cacheAnswered(seat.kind);
+  io.telemetry.cacheAnswered(call, seat.kind, seat.kind === 'hit' ? seat.answer : null);
   if (seat.kind === 'hit') return (await serveStored(serve, seat.answer)).json;
   let served: Served | null = null;
   try {
@@ -84,7 +84,11 @@ async function tryCandidates(
   signal: AbortSignal,
 ): Promise<Served> {
   const { call, settlement, io } = serve;
-  const result = await fallBack(call, candidates, settlement.ledger, io, signal);
+  const result = await fallBack(call, candidates, settlement.ledger, io, signal).catch(
+    async (cause: unknown) => {
+      throw await settleError(settlement, new ApiError(cause));
+    },
+  );
   switch (result.kind) {
     case 'answered':
       return serveAnswer(serve, result.answer, result.serving);

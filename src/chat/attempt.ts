@@ -10,6 +10,7 @@ import type { AttemptOutcome, Sent, Tried } from './judgement.ts';
 import { judge, unopenedKey } from './judgement.ts';
 import type { ExchangeEnd } from './open-stream.ts';
 import type { Clock, OpenKey, UpstreamCall, UpstreamTransport } from './ports.ts';
+import type { ChatTelemetry } from './telemetry-port.ts';
 
 /** What an attempt needs of the world. */
 export interface AttemptIo {
@@ -19,6 +20,7 @@ export interface AttemptIo {
   readonly openKey: OpenKey;
   readonly clock: Clock;
   readonly newId: () => string;
+  readonly telemetry: Pick<ChatTelemetry, 'attemptSent'>;
   /** Keys whose server refused `stream_options`, remembered so that it is asked only once. */
   readonly withoutStreamOptions: { has(keyId: string): boolean; add(keyId: string): void };
 }
@@ -27,6 +29,7 @@ export interface AttemptIo {
 interface Prepared extends Tried {
   readonly candidate: Candidate;
   readonly requestDueMs: number;
+  readonly freshSocket: boolean;
 }
 
 /**
@@ -57,9 +60,20 @@ export async function attempt(
     createdSeconds: Math.floor(io.clock.wallMs() / 1000),
     maxEventBytes: call.tables.document.limits.event_bytes,
   };
-  const prepared = { call, candidate, provider, context, secret, startedAtMs, requestDueMs };
+  const prepared = {
+    call,
+    candidate,
+    provider,
+    context,
+    secret,
+    startedAtMs,
+    requestDueMs,
+    freshSocket: false,
+  };
   let sent = await send(prepared, io, signal);
-  if (sent.end.kind === 'transport' && sent.end.failure.staleSocket) sent = await send(prepared, io, signal);
+  if (sent.end.kind === 'transport' && sent.end.failure.staleSocket) {
+    sent = await send({ ...prepared, freshSocket: true }, io, signal);
+  }
   if (sent.end.kind === 'replied' && asksWithoutStreamOptions(prepared, sent.end)) {
     io.withoutStreamOptions.add(candidate.key.id);
     sent = await send({ ...prepared, context: { ...context, withoutStreamOptions: true } }, io, signal);
@@ -86,6 +100,7 @@ function upstreamCall(prepared: Prepared, io: AttemptIo, request: UpstreamReques
       'content-type': 'application/json',
       accept: call.request.stream === true ? 'text/event-stream' : 'application/json',
       'accept-encoding': 'identity',
+      ...io.telemetry.attemptSent(call, candidate, endpoint.origin),
       ...request.headers,
       ...provider.authHeaders(secret.reveal()),
     },
@@ -93,6 +108,7 @@ function upstreamCall(prepared: Prepared, io: AttemptIo, request: UpstreamReques
     residency: candidate.residency,
     residencyRequested: call.options.residency,
     userAddress: candidate.key.baseUrl !== null,
+    freshSocket: prepared.freshSocket,
   };
 }
 

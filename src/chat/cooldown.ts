@@ -40,6 +40,11 @@ export class CooldownBook {
     );
   }
 
+  /** True while a whole provider is tried last. */
+  isProviderCooling(provider: string): boolean {
+    return isCooling(this.#byProvider.get(provider), this.#monotonicMs());
+  }
+
   /** Marks the start of an attempt: if the candidate's pause is over, this attempt is its probe. */
   started(candidate: Candidate): void {
     for (const health of [this.#byKey.get(candidate.key.id), this.#byProvider.get(candidate.provider)]) {

@@ -41,6 +41,8 @@ export class Exchange implements UpstreamListener, OpenStream {
   #over = false;
   #paused = false;
   #lastActivityMs = 0;
+  #pausedAtMs = 0;
+  #stalledMs = 0;
   #consumer: StreamConsumer | null = null;
   #pendingEnd: StreamEnd | null = null;
 
@@ -64,6 +66,10 @@ export class Exchange implements UpstreamListener, OpenStream {
 
   get translator(): StreamTranslator {
     return this.#job.translator as StreamTranslator;
+  }
+
+  get stalledMs(): number {
+    return this.#stalledMs + (this.#paused ? this.#job.monotonicMs() - this.#pausedAtMs : 0);
   }
 
   onHead(status: number, headers: UpstreamHeaders): void {
@@ -118,13 +124,15 @@ export class Exchange implements UpstreamListener, OpenStream {
     if (this.#over || this.#paused) return;
     this.#paused = true;
     this.#control?.pause();
-    this.#timer.setDue(this.#job.monotonicMs() + clientStallMs);
+    this.#pausedAtMs = this.#job.monotonicMs();
+    this.#timer.setDue(Math.min(this.#pausedAtMs + clientStallMs, this.#job.requestDueMs));
   }
 
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
     this.#lastActivityMs = this.#job.monotonicMs();
+    this.#stalledMs += this.#lastActivityMs - this.#pausedAtMs;
     if (!this.#over) this.#timer.setDue(this.#idleDueMs());
     this.#control?.resume();
   }

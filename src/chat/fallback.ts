@@ -1,5 +1,6 @@
 import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
+import type { ChatCompletion } from '../core/chat-completion.ts';
 import type { AttemptReport } from '../core/errors.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
@@ -9,7 +10,7 @@ import type { CancelReason } from './client-stream.ts';
 import type { CooldownBook } from './cooldown.ts';
 import type { AttemptOutcome } from './judgement.ts';
 import type { OpenStream } from './open-stream.ts';
-import type { AttemptRecord, ChatTelemetry } from './telemetry-port.ts';
+import type { AttemptRecord, ChatTelemetry, VendorAnswer } from './telemetry-port.ts';
 
 export interface FallbackIo extends AttemptIo {
   readonly cooldown: CooldownBook;
@@ -60,10 +61,15 @@ export async function fallBack(
     if (failures.length > 0 && startedAtMs >= requestDueMs) break;
     ledger.last = candidate;
     io.cooldown.started(candidate);
-    const outcome = await attempt(candidate, call, io, requestDueMs, signal);
+    io.telemetry.attemptStarted(call, candidate, index + 1);
+    const outcome = await attempt(candidate, call, io, requestDueMs, signal).catch((error: unknown) => {
+      io.cooldown.abandoned(candidate);
+      throw error;
+    });
     const serving = { candidate, number: index + 1, startedAtMs, dropped: outcome.dropped };
     if (outcome.kind === 'answered') {
-      served(call, serving, ledger, io, { firstTokenMs: null, usage: outcome.answer.usage });
+      const { completion, usage } = outcome.answer;
+      served(call, serving, ledger, io, { firstTokenMs: null, usage, answer: vendorAnswer(completion) });
       return { kind: 'answered', answer: outcome.answer, serving };
     }
     if (outcome.kind === 'stream-opened') return { kind: 'stream-opened', stream: outcome.stream, serving };
@@ -83,7 +89,7 @@ export function served(
   serving: Serving,
   ledger: AttemptLedger,
   io: FallbackIo,
-  facts: Pick<AttemptRecord, 'firstTokenMs' | 'usage'>,
+  facts: Pick<AttemptRecord, 'firstTokenMs' | 'usage' | 'answer'>,
 ): void {
   const durationMs = io.clock.monotonicMs() - serving.startedAtMs;
   io.cooldown.succeeded(serving.candidate);
@@ -97,8 +103,13 @@ export function served(
   });
 }
 
-function recordOf(serving: Serving): Pick<AttemptRecord, 'candidate' | 'number' | 'dropped'> {
-  return { candidate: serving.candidate, number: serving.number, dropped: serving.dropped };
+function vendorAnswer({ id, model, choices }: ChatCompletion): VendorAnswer {
+  return { id, model, finishReasons: choices.map((choice) => choice.finish_reason) };
+}
+
+function recordOf(serving: Serving): Pick<AttemptRecord, 'candidate' | 'number' | 'startedAtMs' | 'dropped'> {
+  const { candidate, number, startedAtMs, dropped } = serving;
+  return { candidate, number, startedAtMs, dropped };
 }
 
 function unserved(
@@ -110,7 +121,7 @@ function unserved(
 ): AttemptFailure | null {
   const { candidate } = serving;
   const durationMs = io.clock.monotonicMs() - serving.startedAtMs;
-  const shared = { ...recordOf(serving), durationMs, firstTokenMs: null, usage: null };
+  const shared = { ...recordOf(serving), durationMs, firstTokenMs: null, usage: null, answer: null };
   if (outcome.kind === 'cancelled') {
     io.cooldown.abandoned(candidate);
     ledger.add(candidate, null, `cancelled: ${outcome.reason}`, durationMs);

@@ -37,6 +37,8 @@ export interface OpenStream {
   readonly candidate: Candidate;
   readonly translator: StreamTranslator;
   attach(consumer: StreamConsumer): void;
+  /** How long, in all, `pause` held the upstream back. */
+  readonly stalledMs: number;
   /** The client reads too slowly; after a minute of it both sides are let go. */
   pause(): void;
   resume(): void;

@@ -75,6 +75,8 @@ export interface UpstreamCall {
   readonly residencyRequested: 'india' | null;
   /** True for user-given addresses, to which the outbound policy applies. */
   readonly userAddress: boolean;
+  /** Not over a kept-alive connection: for the one repeat after such a one had been closed. */
+  readonly freshSocket?: boolean;
 }
 
 /** Callbacks of one upstream call; after `onEnd` or `onFailure` nothing more comes. */

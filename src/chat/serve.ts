@@ -21,6 +21,7 @@ import type { OpenStream, StreamEnd } from './open-stream.ts';
 import { relay } from './relay.ts';
 import type { Settlement } from './settlement.ts';
 import type { StoredAnswer } from './stored-answer.ts';
+import type { VendorAnswer } from './telemetry-port.ts';
 
 /** A served request: the JSON body still to be sent, or nothing when it was streamed. */
 export interface Served {
@@ -92,7 +93,8 @@ function storable(
 ): StoredAnswer | null {
   if (Buffer.byteLength(completionJson) > call.tables.document.limits.cache_entry_bytes) return null;
   const { provider, model } = serving.candidate;
-  return { completionJson, provider, model, usage, costMicroUsd: String(cost), traceId: call.traceId };
+  const { traceId = null, spanId = null } = call.trace ?? {};
+  return { completionJson, provider, model, usage, costMicroUsd: String(cost), traceId, spanId };
 }
 
 export const clientClosed = 'client_closed: The client left before the end of the answer.';
@@ -113,17 +115,17 @@ export async function serveStream(serve: Serve, stream: OpenStream, serving: Ser
   const latencyMs = settlement.latencyMs();
   const shared = { latencyMs, ttftMs, usage, costMicroUsd: cost };
   if (end.kind !== 'complete') {
-    await cutStream(serve, end, serving, { ...shared, firstTokenMs });
+    await cutStream(serve, stream, end, serving, { ...shared, firstTokenMs });
     return { json: null, stored: null };
   }
-  served(call, serving, settlement.ledger, io, { firstTokenMs, usage });
+  served(call, serving, settlement.ledger, io, { firstTokenMs, usage, answer: vendorAnswer(stream) });
   const gone = client.signal.aborted;
   await settlement.settle({
     ...shared,
     status: gone ? 'client_closed' : 'success',
     error: gone ? clientClosed : null,
   });
-  io.telemetry.streamClosed(gone ? 'client_abort' : 'complete');
+  io.telemetry.streamClosed(gone ? 'client_abort' : 'complete', stream.stalledMs);
   const { provider, model, residency } = serving.candidate;
   const identity = {
     id: stream.translator.id,
@@ -136,6 +138,11 @@ export async function serveStream(serve: Serve, stream: OpenStream, serving: Ser
   const stored =
     completion === null ? null : storable(serve, serving, JSON.stringify(completion), usage, cost);
   return { json: null, stored };
+}
+
+function vendorAnswer({ translator }: OpenStream): VendorAnswer {
+  const { id, model, finishReason } = translator;
+  return { id, model, finishReasons: finishReason === null ? [] : [finishReason] };
 }
 
 /** Finish chunk came from the vendor; then usage if asked, the gateway chunk, `[DONE]`. */
@@ -153,13 +160,14 @@ function lastChunks(
 /** A stream that did not end well: its row says so, and the client can never take it for a whole answer. */
 async function cutStream(
   serve: Serve,
+  stream: OpenStream,
   end: Exclude<StreamEnd, { kind: 'complete' }>,
   serving: Serving,
   facts: {
     latencyMs: number;
     ttftMs: number;
     firstTokenMs: number;
-    usage: OpenStream['translator']['usage'];
+    usage: Usage;
     costMicroUsd: bigint;
   },
 ): Promise<void> {
@@ -171,17 +179,19 @@ async function cutStream(
   io.telemetry.attemptEnded(call, {
     candidate: serving.candidate,
     number: serving.number,
+    startedAtMs: serving.startedAtMs,
     dropped: serving.dropped,
     end: end.kind === 'failed' ? 'failed' : 'aborted',
     failure: null,
     durationMs,
     firstTokenMs,
     usage: facts.usage,
+    answer: vendorAnswer(stream),
   });
   io.cooldown.abandoned(serving.candidate);
   if (end.kind === 'cancelled' && end.reason === 'client-gone') {
     await settlement.settle({ ...row, status: 'client_closed', error: clientClosed });
-    io.telemetry.streamClosed('client_abort');
+    io.telemetry.streamClosed('client_abort', stream.stalledMs);
     client.stream.destroy();
     return;
   }
@@ -192,7 +202,7 @@ async function cutStream(
         })
       : new ProviderError(`The answer is incomplete: ${end.reason}`, { code: 'upstream_interrupted' });
   await settlement.settle({ ...row, status: 'incomplete', error: `${error.type}: ${error.message}` });
-  io.telemetry.streamClosed(end.kind === 'cancelled' ? 'drain_cut' : 'upstream_error');
+  io.telemetry.streamClosed(end.kind === 'cancelled' ? 'drain_cut' : 'upstream_error', stream.stalledMs);
   client.stream.end(errorEvent(error, call.requestId));
 }
 

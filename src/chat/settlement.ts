@@ -56,8 +56,11 @@ export class Settlement {
     if (this.#settled) return;
     this.#settled = true;
     const row = this.#row(end);
-    this.#io.telemetry.settled(this.#call, row);
-    await this.#io.requestLog.record(row);
+    const { telemetry, requestLog, clock } = this.#io;
+    telemetry.settled(this.#call, row);
+    const settledAtMs = clock.monotonicMs();
+    await requestLog.record(row);
+    telemetry.rowKept(clock.monotonicMs() - settledAtMs);
   }
 
   #row(end: RequestEnd): LogRow {
@@ -86,7 +89,7 @@ export class Settlement {
       residencyActual: cached ? 'cache' : (last?.residency ?? unserved),
       attempts: reports,
       tablesVersion: call.tables.hash,
-      traceId: call.traceId,
+      traceId: call.trace?.traceId ?? null,
     };
   }
 }

@@ -17,8 +17,9 @@ const storedAnswerSchema = z.object({
   }),
   /** What the answer cost when it was made, in micro-dollars. */
   costMicroUsd: z.string().regex(/^\d{1,18}$/),
-  /** Trace of the request that made it, for span links. */
+  /** Trace and span of the request that made it, for span links. */
   traceId: z.string().nullable(),
+  spanId: z.string().nullable(),
 });
 
 export type StoredAnswer = Readonly<z.infer<typeof storedAnswerSchema>>;

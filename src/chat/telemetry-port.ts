@@ -5,6 +5,14 @@ import type { AttemptFailure } from '../core/outcome.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
 import type { Usage } from '../core/usage.ts';
 
+/** What the vendor said of its own answer. */
+export interface VendorAnswer {
+  readonly id: string;
+  readonly model: string;
+  /** One per choice. */
+  readonly finishReasons: readonly string[];
+}
+
 /** One finished attempt. */
 export interface AttemptRecord {
   readonly candidate: Candidate;
@@ -12,23 +20,45 @@ export interface AttemptRecord {
   readonly number: number;
   readonly end: 'served' | 'failed' | 'aborted';
   readonly failure: AttemptFailure | null;
+  /** Monotonic milliseconds. */
+  readonly startedAtMs: number;
   readonly durationMs: number;
   /** Null for JSON answers and where no token came. */
   readonly firstTokenMs: number | null;
   readonly usage: Usage | null;
+  /** Null where no answer came. */
+  readonly answer: VendorAnswer | null;
   /** Client fields that the vendor lacks and that were left out. */
   readonly dropped: readonly string[];
 }
 
 export type CacheResult = 'hit' | 'miss' | 'bypass';
 
+export type StreamEnding = 'complete' | 'upstream_error' | 'client_abort' | 'drain_cut';
+
+/** The trace that a cached answer came from; nulls where none was kept. */
+export interface StoringTrace {
+  readonly traceId: string | null;
+  readonly spanId: string | null;
+}
+
+/** Headers that tell an upstream of the trace; none by default. */
+export type TraceHeaders = Readonly<Record<string, string>>;
+
 /** What the story tells its watchers. Calls are cheap and never throw. */
 export interface ChatTelemetry {
   candidatesSkipped(call: ChatCall, skipped: readonly SkippedCandidate[]): void;
+  attemptStarted(call: ChatCall, candidate: Candidate, number: number): void;
+  /** About to be written to `origin`; a second time for the same attempt when it is sent again. */
+  attemptSent(call: ChatCall, candidate: Candidate, origin: string): TraceHeaders;
   attemptEnded(call: ChatCall, record: AttemptRecord): void;
   fellBack(call: ChatCall, from: Candidate, to: Candidate, failure: AttemptFailure): void;
   streamOpened(): void;
-  streamClosed(end: 'complete' | 'upstream_error' | 'client_abort' | 'drain_cut'): void;
-  cacheAnswered(result: CacheResult): void;
+  /** `stalledMs`: how long the client kept us waiting. */
+  streamClosed(end: StreamEnding, stalledMs: number): void;
+  /** `stored` is null unless it was a hit. */
+  cacheAnswered(call: ChatCall, result: CacheResult, stored: StoringTrace | null): void;
   settled(call: ChatCall, row: LogRow): void;
+  /** The row lies in Postgres or in the spool: what the last bytes waited for. */
+  rowKept(waitedMs: number): void;
 }

@@ -23,6 +23,15 @@ export interface ChatOptions {
   readonly timeoutMs: number | null;
 }
 
+/** Where a request's span lies, as far as the story needs to know. */
+export interface CallTrace {
+  /** 32 lower-case hex digits. */
+  readonly traceId: string;
+  /** 16 lower-case hex digits. */
+  readonly spanId: string;
+  readonly sampled: boolean;
+}
+
 /** One chat request, whole and immutable: everything that the story needs to know of it. */
 export interface ChatCall {
   readonly userId: string;
@@ -35,7 +44,8 @@ export interface ChatCall {
   readonly tables: RoutingTables;
   /** Request entry, monotonic milliseconds. */
   readonly enteredAtMs: number;
-  readonly traceId: string | null;
+  /** Null when nothing is traced. */
+  readonly trace: CallTrace | null;
 }
 
 /** The `mode` of the gateway block and of the log row (SPEC 2.4). */

@@ -69,7 +69,7 @@ const pathParameter = (name: string): Json => ({
 });
 
 /** The version of package.json, two folders above both src/http and dist/http. */
-function packageVersion(): string {
+export function packageVersion(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return String((JSON.parse(text) as { version?: string }).version);
 }

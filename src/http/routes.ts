@@ -9,20 +9,31 @@ import { keysRoutes } from './routes/keys.ts';
 import type { LogsIo } from './routes/logs.ts';
 import { logsRoutes } from './routes/logs.ts';
 import { modelsRoutes } from './routes/models.ts';
+import { notInProfileRoutes } from './routes/not-in-profile.ts';
 import type { UsersIo } from './routes/users.ts';
 import { usersRoute } from './routes/users.ts';
 
-export interface RoutesIo extends AuthIo, ChatRouteIo, KeysIo, LogsIo, UsersIo {}
+/** The routes that need Postgres. */
+export interface StoreRoutesIo extends Omit<KeysIo, 'tables'>, LogsIo, UsersIo {}
+
+export interface RoutesIo extends AuthIo, ChatRouteIo {
+  /** Null in a profile without a database. */
+  readonly store: StoreRoutesIo | null;
+}
 
 /** All routes of the API port. Only registration lies outside the authenticated scope. */
 export async function registerRoutes(app: FastifyInstance, io: RoutesIo): Promise<void> {
-  usersRoute(app, io);
+  const { store } = io;
+  if (store === null) notInProfileRoutes(app);
+  else usersRoute(app, store);
   await app.register(async (scope) => {
     requireServiceKey(scope, io);
-    keysRoutes(scope, io);
     chatCompletionsRoute(scope, io);
-    logsRoutes(scope, io);
     modelsRoutes(scope, io);
+    if (store !== null) {
+      keysRoutes(scope, { ...store, tables: io.tables });
+      logsRoutes(scope, store);
+    }
     scope.get('/openapi.json', async () => openApiDocument());
   });
 }

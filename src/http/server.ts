@@ -14,6 +14,8 @@ import { errorBody } from '../core/error-body.ts';
 import { HttpRequestError, NotFoundError, ServiceUnavailableError } from '../core/errors.ts';
 import { acceptOnlyJson } from './body-parser.ts';
 import { handleErrors, writeError } from './error-handler.ts';
+import type { HttpTelemetry, Shortage } from './http-telemetry.ts';
+import { watchRequests } from './http-telemetry.ts';
 import type { Life } from './life.ts';
 import { requestIdOf } from './request-id.ts';
 import { allowedMethods } from './route-methods.ts';
@@ -80,6 +82,7 @@ export async function createServer(
   limits: ServerLimits,
   life: Life,
   log: FastifyBaseLogger,
+  telemetry: HttpTelemetry,
 ): Promise<FastifyInstance> {
   const options: FastifyHttpOptions<Server> = {
     loggerInstance: log,
@@ -108,18 +111,25 @@ export async function createServer(
     if (life.leaving) reply.header('connection', 'close');
     done();
   });
+  watchRequests(app, telemetry);
   handleErrors(app, allowedMethods);
   acceptOnlyJson(app);
-  await shedLoad(app, limits);
+  await shedLoad(app, limits, telemetry);
   return app;
 }
 
+const shortages: Readonly<Record<string, Shortage>> = {
+  eventLoopDelay: 'event_loop_delay',
+  heapUsedBytes: 'heap',
+};
+
 /** Refuses with 503 before the event loop starves. Probes and metrics live on another listener. */
-async function shedLoad(app: FastifyInstance, limits: ServerLimits): Promise<void> {
+async function shedLoad(app: FastifyInstance, limits: ServerLimits, telemetry: HttpTelemetry): Promise<void> {
   await app.register(underPressure, {
     maxEventLoopDelay: limits.maxEventLoopDelayMs,
     maxHeapUsedBytes: limits.maxHeapBytes,
     pressureHandler: (_request, _reply, type) => {
+      telemetry.requestShed(shortages[type] ?? 'other');
       throw new ServiceUnavailableError('The gateway is overloaded; try again.', {
         code: 'overloaded',
         headers: { 'retry-after': retryAfterSeconds },

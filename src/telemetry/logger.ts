@@ -1,12 +1,109 @@
-import type { Logger } from 'pino';
+import type { DestinationStream, Logger } from 'pino';
 import { pino } from 'pino';
+import { redactReason } from '../core/redact.ts';
 
-/** JSON lines on stdout. Nothing is logged by default that a client sent; secrets have a type that masks itself. */
-export function createLogger(level: string): Logger {
-  return pino({
-    level,
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
+/** Lines are written in blocks of this many bytes, or when `flushEveryMs` have passed. */
+const minBlockBytes = 4096;
+const flushEveryMs = 250;
+/** What waits for a stdout that nobody reads; beyond it lines are dropped rather than kept in memory. */
+const maxWaitingBytes = 16 * 1024 * 1024;
+const maxStackLength = 4000;
+
+/**
+ * The fields that may be logged, our own and Fastify's. Anything else is left out, so that nobody logs a body,
+ * a header or a key by passing one object too many.
+ */
+const allowedFields = new Set([
+  'active',
+  'adminUrl',
+  'attempts',
+  'cost_usd',
+  'end',
+  'err',
+  'generation',
+  'hash',
+  'input_tokens',
+  'latency_ms',
+  'message',
+  'mode',
+  'model',
+  'output_tokens',
+  'problem',
+  'provider',
+  'reason',
+  'report',
+  'reqId',
+  'request_id',
+  'requestId',
+  'span_id',
+  'status',
+  'stream',
+  'trace_flags',
+  'trace_id',
+  'ttft_ms',
+  'url',
+  'user_id',
+]);
+
+function allowed(fields: Record<string, unknown>): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const name in fields) if (allowedFields.has(name)) kept[name] = fields[name];
+  return kept;
+}
+
+interface ErrorFields {
+  readonly type: string;
+  readonly message: string;
+  readonly code?: unknown;
+  readonly stack?: string;
+}
+
+/** An error without whatever a library has hung on it: queries, parameters, sockets, headers. */
+export function errorFields(error: unknown): ErrorFields {
+  if (!(error instanceof Error)) return { type: typeof error, message: redactReason(String(error), null) };
+  const { code } = error as { code?: unknown };
+  const frames = error.stack?.split('\n').filter((line) => line.startsWith('    at ')) ?? [];
+  return {
+    type: error.name,
+    message: redactReason(error.message, null),
+    ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
+    stack: frames.join('\n').slice(0, maxStackLength),
+  };
+}
+
+export interface Logging {
+  readonly log: Logger;
+  /** Writes at once what waits. */
+  flush(): void;
+}
+
+/**
+ * JSON lines on stdout, written behind the event loop in blocks: a request never waits for them. pino writes
+ * what is left when the process ends.
+ */
+export function createLogging(level: string): Logging {
+  const destination = pino.destination({
+    dest: 1,
+    sync: false,
+    minLength: minBlockBytes,
+    maxLength: maxWaitingBytes,
+    periodicFlush: flushEveryMs,
   });
+  // A stdout that went away is no reason to stop serving.
+  destination.on('error', () => undefined);
+  return { log: createLogger(level, destination), flush: () => destination.flushSync() };
+}
+
+/** The logger itself, writing to `destination`. */
+export function createLogger(level: string, destination: DestinationStream): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }), log: allowed },
+      serializers: { err: errorFields },
+    },
+    destination,
+  );
 }

@@ -1,214 +1,82 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { AttemptRecord, CacheResult, ChatTelemetry } from '../chat/telemetry-port.ts';
-import type { Candidate } from '../core/candidate.ts';
-import type { ChatCall } from '../core/chat-call.ts';
-import type { LogRow } from '../core/log-row.ts';
-import { tierNames } from '../core/mode.ts';
-import type { AttemptFailure } from '../core/outcome.ts';
-import type { SkippedCandidate } from '../core/plan.ts';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { RoutingTables } from '../core/tables.ts';
-import { durationBuckets } from './buckets.ts';
+import { AttemptMetrics } from './attempt-metrics.ts';
+import { ChatMetrics } from './chat-metrics.ts';
+import { HttpMetrics } from './http-metrics.ts';
+import { ModelLabels } from './model-label.ts';
+import { Families } from './series.ts';
+import { StoreMetrics } from './store-metrics.ts';
 
-/** A label value for models no table knows: an override may name anything, a metric may not. */
-const otherModel = '_other';
+type Labels = Readonly<Record<string, string>>;
+/** One value, or one per label set. */
+export type Reading = number | readonly (readonly [labels: Labels, value: number])[];
 
-function modelLabel(tables: RoutingTables, candidate: Pick<Candidate, 'provider' | 'model'>): string {
-  const { provider, model } = candidate;
-  const inTier = tierNames.some((name) =>
-    tables.tier(name).some((known) => known.provider === provider && known.model === model),
-  );
-  const priced =
-    inTier || tables.document.prices.some((row) => row.provider === provider && row.model === model);
-  return priced ? model : otherModel;
-}
-
-const outcomeOf = (row: LogRow): string =>
-  row.status === 'error' ? (row.error?.split(':', 1)[0] ?? 'error') : row.status;
-
-/** All metric families of the gateway. Add a metric here only. */
-export class Metrics implements ChatTelemetry {
+/**
+ * All metric families of the gateway. Add one in the file of its concern: chat-metrics.ts (the story),
+ * attempt-metrics.ts (upstream), http-metrics.ts (the edge), store-metrics.ts (cache and keys), or
+ * watch-gauges.ts (numbers that others own). Label values come from closed lists only.
+ */
+export class Metrics {
+  /** Exemplars need the OpenMetrics form; Prometheus reads it by its content type. */
   readonly registry = new Registry();
-  readonly #registers = [this.registry];
-  /** Model labels per table generation, so that the look-up is paid once. */
-  #labels: { readonly tables: RoutingTables; readonly names: Map<string, string> } | null = null;
-
-  readonly #requests = new Counter({
-    name: 'gw_requests_total',
-    help: 'Chat requests by how they ended.',
-    labelNames: ['mode', 'provider', 'model', 'outcome', 'stream', 'cache'],
-    registers: this.#registers,
-  });
-  readonly #duration = new Histogram({
-    name: 'gw_request_duration_seconds',
-    help: 'Chat requests from entry to settlement.',
-    labelNames: ['mode', 'outcome'],
-    buckets: [...durationBuckets],
-    registers: this.#registers,
-  });
-  readonly #attempts = new Histogram({
-    name: 'gen_ai_client_operation_duration_seconds',
-    help: 'Upstream attempts, one observation each.',
-    labelNames: ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_request_model', 'error_type'],
-    buckets: [...durationBuckets],
-    registers: this.#registers,
-  });
-  readonly #firstToken = new Histogram({
-    name: 'gen_ai_client_operation_time_to_first_chunk_seconds',
-    help: 'Time to the first token of streamed attempts.',
-    labelNames: ['gen_ai_provider_name', 'gen_ai_request_model'],
-    buckets: [...durationBuckets],
-    registers: this.#registers,
-  });
-  readonly #fallbacks = new Counter({
-    name: 'gw_fallbacks_total',
-    help: 'Moves to the next candidate.',
-    labelNames: ['mode', 'from_provider', 'to_provider', 'reason'],
-    registers: this.#registers,
-  });
-  readonly #skips = new Counter({
-    name: 'gw_candidates_skipped_total',
-    help: 'Candidates passed over or moved back, by reason.',
-    labelNames: ['provider', 'reason'],
-    registers: this.#registers,
-  });
-  readonly #streams = new Counter({
-    name: 'gw_streams_total',
-    help: 'Streams by how they ended.',
-    labelNames: ['end'],
-    registers: this.#registers,
-  });
-  readonly #openStreams = new Gauge({
-    name: 'gw_inflight_streams',
-    help: 'Streams open now.',
-    registers: this.#registers,
-  });
-  readonly #cache = new Counter({
-    name: 'gw_cache_requests_total',
-    help: 'Cache look-ups; bypass: the client did not opt in.',
-    labelNames: ['result'],
-    registers: this.#registers,
-  });
-  readonly #tokens = new Counter({
-    name: 'gw_tokens_total',
-    help: 'Tokens by class; cached_input and reasoning are parts of input and output.',
-    labelNames: ['mode', 'provider', 'model', 'type'],
-    registers: this.#registers,
-  });
-  readonly #cost = new Counter({
-    name: 'gw_cost_microusd_total',
-    help: 'Whole micro-dollars; equals the sum of cost_usd in the request logs.',
-    labelNames: ['mode', 'provider', 'model'],
-    registers: this.#registers,
-  });
-  readonly #saved = new Counter({
-    name: 'gw_cache_saved_microusd_total',
-    help: 'What cache hits would have cost.',
-    labelNames: ['mode'],
-    registers: this.#registers,
-  });
+  readonly chat: ChatMetrics;
+  readonly attempts: AttemptMetrics;
+  readonly http: HttpMetrics;
+  readonly stores: StoreMetrics;
+  readonly #models = new ModelLabels();
 
   constructor() {
+    this.registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
+    const families = new Families(this.registry);
+    this.chat = new ChatMetrics(families, this.#models);
+    this.attempts = new AttemptMetrics(families, this.#models);
+    this.http = new HttpMetrics(families);
+    this.stores = new StoreMetrics(families);
     collectDefaultMetrics({ register: this.registry });
+    this.observe(
+      'counter',
+      'gw_metrics_dropped_labels_total',
+      'Label sets that were not kept because their family was full.',
+      () => families.dropped,
+    );
   }
 
-  /** A gauge or counter read at scrape time from whoever owns the number. */
-  observe(kind: 'gauge' | 'counter', name: string, help: string, read: () => number): void {
+  /** To be called for the first tables and after each reload. */
+  useTables(tables: RoutingTables): void {
+    this.chat.useTables(tables);
+    this.attempts.useTables(tables);
+  }
+
+  /** A number that another part owns, read at each scrape. */
+  observe(
+    kind: 'gauge' | 'counter',
+    name: string,
+    help: string,
+    read: () => Reading,
+    labelNames: readonly string[] = [],
+  ): void {
+    const options = { name, help, labelNames: [...labelNames], registers: [this.registry] };
     if (kind === 'gauge') {
       new Gauge({
-        name,
-        help,
-        registers: this.#registers,
+        ...options,
         collect() {
-          this.set(read());
+          this.reset();
+          for (const [labels, value] of readings(read)) this.set(labels, value);
         },
       });
       return;
     }
     new Counter({
-      name,
-      help,
-      registers: this.#registers,
+      ...options,
       collect() {
         this.reset();
-        this.inc(read());
+        for (const [labels, value] of readings(read)) this.inc(labels, value);
       },
     });
   }
+}
 
-  candidatesSkipped(_call: ChatCall, skipped: readonly SkippedCandidate[]): void {
-    for (const { provider, reason } of skipped) this.#skips.inc({ provider, reason });
-  }
-
-  attemptEnded(call: ChatCall, record: AttemptRecord): void {
-    const { provider } = record.candidate;
-    const model = this.#model(call.tables, record.candidate);
-    const errorType = record.end === 'served' ? '' : (record.failure?.kind ?? record.end);
-    this.#attempts.observe(
-      {
-        gen_ai_operation_name: 'chat',
-        gen_ai_provider_name: provider,
-        gen_ai_request_model: model,
-        error_type: errorType,
-      },
-      record.durationMs / 1000,
-    );
-    if (record.firstTokenMs === null) return;
-    const labels = { gen_ai_provider_name: provider, gen_ai_request_model: model };
-    this.#firstToken.observe(labels, record.firstTokenMs / 1000);
-  }
-
-  fellBack(call: ChatCall, from: Candidate, to: Candidate, failure: AttemptFailure): void {
-    this.#fallbacks.inc({
-      mode: call.mode,
-      from_provider: from.provider,
-      to_provider: to.provider,
-      reason: failure.kind,
-    });
-  }
-
-  streamOpened(): void {
-    this.#openStreams.inc();
-  }
-
-  streamClosed(end: 'complete' | 'upstream_error' | 'client_abort' | 'drain_cut'): void {
-    this.#openStreams.dec();
-    this.#streams.inc({ end });
-  }
-
-  cacheAnswered(result: CacheResult): void {
-    this.#cache.inc({ result });
-  }
-
-  settled(call: ChatCall, row: LogRow): void {
-    const { mode, provider, usage } = row;
-    const model =
-      row.cacheHit || provider === 'none'
-        ? provider
-        : this.#model(call.tables, { provider: provider as Candidate['provider'], model: row.model });
-    const outcome = outcomeOf(row);
-    const cache = row.cacheHit ? 'hit' : call.options.cacheTtlSeconds === null ? 'bypass' : 'miss';
-    this.#requests.inc({ mode, provider, model, outcome, stream: String(row.stream), cache });
-    this.#duration.observe({ mode, outcome }, row.latencyMs / 1000);
-    if (row.savedMicroUsd > 0n) this.#saved.inc({ mode }, Number(row.savedMicroUsd));
-    if (row.cacheHit || !usage.reported) return;
-    const labels = { mode, provider, model };
-    this.#cost.inc(labels, Number(row.costMicroUsd));
-    this.#tokens.inc({ ...labels, type: 'input' }, usage.inputTokens);
-    this.#tokens.inc({ ...labels, type: 'output' }, usage.outputTokens);
-    if (usage.cachedInputTokens > 0) {
-      this.#tokens.inc({ ...labels, type: 'cached_input' }, usage.cachedInputTokens);
-    }
-    if (usage.reasoningTokens > 0) this.#tokens.inc({ ...labels, type: 'reasoning' }, usage.reasoningTokens);
-  }
-
-  #model(tables: RoutingTables, candidate: Pick<Candidate, 'provider' | 'model'>): string {
-    if (this.#labels?.tables !== tables) this.#labels = { tables, names: new Map() };
-    const name = `${candidate.provider} ${candidate.model}`;
-    const known = this.#labels.names.get(name);
-    if (known !== undefined) return known;
-    const label = modelLabel(tables, candidate);
-    // Only models of the tables are remembered: their number is bounded, the others' is not.
-    if (label !== otherModel) this.#labels.names.set(name, label);
-    return label;
-  }
+function readings(read: () => Reading): readonly (readonly [labels: Labels, value: number])[] {
+  const reading = read();
+  return typeof reading === 'number' ? [[{}, reading]] : reading;
 }

@@ -1,30 +1,184 @@
+import type pg from 'pg';
 import type { TablesSource } from '../adapters/last-good-tables.ts';
+import type { CooldownBook } from '../chat/cooldown.ts';
+import { providerNames } from '../core/provider-name.ts';
 import type { Life } from '../http/life.ts';
+import type { Settings } from '../settings.ts';
 import type { Stores } from '../stores.ts';
 import type { Metrics } from './metrics.ts';
 
+export interface WatchedParts {
+  readonly settings: Settings;
+  readonly tables: TablesSource;
+  readonly stores: Stores;
+  readonly life: Life;
+  readonly cooldown: CooldownBook;
+  readonly version: string;
+}
+
 /** Numbers that other parts own, read when they are scraped. */
-export function watchGauges(
-  metrics: Metrics,
-  parts: { readonly tables: TablesSource; readonly stores: Stores; readonly life: Life },
-): void {
-  const { tables, stores, life } = parts;
-  const log = () => stores.requestLog.stats();
+export function watchGauges(metrics: Metrics, parts: WatchedParts): void {
+  const { life, version } = parts;
+  const build = [[{ version, node: process.versions.node }, 1]] as const;
+  metrics.observe('gauge', 'gw_build_info', 'What is running; always 1.', () => build, ['version', 'node']);
   metrics.observe('gauge', 'gw_inflight_requests', 'Chat requests under way.', () => life.activeCount);
+  metrics.observe('gauge', 'gw_inflight_streams', 'Streams open now.', () => metrics.chat.openStreams);
   metrics.observe('gauge', 'gw_draining', '1 after SIGTERM.', () => Number(life.draining));
+  watchTables(metrics, parts.tables);
+  watchProviders(metrics, parts.cooldown);
+  watchRequestLog(metrics, parts);
+  watchStores(metrics, parts.stores);
+}
+
+function watchTables(metrics: Metrics, tables: TablesSource): void {
   metrics.observe('gauge', 'gw_config_generation', 'Loads of the tables.', () => tables.status().generation);
+  metrics.observe(
+    'gauge',
+    'gw_config_info',
+    'The tables in use; always 1.',
+    () => [[{ hash: tables.status().hash }, 1]],
+    ['hash'],
+  );
   metrics.observe('gauge', 'gw_config_last_reload_successful', '0 while a newer document is refused.', () =>
     Number(tables.status().lastReloadOk),
   );
-  metrics.observe('counter', 'gw_log_rows_accepted_total', 'Log rows settled.', () => log().accepted);
-  metrics.observe('counter', 'gw_log_rows_written_total', 'Log rows committed.', () => log().written);
+  metrics.observe(
+    'gauge',
+    'gw_config_last_reload_success_timestamp_seconds',
+    'When the tables in use were loaded.',
+    () => tables.status().loadedAtMs / 1000,
+  );
   metrics.observe(
     'counter',
-    'gw_log_rows_spooled_total',
-    'Log rows put into the spool.',
-    () => log().spooled,
+    'gw_config_reloads_total',
+    'Loads of the tables by result.',
+    () => Object.entries(tables.status().loads).map(([result, count]) => [{ result }, count] as const),
+    ['result'],
   );
-  metrics.observe('counter', 'gw_log_rows_dropped_total', 'Log rows lost to the store.', () => log().dropped);
-  metrics.observe('gauge', 'gw_log_queue_depth', 'Log rows waiting.', () => log().queueDepth);
-  metrics.observe('gauge', 'gw_log_spool_bytes', 'Size of the spool.', () => log().spoolBytes);
+  metrics.observe(
+    'gauge',
+    'gw_legacy_sunset_timestamp_seconds',
+    'When the names from before the rename stop working; 0 where there are none.',
+    () => (tables.current().legacy?.sunsetMs ?? 0) / 1000,
+  );
+}
+
+function watchProviders(metrics: Metrics, cooldown: CooldownBook): void {
+  metrics.observe(
+    'gauge',
+    'gw_provider_health',
+    '0 while a whole provider is tried last because several users saw it fail.',
+    () =>
+      providerNames.map((provider) => [{ provider }, cooldown.isProviderCooling(provider) ? 0 : 1] as const),
+    ['provider'],
+  );
+  metrics.observe(
+    'gauge',
+    'gw_provider_retry_after_seconds',
+    'How long a provider last asked to wait.',
+    () => [...metrics.attempts.retryAfterSeconds].map(([provider, value]) => [{ provider }, value] as const),
+    ['provider'],
+  );
+}
+
+function watchRequestLog(metrics: Metrics, { stores, settings }: WatchedParts): void {
+  const rows = () => stores.requestLog.stats();
+  const count = (name: string, help: string, read: (stats: ReturnType<typeof rows>) => number) =>
+    metrics.observe('counter', `gw_log_rows_${name}_total`, help, () => read(rows()));
+  count(
+    'accepted',
+    'Log rows settled; accepted = written + spooled + dropped + queue.',
+    (log) => log.accepted,
+  );
+  count('written', 'Log rows committed at once.', (log) => log.written);
+  count('spooled', 'Log rows put into the spool.', (log) => log.spooled);
+  count('dropped', 'Log rows that neither Postgres nor the spool took; printed.', (log) => log.dropped);
+  count('replayed', 'Log rows taken from the spool to Postgres.', (log) => log.replayed);
+  count('bad', 'Spool lines that Postgres refuses.', (log) => log.bad);
+  count('printed', 'Log rows printed at the end.', (log) => log.printed);
+  const gauge = (name: string, help: string, read: () => number) =>
+    metrics.observe('gauge', name, help, read);
+  gauge('gw_log_queue_depth', 'Log rows waiting.', () => rows().queueDepth);
+  gauge(
+    'gw_log_oldest_row_age_seconds',
+    'Age of the oldest row waiting.',
+    () => rows().oldestRowAgeMs / 1000,
+  );
+  gauge('gw_log_store_away', '1 while rows go straight to the spool.', () => Number(rows().away));
+  gauge('gw_log_spool_bytes', 'Size of the spool.', () => rows().spoolBytes);
+  gauge('gw_log_spool_limit_bytes', 'Size at which the spool is full.', () => settings.spoolBytes);
+}
+
+/** Sampled by `max`: pg opens connections on demand. */
+function poolReadings(
+  pools: readonly (readonly [name: string, pool: pg.Pool])[],
+  read: (pool: pg.Pool) => number,
+): readonly (readonly [{ readonly pool: string }, number])[] {
+  return pools.map(([name, pool]) => [{ pool: name }, read(pool)] as const);
+}
+
+function watchStores(metrics: Metrics, { database, cacheStats }: Stores): void {
+  const pools: (readonly [string, pg.Pool])[] =
+    database === null
+      ? []
+      : [
+          ['main', database.pool],
+          ['query', database.queryPool],
+        ];
+  metrics.observe(
+    'gauge',
+    'gw_db_pool_connections',
+    'Connections to Postgres by what they do.',
+    () =>
+      pools.flatMap(([pool, { totalCount, idleCount }]) => [
+        [{ pool, state: 'active' }, totalCount - idleCount] as const,
+        [{ pool, state: 'idle' }, idleCount] as const,
+      ]),
+    ['pool', 'state'],
+  );
+  metrics.observe(
+    'gauge',
+    'gw_db_pool_waiting',
+    'Callers waiting for a connection.',
+    () => poolReadings(pools, (pool) => pool.waitingCount),
+    ['pool'],
+  );
+  metrics.observe(
+    'gauge',
+    'gw_db_pool_max',
+    'Most connections of a pool.',
+    () => poolReadings(pools, (pool) => pool.options.max ?? 0),
+    ['pool'],
+  );
+  metrics.observe('gauge', 'gw_redis_up', '1 while the shared cache answers, or none is configured.', () =>
+    Number(cacheStats?.().up ?? true),
+  );
+  metrics.observe(
+    'counter',
+    'gw_cache_errors_total',
+    'Operations of the shared cache that failed; each was a miss.',
+    () => cacheStats?.().errors ?? 0,
+  );
+}
+
+/** What load shedding looks at, as a share of its limits; 0 where no limit is set. */
+export function watchPressure(
+  metrics: Metrics,
+  usage: () => { readonly eventLoopDelay: number; readonly heapUsed: number },
+  limits: { readonly maxEventLoopDelayMs: number; readonly maxHeapBytes: number },
+): void {
+  const ratio = (value: number, limit: number) => (limit === 0 ? 0 : value / limit);
+  metrics.observe(
+    'gauge',
+    'gw_pressure_ratio',
+    'What load shedding watches over its limit; requests are refused from 1 on.',
+    () => {
+      const { eventLoopDelay, heapUsed } = usage();
+      return [
+        [{ resource: 'event_loop_delay' }, ratio(eventLoopDelay, limits.maxEventLoopDelayMs)],
+        [{ resource: 'heap' }, ratio(heapUsed, limits.maxHeapBytes)],
+      ];
+    },
+    ['resource'],
+  );
 }

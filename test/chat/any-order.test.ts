@@ -174,7 +174,7 @@ test.each([
         if (cacheTtlSeconds === null) expect(world.store.entries.size).toBe(0);
         else expect(world.store.entries.size).toBe(isWhole || body !== null ? 1 : 0);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   },
 );

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { attempt } from '../../src/chat/attempt.ts';
 import type { AttemptOutcome } from '../../src/chat/judgement.ts';
@@ -5,7 +6,7 @@ import type { TransportFailureKind } from '../../src/chat/ports.ts';
 import type { Candidate } from '../../src/core/candidate.ts';
 import type { AttemptFailure } from '../../src/core/outcome.ts';
 import { openAiAnswer, openAiError, openAiStream } from '../support/openai-wire.ts';
-import type { CallParts } from './story.ts';
+import type { CallParts, FakeUpstream } from './story.ts';
 import { callOf, candidateOf, heldKey, secretOf, testTables, World } from './story.ts';
 
 beforeEach(() => {
@@ -30,7 +31,7 @@ function begin(candidate: Candidate, parts: CallParts = {}, world = new World())
   const signal = new AbortController().signal;
   const requestDueMs = performance.now() + 300_000;
   const outcome = attempt(candidate, callOf({ tables, ...parts }), world.io, requestDueMs, signal);
-  return { world, outcome };
+  return { world, outcome, signal };
 }
 
 async function failureOf(outcome: Promise<AttemptOutcome>): Promise<AttemptFailure> {
@@ -283,4 +284,18 @@ test('the key is opened for each attempt and kept by nobody', async () => {
     await outcome;
   }
   expect(world.opened).toEqual(['key-of-openai', 'key-of-openai']);
+});
+
+test.each<[name: string, act: (upstream: FakeUpstream) => void]>([
+  ['an answer', (upstream) => upstream.reply(200, openAiAnswer('m'))],
+  ['an error', (upstream) => upstream.reply(500, openAiError(500))],
+  ['a reset', (upstream) => upstream.fail('reset')],
+  ['silence', () => vi.advanceTimersByTime(120_000)],
+])('%s leaves nothing behind on the signal of the client', async (_name, act) => {
+  const { world, outcome, signal } = begin(openai);
+  const upstream = await world.transport.call(0);
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  act(upstream);
+  await outcome;
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
 });

@@ -130,6 +130,7 @@ const stored: StoredAnswer = {
   usage: { ...noUsage },
   costMicroUsd: '46',
   traceId: null,
+  spanId: null,
 };
 
 describe('a stored answer', () => {

@@ -13,7 +13,7 @@ import type {
   UpstreamListener,
   UpstreamTransport,
 } from '../../src/chat/ports.ts';
-import type { AttemptRecord, ChatTelemetry } from '../../src/chat/telemetry-port.ts';
+import type { AttemptRecord, ChatTelemetry, TraceHeaders } from '../../src/chat/telemetry-port.ts';
 import type { Candidate, HeldKey } from '../../src/core/candidate.ts';
 import type { ChatCall, ChatOptions } from '../../src/core/chat-call.ts';
 import type { ChatRequest } from '../../src/core/chat-request.ts';
@@ -91,7 +91,7 @@ export function callOf(parts: CallParts = {}): ChatCall {
     tier: 'balanced',
     tables: parts.tables ?? testTables(),
     enteredAtMs: performance.now(),
-    traceId: null,
+    trace: null,
   };
 }
 
@@ -266,11 +266,14 @@ export class FakeTelemetry implements ChatTelemetry {
   fellBack: ChatTelemetry['fellBack'] = (_call, from, to, failure) => {
     this.fallbacks.push(`${from.provider} ${failure.kind} ${to.provider}`);
   };
+  attemptStarted = (): void => undefined;
+  attemptSent = (): TraceHeaders => ({});
+  rowKept = (): void => undefined;
   streamOpened = (): void => {
     this.streams += 1;
   };
   streamClosed: ChatTelemetry['streamClosed'] = (end) => void this.streamEnds.push(end);
-  cacheAnswered: ChatTelemetry['cacheAnswered'] = (result) => void this.cache.push(result);
+  cacheAnswered: ChatTelemetry['cacheAnswered'] = (_call, result) => void this.cache.push(result);
   settled: ChatTelemetry['settled'] = (_call, row) => void this.rows.push(row);
 }
 

@@ -3,30 +3,22 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { environmentSchema, fileVariants } from '../../src/settings.ts';
 import { readDocument, tableRows } from './documents.ts';
 
 const readme = readDocument('README.md');
-const source = readDocument('src/settings.ts');
 
 const unquoted = (text: string): string => text.replace(/^['`]|['`]$/g, '');
 
-/** A default as written in the schema → as a reader sees it: `20 * 1024 * 1024` is 20971520. */
-function shownDefault(declaration: string): string {
-  const written = /\.default\(([^()]*)\)/.exec(declaration)?.[1]?.trim() ?? "''";
-  if (/^[\d_]+( \* [\d_]+)*$/.test(written)) {
-    const factors = written.split(' * ').map((factor) => Number(factor.replaceAll('_', '')));
-    return String(factors.reduce((product, factor) => product * factor, 1));
-  }
-  return unquoted(written) === '' ? '–' : unquoted(written);
+/** A default as a reader sees it; a dash for none. */
+function shownDefault(field: { safeParse(value: unknown): { data?: unknown } }): string {
+  const value = field.safeParse(undefined).data;
+  return value === undefined || String(value) === '' ? '–' : String(value);
 }
 
 /** Name and default of every setting, in the order of the schema. */
 function settingsOfSource(): [string, string][] {
-  const schema = /const environmentSchema = z\.object\(\{\n([\s\S]*?)^\}\);/m.exec(source)?.[1] ?? '';
-  return schema
-    .split(/^ {2}(?=[A-Z])/m)
-    .filter((declaration) => declaration.trim() !== '')
-    .map((declaration) => [declaration.slice(0, declaration.indexOf(':')), shownDefault(declaration)]);
+  return Object.entries(environmentSchema.shape).map(([name, field]) => [name, shownDefault(field)]);
 }
 
 describe('the settings', () => {
@@ -43,8 +35,7 @@ describe('the settings', () => {
   });
 
   test('that may come from files are named', () => {
-    const list = /const fileVariants = \[([\s\S]*?)\]/.exec(source)?.[1] ?? '';
-    const names = [...list.matchAll(/'([A-Z_]+)'/g)].map((match) => match[1] ?? '');
+    const names = [...fileVariants];
     const sentence = /Each of ([\s\S]*?)can be read from a file/.exec(readme)?.[1] ?? '';
     const documented = [...sentence.matchAll(/`([A-Z_]+)`/g)].map((match) => match[1] ?? '');
     expect(documented.sort()).toEqual(names.sort());

@@ -8,7 +8,7 @@ import { startBalancer } from '../support/fault-balancer.ts';
 import { expectWithin, timed } from '../support/fault-bounds.ts';
 import { expectLedgersAgree } from '../support/fault-ledgers.ts';
 import type { Load, Sent } from '../support/fault-load.ts';
-import { failures, loadAgent, sendChat, startLoad } from '../support/fault-load.ts';
+import { becomeKnown, failures, loadAgent, sendChat, startLoad } from '../support/fault-load.ts';
 import { metric, probe, untilReadyIs, untilRowsStored } from '../support/fault-metrics.ts';
 import type { CrashablePostgres } from '../support/fault-postgres.ts';
 import { sql, startCrashablePostgres } from '../support/fault-postgres.ts';
@@ -81,7 +81,13 @@ describe('SIGKILL under load', () => {
     expect(sent.filter((one) => one.whole && one.status === 200).length).toBeGreaterThan(150);
     await untilRowsStored(gateway);
     const { url: databaseUrl } = world.database;
-    await expectLedgersAgree({ databaseUrl, vendors: world.vendors, sent, users: known, everyCallHasItsRow: false });
+    await expectLedgersAgree({
+      databaseUrl,
+      vendors: world.vendors,
+      sent,
+      users: known,
+      everyCallHasItsRow: false,
+    });
   }, 60_000);
 
   describe('while Postgres is away', () => {
@@ -103,7 +109,7 @@ describe('SIGKILL under load', () => {
       await untilReadyIs(gateway, 200);
       const known = await users(apart);
       const sent: Sent[] = [];
-      for (const user of known) sent.push(await sendChat(apart.url, user));
+      for (const user of known) sent.push(...(await becomeKnown(apart.url, user)));
       await postgres.kill();
       load = startLoad({ url: apart.url, users: known });
       await load.more(60);
@@ -115,11 +121,20 @@ describe('SIGKILL under load', () => {
       gateway = again;
       await Promise.all([untilRowsStored(again), untilRowsStored(other)]);
       await eventually(async () => {
-        const [row] = await sql<{ count: number }>(postgres.database.url, 'SELECT count(*)::int AS count FROM request_logs');
+        const [row] = await sql<{ count: number }>(
+          postgres.database.url,
+          'SELECT count(*)::int AS count FROM request_logs',
+        );
         return (row?.count ?? 0) >= sent.filter((one) => one.whole && one.status === 200).length || undefined;
       });
       const { url: databaseUrl } = apart.database;
-      await expectLedgersAgree({ databaseUrl, vendors: apart.vendors, sent, users: known, everyCallHasItsRow: false });
+      await expectLedgersAgree({
+        databaseUrl,
+        vendors: apart.vendors,
+        sent,
+        users: known,
+        everyCallHasItsRow: false,
+      });
       await other.stop();
     }, 60_000);
   });
@@ -133,7 +148,11 @@ describe('SIGTERM', () => {
     const opening = gate();
     world.vendors.openai.when('held', heldStream(opening));
     const held = Array.from({ length: 30 }, (_, index) =>
-      sendChat(world.url, known[index % known.length] as User, { stream: true, say: 'held', agent: loadAgent() }),
+      sendChat(world.url, known[index % known.length] as User, {
+        stream: true,
+        say: 'held',
+        agent: loadAgent(),
+      }),
     );
     await untilStreaming(gateway, held.length);
     load = startLoad({ url: world.url, users: known });
@@ -142,7 +161,8 @@ describe('SIGTERM', () => {
     expectWithin('readiness off', await timed(() => untilReadyIs(gateway as GatewayUnderTest, 503)), 200);
     await eventually(() => Promise.resolve(load?.sent.at(-1)?.status === null || undefined));
     const sent = [...(await load.stop())];
-    for (const one of sent.filter((each) => each.status === 503)) expect(one.text).toContain('"code":"draining"');
+    for (const one of sent.filter((each) => each.status === 503))
+      expect(one.text).toContain('"code":"draining"');
     expect(await probe(gateway, '/healthz'), 'it is alive while it drains').toBe(200);
     opening.open();
     const streams = await Promise.all(held);
@@ -160,7 +180,9 @@ describe('SIGTERM', () => {
     const [user] = (await users(world, 1)) as [User];
     world.vendors.openai.when('endless', oneToken);
     world.vendors.openai.when('mute', hang);
-    const streaming = Array.from({ length: 10 }, () => sendChat(world.url, user, { stream: true, say: 'endless' }));
+    const streaming = Array.from({ length: 10 }, () =>
+      sendChat(world.url, user, { stream: true, say: 'endless' }),
+    );
     const waiting = Array.from({ length: 10 }, () => sendChat(world.url, user, { say: 'mute' }));
     await untilStreaming(gateway, streaming.length);
     await world.vendors.openai.received(19);
@@ -182,22 +204,26 @@ describe('SIGTERM', () => {
     }
   }, 30_000);
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('followed by %s hurries and still exits with 0', async (second) => {
-    gateway = await world.start({ GW_DRAIN_SECONDS: '60', GW_DRAIN_DELAY_SECONDS: '60' });
-    await untilReadyIs(gateway, 200);
-    const [user] = (await users(world, 1)) as [User];
-    world.vendors.openai.always(oneToken);
-    const stream = sendChat(world.url, user, { stream: true });
-    await untilStreaming(gateway, 1);
-    process.kill(gateway.pid, 'SIGTERM');
-    await untilReadyIs(gateway, 503);
-    process.kill(gateway.pid, second);
-    const { exited } = gateway;
-    expectWithin('exit after the second signal', await timed(() => exited), 1_000);
-    expect(await exited).toBe(0);
-    expect((await stream).text).toContain('"code":"draining"');
-    expect(await statusOf(world, await stream)).toBe('incomplete');
-  }, 30_000);
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'followed by %s hurries and still exits with 0',
+    async (second) => {
+      gateway = await world.start({ GW_DRAIN_SECONDS: '60', GW_DRAIN_DELAY_SECONDS: '60' });
+      await untilReadyIs(gateway, 200);
+      const [user] = (await users(world, 1)) as [User];
+      world.vendors.openai.always(oneToken);
+      const stream = sendChat(world.url, user, { stream: true });
+      await untilStreaming(gateway, 1);
+      process.kill(gateway.pid, 'SIGTERM');
+      await untilReadyIs(gateway, 503);
+      process.kill(gateway.pid, second);
+      const { exited } = gateway;
+      expectWithin('exit after the second signal', await timed(() => exited), 1_000);
+      expect(await exited).toBe(0);
+      expect((await stream).text).toContain('"code":"draining"');
+      expect(await statusOf(world, await stream)).toBe('incomplete');
+    },
+    30_000,
+  );
 
   test('keeps accepting during the drain delay, not afterwards', async () => {
     gateway = await world.start({ GW_DRAIN_DELAY_SECONDS: '1' });
@@ -227,7 +253,11 @@ describe('SIGTERM', () => {
     for (const stream of [false, true]) {
       const response = await call(world.url + chatPath, {
         method: 'POST',
-        headers: { authorization: `Bearer ${user.key}`, 'content-type': 'application/json', 'x-request-id': randomUUID() },
+        headers: {
+          authorization: `Bearer ${user.key}`,
+          'content-type': 'application/json',
+          'x-request-id': randomUUID(),
+        },
         body: JSON.stringify(chatBody({ stream })),
       });
       await response.body.dump();
@@ -260,7 +290,12 @@ describe('a rolling restart of three replicas', () => {
       expect(failures(sent)).toEqual([]);
       process.stdout.write(`measured: ${sent.length} requests through a rolling restart, 0 failed\n`);
       await Promise.all(replicas.map((replica) => untilRowsStored(replica)));
-      await expectLedgersAgree({ databaseUrl: world.database.url, vendors: world.vendors, sent, users: known });
+      await expectLedgersAgree({
+        databaseUrl: world.database.url,
+        vendors: world.vendors,
+        sent,
+        users: known,
+      });
       await agent.close();
     } finally {
       await Promise.all(replicas.map((replica) => replica.stop()));

@@ -9,7 +9,7 @@ import { expectError } from '../support/expect-error.ts';
 import { expectWithin, median, timed } from '../support/fault-bounds.ts';
 import { expectLedgersAgree } from '../support/fault-ledgers.ts';
 import type { Load, Sent } from '../support/fault-load.ts';
-import { failures, sendChat, startLoad } from '../support/fault-load.ts';
+import { becomeKnown, failures, sendChat, startLoad } from '../support/fault-load.ts';
 import { metric, probe, untilReadyIs, untilRowsStored } from '../support/fault-metrics.ts';
 import type { CrashablePostgres } from '../support/fault-postgres.ts';
 import { sql, startCrashablePostgres } from '../support/fault-postgres.ts';
@@ -63,7 +63,10 @@ describe('a Postgres that is down when the gateway starts', () => {
     try {
       expect(await probe(gateway, '/healthz')).toBe(200);
       expect(await probe(gateway, '/readyz')).toBe(503);
-      expectError(await httpClient(gateway.url).post('/v1/users', { email: 'early@example.com' }), unavailable);
+      expectError(
+        await httpClient(gateway.url).post('/v1/users', { email: 'early@example.com' }),
+        unavailable,
+      );
       expectError(await chat(httpClient(gateway.url, strangerKey)), unavailable);
       await postgres.start();
       expectWithin('ready after Postgres came up', await timed(() => untilReadyIs(gateway, 200)), 5_000);
@@ -101,7 +104,7 @@ describe('a Postgres that fails under load', () => {
   async function knownUsers(sent: Sent[]): Promise<User[]> {
     gateway.vendors.clear();
     const users = await Promise.all([1, 2, 3].map(() => registerWithKeys(gateway.url, ['openai'])));
-    for (const user of users) sent.push(await sendChat(gateway.url, user));
+    for (const user of users) sent.push(...(await becomeKnown(gateway.url, user)));
     return users;
   }
 

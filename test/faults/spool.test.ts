@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { expectLedgersAgree } from '../support/fault-ledgers.ts';
 import type { Sent } from '../support/fault-load.ts';
-import { failures, sendChat } from '../support/fault-load.ts';
+import { becomeKnown, failures, sendChat } from '../support/fault-load.ts';
 import { metric, untilReadyIs, untilRowsStored } from '../support/fault-metrics.ts';
 import type { CrashablePostgres } from '../support/fault-postgres.ts';
 import { sql, startCrashablePostgres } from '../support/fault-postgres.ts';
@@ -42,17 +42,24 @@ afterAll(async () => {
 });
 
 /** A gateway that has one user in memory, and a Postgres that is gone. */
-async function cutOff(env: Record<string, string>, sent: Sent[]): Promise<{ running: GatewayUnderTest; user: User }> {
+async function cutOff(
+  env: Record<string, string>,
+  sent: Sent[],
+): Promise<{ running: GatewayUnderTest; user: User }> {
   const running = await world.start(env);
   gateway = running;
   await untilReadyIs(running, 200);
   const user = await registerWithKeys(world.url, ['openai']);
-  sent.push(await sendChat(world.url, user));
+  sent.push(...(await becomeKnown(world.url, user)));
   await postgres.kill();
   return { running, user };
 }
 
-async function expectNothingLost(running: GatewayUnderTest, sent: readonly Sent[], user: User): Promise<void> {
+async function expectNothingLost(
+  running: GatewayUnderTest,
+  sent: readonly Sent[],
+  user: User,
+): Promise<void> {
   await untilRowsStored(running);
   const { database, vendors } = world;
   await expectLedgersAgree({ databaseUrl: database.url, vendors, sent, users: [user] });
@@ -78,8 +85,10 @@ test('a full spool refuses new chats; running ones finish, and all is well once 
     return one.status === 200 ? undefined : one;
   }, 20_000);
   expect(refused.status, refused.text).toBe(503);
-  expect(JSON.parse(refused.text)).toMatchObject({ error: { type: 'service_unavailable_error', code: 'log_full' } });
-  expect(sent.length, 'some dozen rows found room').toBeGreaterThan(15);
+  expect(JSON.parse(refused.text)).toMatchObject({
+    error: { type: 'service_unavailable_error', code: 'log_full' },
+  });
+  expect(sent.length, 'some dozen rows found room').toBeGreaterThan(25);
   opening.open();
   const streams = await Promise.all(held);
   expect(failures(streams)).toEqual([]);
@@ -150,8 +159,10 @@ test('a torn last line costs the one row it held, is kept aside, and the rest is
     );
     return rows[0]?.count === sent.length ? rows : undefined;
   });
-  expect(row?.count).toBe(20);
-  const asides = (await readdir(world.spoolDir, { recursive: true })).filter((name) => name.endsWith('bad.ndjson'));
+  expect(row?.count).toBe(sent.length);
+  const asides = (await readdir(world.spoolDir, { recursive: true })).filter((name) =>
+    name.endsWith('bad.ndjson'),
+  );
   const kept = await Promise.all(asides.map((name) => readFile(join(world.spoolDir, name), 'utf8')));
   expect(kept.join('\n')).toContain(torn?.id);
   expect(await segments()).toEqual([]);
@@ -163,7 +174,10 @@ test('garbage in the spool costs no row', async () => {
   for (let index = 0; index < 5; index += 1) sent.push(await sendChat(world.url, user));
   await endBy('SIGKILL', running);
   const [segment = ''] = (await segments()).slice(-1);
-  await appendFile(segment, Buffer.concat([Buffer.from('{"no":"checksum"}\n\0\xff\n'), Buffer.alloc(100_000, 'z')]));
+  await appendFile(
+    segment,
+    Buffer.concat([Buffer.from('{"no":"checksum"}\n\0\xff\n'), Buffer.alloc(100_000, 'z')]),
+  );
   await postgres.start();
   const again = await world.start();
   gateway = again;
@@ -176,7 +190,10 @@ test('a gateway that is stopped while Postgres is away prints its rows and leave
   const { running, user } = await cutOff({}, sent);
   for (let index = 0; index < 10; index += 1) sent.push(await sendChat(world.url, user));
   expect(await endBy('SIGTERM', running)).toBe(0);
-  expect(printedRows(running).toSorted()).toEqual(sent.slice(1).map((one) => one.id).toSorted());
+  const printed = printedRows(running);
+  // A row that took its time before the outage may be among them.
+  expect(printed).toEqual(expect.arrayContaining(sent.slice(-10).map((one) => one.id)));
+  expect(new Set(printed).size).toBe(printed.length);
   await postgres.start();
   const again = await world.start();
   gateway = again;

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { sql } from './fault-postgres.ts';
 import type { Sent } from './fault-load.ts';
+import { sql } from './fault-postgres.ts';
 import type { User } from './register.ts';
 import type { VendorPack } from './vendor-pack.ts';
 import type { LogPage } from './wire-types.ts';
@@ -81,7 +81,10 @@ export async function expectLedgersAgree(parties: LedgerParties): Promise<void> 
   const repeated = [...rowsOf.values()]
     .flatMap(([row]) => (row === undefined ? [] : [row]))
     .filter((row) => (callsOf.get(row.request_id)?.length ?? 0) !== row.attempts)
-    .map((row) => `${row.request_id}: ${row.attempts} in the row, ${callsOf.get(row.request_id)?.length ?? 0} calls`);
+    .map(
+      (row) =>
+        `${row.request_id}: ${row.attempts} in the row, ${callsOf.get(row.request_id)?.length ?? 0} calls`,
+    );
   expect(few(repeated), 'rows whose attempts differ from the calls').toEqual([]);
   if (parties.everyCallHasItsRow ?? true) {
     const unrecorded = [...callsOf.keys()].filter((id) => known.has(id) && !rowsOf.has(id));
@@ -94,7 +97,9 @@ async function expectListedAndSummed(parties: LedgerParties, rows: readonly Stor
   for (const user of parties.users) {
     const listed = await listedIds(user);
     expect(new Set(listed).size, 'GET /v1/logs lists a row once').toBe(listed.length);
-    expect(listed.length, 'GET /v1/logs lists every row').toBe(rows.filter((row) => row.user_id === user.id).length);
+    expect(listed.length, 'GET /v1/logs lists every row').toBe(
+      rows.filter((row) => row.user_id === user.id).length,
+    );
   }
   const [summed] = await sql<{ requests: string | null }>(
     parties.databaseUrl,

@@ -53,7 +53,11 @@ export async function sendChat(url: string, user: User, options: SendOptions = {
         ...options.headers,
       },
       body: JSON.stringify(
-        chatBody({ stream, messages: [{ role: 'user', content: `request ${id} ${options.say ?? ''}` }], ...options.body }),
+        chatBody({
+          stream,
+          messages: [{ role: 'user', content: `request ${id} ${options.say ?? ''}` }],
+          ...options.body,
+        }),
       ),
       dispatcher: options.agent ?? sharedAgent,
     });
@@ -65,6 +69,16 @@ export async function sendChat(url: string, user: User, options: SendOptions = {
   }
   const whole = ended && (!stream || status !== 200 || text.endsWith('data: [DONE]\n\n'));
   return { id, user, stream, status, whole, text, tookMs: performance.now() - startedAtMs };
+}
+
+/** A user is known once nothing more is heard of the registration of its keys, which empties the memory again. */
+const chatsUntilKnown = 10;
+
+/** Chats until the gateway surely has the account in memory, where an outage of its store finds it. */
+export async function becomeKnown(url: string, user: User): Promise<Sent[]> {
+  const sent: Sent[] = [];
+  while (sent.length < chatsUntilKnown) sent.push(await sendChat(url, user));
+  return sent;
 }
 
 /** What was not served whole, in words fit for a failed assertion. */

@@ -55,7 +55,9 @@ export const healthy: RawPlan = (socket, request) => {
     return;
   }
   const body = JSON.stringify(openAiAnswer('gpt-test-small'));
-  socket.write(`${head('200 OK', 'application/json')}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  socket.write(
+    `${head('200 OK', 'application/json')}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
 };
 
 /** Exactly these bytes. */
@@ -77,7 +79,9 @@ export function endless(first: string, piece: string | Buffer): RawPlan {
 
 /** A 200 whose gzipped body is a healthy answer in `zeros` bytes of blanks: few bytes on the wire, many unpacked. */
 export function gzipped(zeros: number): RawPlan {
-  const body = gzipSync(Buffer.concat([Buffer.alloc(zeros, ' '), Buffer.from(JSON.stringify(openAiAnswer('gpt-test-small')))]));
+  const body = gzipSync(
+    Buffer.concat([Buffer.alloc(zeros, ' '), Buffer.from(JSON.stringify(openAiAnswer('gpt-test-small')))]),
+  );
   return (socket) => {
     const type = head('200 OK', 'application/json');
     socket.write(`${type}content-encoding: gzip\r\ncontent-length: ${body.length}\r\n\r\n`);

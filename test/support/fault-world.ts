@@ -32,8 +32,7 @@ export async function makeWorld(given?: TestDatabase): Promise<World> {
   ]);
   const spoolDir = join(folder, 'spool');
   const kept = { GW_SEALING_KEYS: sealingKeys(), GW_SPOOL_DIR: spoolDir };
-  const start = (env: GatewayOptions['env']) =>
-    startGateway({ database, vendors, env: { ...kept, ...env } });
+  const start = (env: GatewayOptions['env']) => startGateway({ database, vendors, env: { ...kept, ...env } });
   return {
     url: `http://127.0.0.1:${port}`,
     database,

@@ -159,13 +159,15 @@ class Follower {
       };
       const watch = new this.#api.client.Watch(this.#api.config);
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
-      watch.watch(path, parameters, onEvent, () => resolve()).then(
-        (controller) => {
-          this.#watching = controller;
-          if (this.#signal.aborted) controller.abort();
-        },
-        () => resolve(),
-      );
+      watch
+        .watch(path, parameters, onEvent, () => resolve())
+        .then(
+          (controller) => {
+            this.#watching = controller;
+            if (this.#signal.aborted) controller.abort();
+          },
+          () => resolve(),
+        );
     });
     return delivered || performance.now() - startedAtMs > firstRetryMs;
   }

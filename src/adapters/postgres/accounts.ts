@@ -10,8 +10,8 @@ import { isAway, withDatabase } from './pool.ts';
 const maxCachedAccounts = 20_000;
 /** Trusted this long while changes are heard: bounds what a change made by hand in SQL can outlive. */
 const listeningTtlMs = 60_000;
-/** Trusted this long while changes may go unheard: what a deletion may take to arrive. */
-const deafTtlMs = 1000;
+/** Trusted this long while changes may go unheard: a deletion may take 1 s to arrive, the next look-up included. */
+const deafTtlMs = 900;
 /** How old facts may get while Postgres answers nobody. */
 const awayTtlMs = 10 * 60_000;
 /** While Postgres is away, known users are served from memory at once and this probe finds its return. */

@@ -55,7 +55,7 @@ function readCall(request: FastifyRequest, reply: FastifyReply, io: ChatRouteIo)
     tier: parsed.tier,
     tables,
     enteredAtMs: request.enteredAtMs,
-    traceId: null,
+    trace: request.trace,
   };
 }
 

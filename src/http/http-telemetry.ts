@@ -1,0 +1,61 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyInstance } from 'fastify';
+import type { CallTrace } from '../core/chat-call.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Where the request's span lies; null when nothing is traced. */
+    trace: CallTrace | null;
+  }
+}
+
+/** One request that is over, whoever ended it. */
+export interface EndedRequest {
+  readonly method: string;
+  /** The route's template; null for unknown paths. */
+  readonly route: string | null;
+  /** What was sent, or 499 when the client left before there was anything to send. */
+  readonly status: number;
+  /** From the headers' arrival to the last byte. */
+  readonly durationMs: number;
+  readonly trace: CallTrace | null;
+  /** A name from before the rename was used. */
+  readonly legacy: boolean;
+}
+
+/** What load shedding refuses for. */
+export type Shortage = 'event_loop_delay' | 'heap' | 'other';
+
+/** What the edge tells its watchers. Calls are cheap and never throw. */
+export interface HttpTelemetry {
+  requestStarted(method: string, route: string | null, headers: IncomingHttpHeaders): CallTrace | null;
+  /** Calls `next` at once, as the work of this request. */
+  within(trace: CallTrace | null, next: () => void): void;
+  requestEnded(ended: EndedRequest): void;
+  requestShed(shortage: Shortage): void;
+}
+
+/** nginx's name for "the client closed the request"; never sent. */
+const clientClosedStatus = 499;
+
+/**
+ * Tells of every request from its headers to its last byte. The raw response's `close` comes exactly once
+ * however the request ends; Fastify's own hooks do not run when the client leaves.
+ */
+export function watchRequests(app: FastifyInstance, telemetry: HttpTelemetry): void {
+  app.decorateRequest('trace', null);
+  app.addHook('onRequest', (request, reply, done) => {
+    const { method, enteredAtMs } = request;
+    const route = request.is404 ? null : (request.routeOptions.url ?? null);
+    const trace = telemetry.requestStarted(method, route, request.headers);
+    request.trace = trace;
+    const { raw } = reply;
+    raw.once('close', () => {
+      const status = raw.headersSent ? raw.statusCode : clientClosedStatus;
+      const durationMs = performance.now() - enteredAtMs;
+      const legacy = reply.hasHeader('deprecation');
+      telemetry.requestEnded({ method, route, status, durationMs, trace, legacy });
+    });
+    telemetry.within(trace, done);
+  });
+}

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { parse as parseYaml } from 'yaml';
+import { z } from 'zod';
+import { MemoryResponseCache } from './adapters/memory-cache.ts';
+import { encodeLogRow } from './adapters/postgres/log-insert.ts';
+import type { RequestLogStats } from './adapters/postgres/request-log-contract.ts';
+import type { Sealer } from './adapters/sealer.ts';
+import type { Account, Accounts } from './chat/ports.ts';
+import { registerKeySchema } from './core/account-requests.ts';
+import type { HeldKey } from './core/candidate.ts';
+import { parseSelfHostedUrl } from './core/self-hosted-url.ts';
+import { hashServiceKey, hasServiceKeyShape } from './core/service-key.ts';
+import type { Settings } from './settings.ts';
+import { SettingsError } from './settings.ts';
+import type { Stores } from './stores.ts';
+
+/** More keys than one application has providers. */
+const maxKeys = 100;
+const maxCacheValueBytes = 20 * 1024 * 1024;
+
+/** The one user of a sidecar; the same in every replica, so that rows can be told together. */
+const sidecarUserId = '00000000-0000-4000-8000-000000000001';
+
+const keysFileSchema = z.array(registerKeySchema).min(1).max(maxKeys);
+
+/** A stable id from the key's place in the file: overrides may name it, and restarts do not change it. */
+function keyId(index: number): string {
+  const digest = createHash('sha256').update(`sidecar key ${index}`).digest('hex');
+  return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-4${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
+}
+
+/** Provider keys of a mounted Secret (`GW_PROVIDER_KEYS_FILE`), sealed in memory at once. Throws SettingsError. */
+function readProviderKeys(path: string, sealer: Sealer): HeldKey[] {
+  let document: unknown;
+  try {
+    document = parseYaml(readFileSync(path, 'utf8'));
+  } catch {
+    // Nothing of the file's content may reach a log: it holds keys.
+    throw new SettingsError(`GW_PROVIDER_KEYS_FILE: ${path} cannot be read, or is not YAML or JSON.`);
+  }
+  const parsed = keysFileSchema.safeParse(document);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw new SettingsError(
+      `GW_PROVIDER_KEYS_FILE: ${issue?.path.join('.') || 'the document'}: ${issue?.message}`,
+    );
+  }
+  return parsed.data.map((entry, index) => {
+    const { provider, api_key: apiKey, base_url: baseUrl, declared_region: region, label } = entry;
+    const selfHosted = provider === 'self_hosted';
+    if (selfHosted !== (baseUrl != null)) {
+      throw new SettingsError(
+        `GW_PROVIDER_KEYS_FILE: ${index}.base_url goes with self_hosted, and only with it.`,
+      );
+    }
+    const url = baseUrl == null ? null : parseSelfHostedUrl(baseUrl);
+    if (url !== null && !url.ok)
+      throw new SettingsError(`GW_PROVIDER_KEYS_FILE: ${index}.base_url ${url.message}`);
+    const id = keyId(index);
+    return {
+      id,
+      userId: sidecarUserId,
+      provider,
+      declaredRegion: region ?? null,
+      baseUrl: url === null ? null : url.url,
+      label: label ?? null,
+      createdAtMs: index,
+      sealed: sealer.seal(apiKey, { recordId: id, userId: sidecarUserId, provider }),
+    };
+  });
+}
+
+function onlyAccount(settings: Settings, sealer: Sealer): Accounts {
+  if (settings.serviceKey === null || settings.providerKeysFile === null) {
+    throw new SettingsError(
+      'GW_PROFILE=sidecar without DATABASE_URL needs GW_SERVICE_KEY and GW_PROVIDER_KEYS_FILE.',
+    );
+  }
+  const serviceKey = settings.serviceKey.reveal();
+  if (hasServiceKeyShape(serviceKey, null) === null) {
+    throw new SettingsError('GW_SERVICE_KEY is not a service key; make one with "model-gateway new-key".');
+  }
+  const hash = hashServiceKey(serviceKey);
+  const keys = readProviderKeys(settings.providerKeysFile, sealer);
+  const account: Account = { userId: sidecarUserId, keys, readAtMs: 0 };
+  const find = (keyHash: string): Account | null => (keyHash === hash ? account : null);
+  return { find, refresh: async (keyHash) => find(keyHash) };
+}
+
+/**
+ * The stores of a gateway that runs beside one application and has no database: one service key and the
+ * provider keys from mounted files, answers cached in memory, rows as NDJSON on stdout.
+ */
+export function openSidecarStores(settings: Settings, sealer: Sealer): Stores {
+  const accounts = onlyAccount(settings, sealer);
+  let printed = 0;
+  return {
+    accounts: { ...accounts, invalidate: () => undefined },
+    database: null,
+    requestLog: {
+      async record(row) {
+        printed += 1;
+        process.stdout.write(`${encodeLogRow(row)}\n`);
+      },
+      accepting: () => true,
+      stats: (): RequestLogStats => ({
+        accepted: printed,
+        written: printed,
+        spooled: 0,
+        dropped: 0,
+        replayed: 0,
+        bad: 0,
+        printed,
+        queueDepth: 0,
+        spoolBytes: 0,
+        oldestRowAgeMs: 0,
+        away: false,
+      }),
+    },
+    storeState: () => ({ ready: true, reason: null }),
+    answers: new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes),
+    cacheStats: null,
+    close: async () => undefined,
+  };
+}

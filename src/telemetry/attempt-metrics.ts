@@ -1,0 +1,154 @@
+import type { AttemptRecord } from '../chat/telemetry-port.ts';
+import type { ChatCall } from '../core/chat-call.ts';
+import { tierNames } from '../core/mode.ts';
+import type { ProviderName } from '../core/provider-name.ts';
+import { providerNames } from '../core/provider-name.ts';
+import type { RoutingTables } from '../core/tables.ts';
+import type { Usage } from '../core/usage.ts';
+import { durationBuckets, overheadBuckets, tokenBuckets, tokenRateBuckets } from './buckets.ts';
+import type { ModelLabels } from './model-label.ts';
+import type { Families, HistogramSeries } from './series.ts';
+
+const modelLabels = ['gen_ai_provider_name', 'gen_ai_request_model'];
+const unpricedReasons = ['no_price', 'no_usage', 'self_hosted'] as const;
+
+/** Too short a burst to tell a speed from. */
+const shortestGenerationMs = 50;
+
+/** How an attempt failed, in one word of a closed list; empty when it served. */
+export function errorTypeOf(record: AttemptRecord): string {
+  if (record.end === 'served') return '';
+  if (record.end === 'aborted') return 'aborted';
+  return record.failure?.kind ?? 'interrupted';
+}
+
+/** What one model does, seen from here. The series of streams are made with the first stream. */
+interface ModelSeries {
+  readonly served: HistogramSeries;
+  readonly inputTokens: HistogramSeries;
+  readonly outputTokens: HistogramSeries;
+}
+
+/** Upstream attempts under the names of the OpenTelemetry GenAI conventions, and what we add to them. */
+export class AttemptMetrics {
+  readonly #models: ModelLabels;
+  readonly #durations;
+  readonly #firstChunks;
+  readonly #tokenUsage;
+  readonly #tokenRates;
+  readonly #unpriced;
+  readonly #beforeUpstream;
+  readonly #afterLastByte;
+  readonly #series = new Map<string, ModelSeries>();
+  /** Seconds that a provider last asked us to wait. */
+  readonly retryAfterSeconds = new Map<ProviderName, number>(providerNames.map((name) => [name, 0]));
+
+  constructor(families: Families, models: ModelLabels) {
+    this.#models = models;
+    this.#durations = families.histogram(
+      'gen_ai_client_operation_duration_seconds',
+      'Upstream attempts up to their last byte, one observation each; error_type is empty when it served.',
+      ['gen_ai_operation_name', ...modelLabels, 'error_type'],
+      durationBuckets,
+    );
+    this.#firstChunks = families.histogram(
+      'gen_ai_client_operation_time_to_first_chunk_seconds',
+      'Time from the start of a streamed attempt to its first token.',
+      modelLabels,
+      durationBuckets,
+    );
+    this.#tokenUsage = families.histogram(
+      'gen_ai_client_token_usage',
+      'Tokens of one answer by type.',
+      ['gen_ai_operation_name', ...modelLabels, 'gen_ai_token_type'],
+      tokenBuckets,
+    );
+    this.#tokenRates = families.histogram(
+      'gw_output_tokens_per_second',
+      'Output tokens over the time from the first token to the last byte; streams only.',
+      ['provider', 'model'],
+      tokenRateBuckets,
+    );
+    this.#unpriced = families.counter(
+      'gw_unpriced_responses_total',
+      'Answers whose cost is shown as 0, by why.',
+      ['provider', 'model', 'reason'],
+    );
+    const overhead = families.histogram(
+      'gw_overhead_seconds',
+      'Our own time: before_upstream from the headers (body included) to the first attempt, after_last_byte until the log row is kept.',
+      ['phase'],
+      overheadBuckets,
+    );
+    this.#beforeUpstream = overhead.of('before_upstream');
+    this.#afterLastByte = overhead.of('after_last_byte');
+  }
+
+  /** Makes the models of the tiers visible before their first request. */
+  useTables(tables: RoutingTables): void {
+    for (const { provider, model } of tierNames.flatMap((name) => tables.tier(name))) {
+      this.#seriesOf(provider, model);
+      this.#firstChunks.of(provider, model);
+      for (const reason of unpricedReasons.slice(0, 2)) this.#unpriced.of(provider, model, reason);
+    }
+  }
+
+  attemptEnded(call: ChatCall, record: AttemptRecord): void {
+    const { candidate, firstTokenMs, usage, failure } = record;
+    const { provider } = candidate;
+    const model = this.#models.of(call.tables, provider, candidate.model);
+    const series = this.#seriesOf(provider, model);
+    const errorType = errorTypeOf(record);
+    const duration =
+      errorType === '' ? series.served : this.#durations.of('chat', provider, model, errorType);
+    duration.observe(record.durationMs / 1000, call.trace);
+    if (record.number === 1) {
+      this.#beforeUpstream.observe((record.startedAtMs - call.enteredAtMs) / 1000, call.trace);
+    }
+    if (failure !== null && failure.retryAfterMs !== null) {
+      this.retryAfterSeconds.set(provider, failure.retryAfterMs / 1000);
+    }
+    if (firstTokenMs !== null) {
+      this.#firstChunks.of(provider, model).observe(firstTokenMs / 1000, call.trace);
+    }
+    if (usage === null || record.end !== 'served') return;
+    if (usage.reported) {
+      series.inputTokens.observe(usage.inputTokens);
+      series.outputTokens.observe(usage.outputTokens);
+      const rate = tokenRate(record, usage);
+      if (rate !== null) this.#tokenRates.of(provider, model).observe(rate);
+    }
+    const reason = unpricedReason(record, usage);
+    if (reason !== null) this.#unpriced.of(provider, model, reason).add();
+  }
+
+  rowKept(waitedMs: number): void {
+    this.#afterLastByte.observe(waitedMs / 1000);
+  }
+
+  #seriesOf(provider: string, model: string): ModelSeries {
+    const key = `${provider} ${model}`;
+    const known = this.#series.get(key);
+    if (known !== undefined) return known;
+    const series = {
+      served: this.#durations.of('chat', provider, model, ''),
+      inputTokens: this.#tokenUsage.of('chat', provider, model, 'input'),
+      outputTokens: this.#tokenUsage.of('chat', provider, model, 'output'),
+    };
+    this.#series.set(key, series);
+    return series;
+  }
+}
+
+/** Output tokens per second of a stream; null where there is too little to tell. */
+function tokenRate({ firstTokenMs, durationMs }: AttemptRecord, usage: Usage): number | null {
+  if (firstTokenMs === null) return null;
+  const generationMs = durationMs - firstTokenMs;
+  return generationMs < shortestGenerationMs ? null : usage.outputTokens / (generationMs / 1000);
+}
+
+function unpricedReason({ candidate }: AttemptRecord, usage: Usage): (typeof unpricedReasons)[number] | null {
+  if (candidate.key.baseUrl !== null) return 'self_hosted';
+  if (!usage.reported) return 'no_usage';
+  return candidate.price === null ? 'no_price' : null;
+}

@@ -1,0 +1,198 @@
+import type { CacheResult, StreamEnding } from '../chat/telemetry-port.ts';
+import type { Candidate } from '../core/candidate.ts';
+import type { ChatCall } from '../core/chat-call.ts';
+import type { ErrorType } from '../core/errors.ts';
+import type { LogRow, LogStatus } from '../core/log-row.ts';
+import { modes } from '../core/mode.ts';
+import type { AttemptFailure, FailureKind } from '../core/outcome.ts';
+import type { SkippedCandidate, SkipReason } from '../core/plan.ts';
+import type { ProviderName } from '../core/provider-name.ts';
+import { providerNames } from '../core/provider-name.ts';
+import type { RoutingTables } from '../core/tables.ts';
+import { durationBuckets } from './buckets.ts';
+import type { ModelLabels } from './model-label.ts';
+import type { CounterSeries, Families } from './series.ts';
+
+/** The closed lists behind label values; their series exist, at 0, from the start. */
+const outcomes: readonly (LogStatus | ErrorType)[] = [
+  'success',
+  'client_closed',
+  'incomplete',
+  'provider_error',
+  'rate_limit_error',
+  'service_unavailable_error',
+];
+const skipReasons: readonly SkipReason[] = ['no_key', 'residency', 'capability', 'cooldown'];
+const streamEndings: readonly StreamEnding[] = ['complete', 'upstream_error', 'client_abort', 'drain_cut'];
+const cacheResults: readonly CacheResult[] = ['hit', 'miss', 'bypass'];
+const fallbackReasons: readonly FailureKind[] = [
+  'rate-limited',
+  'upstream-failed',
+  'timed-out',
+  'unreachable',
+  'unreadable',
+  'key-rejected',
+  'not-found',
+  'refused',
+];
+
+/** The error's type, which `<type>: <message>` begins with, or how else the request ended. */
+export const outcomeOf = (row: LogRow): string =>
+  row.status === 'error' ? (row.error?.split(':', 1)[0] ?? 'error') : row.status;
+
+/** What one mode spent on one model. */
+interface Spending {
+  readonly cost: CounterSeries;
+  readonly input: CounterSeries;
+  readonly output: CounterSeries;
+  readonly cachedInput: CounterSeries;
+  readonly reasoning: CounterSeries;
+}
+
+/** Requests, streams, cache, fallbacks, tokens and money: the story as a whole. */
+export class ChatMetrics {
+  readonly #models: ModelLabels;
+  readonly #requests;
+  readonly #duration;
+  readonly #fallbacks;
+  readonly #skips;
+  readonly #streams;
+  readonly #backpressure;
+  readonly #cache;
+  readonly #tokens;
+  readonly #cost;
+  readonly #saved;
+  readonly #spending = new Map<string, Spending>();
+  /** Streams between their first token and their last byte. */
+  openStreams = 0;
+
+  constructor(families: Families, models: ModelLabels) {
+    this.#models = models;
+    this.#requests = families.counter('gw_requests_total', 'Chat requests by how they ended.', [
+      'mode',
+      'provider',
+      'model',
+      'outcome',
+      'stream',
+      'cache',
+    ]);
+    this.#duration = families.histogram(
+      'gw_request_duration_seconds',
+      'Chat requests from the headers to the settlement.',
+      ['mode'],
+      durationBuckets,
+    );
+    this.#fallbacks = families.counter('gw_fallbacks_total', 'Moves to the next candidate.', [
+      'mode',
+      'from_provider',
+      'to_provider',
+      'reason',
+    ]);
+    this.#skips = families.counter(
+      'gw_candidates_skipped_total',
+      'Candidates passed over or moved back, by reason.',
+      ['provider', 'reason'],
+    );
+    this.#streams = families.counter('gw_streams_total', 'Streams by how they ended.', ['end']);
+    this.#backpressure = families.counter(
+      'gw_stream_client_backpressure_seconds_total',
+      'Time for which slow clients held their upstreams back.',
+    );
+    this.#cache = families.counter(
+      'gw_cache_requests_total',
+      'Cache look-ups; bypass: the client did not opt in.',
+      ['result'],
+    );
+    this.#tokens = families.counter(
+      'gw_tokens_total',
+      'Tokens by class; cached_input and reasoning are parts of input and output.',
+      ['mode', 'provider', 'model', 'type'],
+    );
+    this.#cost = families.counter(
+      'gw_cost_microusd_total',
+      'Whole micro-dollars; equals the sum of cost_usd in the request logs.',
+      ['mode', 'provider', 'model'],
+    );
+    this.#saved = families.counter('gw_cache_saved_microusd_total', 'What cache hits would have cost.', [
+      'mode',
+    ]);
+    for (const provider of providerNames) for (const reason of skipReasons) this.#skips.of(provider, reason);
+    for (const end of streamEndings) this.#streams.of(end);
+    for (const result of cacheResults) this.#cache.of(result);
+    for (const mode of [...modes, 'override']) {
+      this.#saved.of(mode);
+      this.#duration.of(mode);
+    }
+    this.#backpressure.of();
+  }
+
+  /** Makes what the tables can bring about visible as zeros: a counter born at 5 shows no increase. */
+  useTables(tables: RoutingTables): void {
+    for (const mode of modes) {
+      const tier = tables.tier(mode.slice('gw/'.length) as Parameters<RoutingTables['tier']>[0]);
+      for (const [index, from] of tier.entries()) {
+        this.#spendingOf(mode, from.provider, from.model);
+        for (const outcome of outcomes)
+          this.#requests.of(mode, from.provider, from.model, outcome, 'false', 'bypass');
+        for (const to of tier.slice(index + 1)) {
+          for (const reason of fallbackReasons) this.#fallbacks.of(mode, from.provider, to.provider, reason);
+        }
+      }
+    }
+  }
+
+  candidatesSkipped(_call: ChatCall, skipped: readonly SkippedCandidate[]): void {
+    for (const { provider, reason } of skipped) this.#skips.of(provider, reason).add();
+  }
+
+  fellBack(call: ChatCall, from: Candidate, to: Candidate, failure: AttemptFailure): void {
+    this.#fallbacks.of(call.mode, from.provider, to.provider, failure.kind).add();
+  }
+
+  streamOpened(): void {
+    this.openStreams += 1;
+  }
+
+  streamClosed(end: StreamEnding, stalledMs: number): void {
+    this.openStreams -= 1;
+    this.#streams.of(end).add();
+    if (stalledMs > 0) this.#backpressure.of().add(stalledMs / 1000);
+  }
+
+  cacheAnswered(result: CacheResult): void {
+    this.#cache.of(result).add();
+  }
+
+  settled(call: ChatCall, row: LogRow): void {
+    const { mode, provider, usage } = row;
+    const served = !row.cacheHit && provider !== 'none';
+    const model = served ? this.#models.of(call.tables, provider as ProviderName, row.model) : provider;
+    const cache = row.cacheHit ? 'hit' : call.options.cacheTtlSeconds === null ? 'bypass' : 'miss';
+    this.#requests.of(mode, provider, model, outcomeOf(row), row.stream ? 'true' : 'false', cache).add();
+    this.#duration.of(mode).observe(row.latencyMs / 1000, call.trace);
+    if (row.savedMicroUsd > 0n) this.#saved.of(mode).add(Number(row.savedMicroUsd));
+    if (!served || !usage.reported) return;
+    const spending = this.#spendingOf(mode, provider, model);
+    spending.cost.add(Number(row.costMicroUsd));
+    spending.input.add(usage.inputTokens);
+    spending.output.add(usage.outputTokens);
+    spending.cachedInput.add(usage.cachedInputTokens);
+    spending.reasoning.add(usage.reasoningTokens);
+  }
+
+  #spendingOf(mode: string, provider: string, model: string): Spending {
+    const key = `${mode} ${provider} ${model}`;
+    const known = this.#spending.get(key);
+    if (known !== undefined) return known;
+    const tokens = (type: string) => this.#tokens.of(mode, provider, model, type);
+    const spending = {
+      cost: this.#cost.of(mode, provider, model),
+      input: tokens('input'),
+      output: tokens('output'),
+      cachedInput: tokens('cached_input'),
+      reasoning: tokens('reasoning'),
+    };
+    this.#spending.set(key, spending);
+    return spending;
+  }
+}

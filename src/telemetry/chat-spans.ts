@@ -1,0 +1,166 @@
+import type { Attributes, Span, Tracer } from '@opentelemetry/api';
+import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
+import type { AttemptRecord, CacheResult, StoringTrace, TraceHeaders } from '../chat/telemetry-port.ts';
+import type { Candidate } from '../core/candidate.ts';
+import type { ChatCall } from '../core/chat-call.ts';
+import { modeLabel } from '../core/chat-call.ts';
+import type { LogRow } from '../core/log-row.ts';
+import type { AttemptFailure } from '../core/outcome.ts';
+import type { SkippedCandidate } from '../core/plan.ts';
+import type { ProviderName } from '../core/provider-name.ts';
+import type { Usage } from '../core/usage.ts';
+import { errorTypeOf } from './attempt-metrics.ts';
+import { outcomeOf } from './chat-metrics.ts';
+import { RequestSpan } from './request-span.ts';
+import { names } from './span-names.ts';
+import { writeTraceparent } from './traceparent.ts';
+
+/** Vendors and clients choose these texts; nothing sane is longer. */
+const maxTextLength = 256;
+const maxFinishReasons = 10;
+const noHeaders: TraceHeaders = Object.freeze({});
+
+const short = (text: string): string => text.slice(0, maxTextLength);
+
+/** The span of a call that is being recorded, else null: an unsampled request costs one look. */
+function recorded(call: ChatCall): RequestSpan | null {
+  const { trace } = call;
+  return trace?.sampled === true && trace instanceof RequestSpan ? trace : null;
+}
+
+/**
+ * One CLIENT span per attempt below the request's SERVER span. No prompt, answer, secret or vendor's message
+ * is ever put on a span.
+ */
+export class ChatSpans {
+  readonly #tracer: Tracer;
+  readonly #propagateTo: ReadonlySet<ProviderName>;
+
+  constructor(tracer: Tracer, propagateTo: readonly ProviderName[]) {
+    this.#tracer = tracer;
+    this.#propagateTo = new Set(propagateTo);
+  }
+
+  candidatesSkipped(call: ChatCall, skipped: readonly SkippedCandidate[]): void {
+    const request = recorded(call);
+    if (request === null) return;
+    request.begin();
+    for (const { provider, model, reason, detail } of skipped) {
+      request.span.addEvent(names.skippedEvent, {
+        [names.skipProvider]: provider,
+        [names.skipModel]: model,
+        [names.skipReason]: reason,
+        ...(detail === null ? {} : { [names.skipDetail]: detail }),
+      });
+    }
+  }
+
+  attemptStarted(call: ChatCall, candidate: Candidate, number: number): void {
+    const request = recorded(call);
+    if (request === null) return;
+    const attributes: Attributes = {
+      [names.operation]: 'chat',
+      [names.provider]: candidate.provider,
+      [names.requestModel]: short(candidate.model),
+      [names.requestStream]: call.request.stream === true,
+      [names.attemptNumber]: number,
+    };
+    if (request.fallbackReason !== null) attributes[names.fallbackReason] = request.fallbackReason;
+    request.sends = 0;
+    request.attempt = this.#tracer.startSpan(
+      `chat ${short(candidate.model)}`,
+      { kind: SpanKind.CLIENT, attributes },
+      request.context,
+    );
+  }
+
+  attemptSent(call: ChatCall, candidate: Candidate, origin: string): TraceHeaders {
+    const span = recorded(call)?.attempt ?? null;
+    if (span !== null) noteSend(call.trace as RequestSpan, span, origin);
+    if (call.trace === null || !this.#propagateTo.has(candidate.provider)) return noHeaders;
+    const spanId = span?.spanContext().spanId ?? call.trace.spanId;
+    return { traceparent: writeTraceparent({ ...call.trace, spanId }) };
+  }
+
+  attemptEnded(call: ChatCall, record: AttemptRecord): void {
+    const request = recorded(call);
+    const span = request?.attempt ?? null;
+    if (request === null || span === null) return;
+    request.attempt = null;
+    span.setAttributes(attemptAttributes(record));
+    if (record.end === 'failed') span.setStatus({ code: SpanStatusCode.ERROR });
+    span.end();
+  }
+
+  fellBack(call: ChatCall, failure: AttemptFailure): void {
+    const request = recorded(call);
+    if (request !== null) request.fallbackReason = failure.kind;
+  }
+
+  cacheAnswered(call: ChatCall, result: CacheResult, stored: StoringTrace | null): void {
+    const request = recorded(call);
+    if (request === null) return;
+    request.span.setAttribute(names.cacheResult, result);
+    const { traceId = null, spanId = null } = stored ?? {};
+    if (traceId === null || spanId === null) return;
+    request.span.addLink({ context: { traceId, spanId, traceFlags: TraceFlags.SAMPLED } });
+  }
+
+  settled(call: ChatCall, row: LogRow): void {
+    const request = recorded(call);
+    if (request === null) return;
+    request.span.setAttributes({
+      [names.mode]: modeLabel(call),
+      [names.requestId]: call.requestId,
+      [names.residencyActual]: row.residencyActual,
+      [names.attempts]: row.attempts.length,
+      [names.costMicroUsd]: Number(row.costMicroUsd),
+      [names.configGeneration]: call.tables.generation,
+      [names.stream]: row.stream,
+      [names.outcome]: outcomeOf(row),
+      ...(row.residencyRequested === null ? {} : { [names.residencyRequested]: row.residencyRequested }),
+    });
+    request.settle();
+  }
+}
+
+function noteSend(request: RequestSpan, span: Span, origin: string): void {
+  if (request.sends > 0) span.setAttribute(names.resendCount, request.sends);
+  request.sends += 1;
+  if (request.sends > 1) return;
+  const { hostname, port, protocol } = new URL(origin);
+  span.setAttribute(names.serverAddress, hostname.replace(/^\[|\]$/g, ''));
+  span.setAttribute(names.serverPort, port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port));
+}
+
+function attemptAttributes(record: AttemptRecord): Attributes {
+  const { end, failure, answer, firstTokenMs, usage, dropped } = record;
+  const attributes: Attributes = { [names.attemptOutcome]: end };
+  const status = end === 'served' || firstTokenMs !== null ? 200 : (failure?.status ?? null);
+  if (status !== null) attributes[names.status] = status;
+  if (end !== 'served') attributes[names.errorType] = errorTypeOf(record);
+  if (failure !== null && failure.retryAfterMs !== null) {
+    attributes[names.retryAfterMs] = failure.retryAfterMs;
+  }
+  if (firstTokenMs !== null) attributes[names.firstChunkSeconds] = firstTokenMs / 1000;
+  if (dropped.length > 0) attributes[names.droppedFields] = dropped.length;
+  if (answer !== null) {
+    attributes[names.responseId] = short(answer.id);
+    attributes[names.responseModel] = short(answer.model);
+    attributes[names.finishReasons] = answer.finishReasons.slice(0, maxFinishReasons).map(short);
+  }
+  if (usage?.reported === true) Object.assign(attributes, usageAttributes(usage));
+  return attributes;
+}
+
+function usageAttributes(usage: Usage): Attributes {
+  const attributes: Attributes = {
+    [names.inputTokens]: usage.inputTokens,
+    [names.outputTokens]: usage.outputTokens,
+  };
+  const written = usage.cacheWriteTokens + usage.cacheWriteLongTokens;
+  if (usage.cachedInputTokens > 0) attributes[names.cachedInputTokens] = usage.cachedInputTokens;
+  if (written > 0) attributes[names.cacheWriteTokens] = written;
+  if (usage.reasoningTokens > 0) attributes[names.reasoningTokens] = usage.reasoningTokens;
+  return attributes;
+}

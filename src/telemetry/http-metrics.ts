@@ -1,0 +1,51 @@
+import type { EndedRequest, Shortage } from '../http/http-telemetry.ts';
+import { durationBuckets } from './buckets.ts';
+import type { Families } from './series.ts';
+
+const chatRoute = '/v1/chat/completions';
+/** Born at 0 on the chat route, for the alerts. */
+const chatStatuses = [200, 401, 422, 429, 499, 500, 502, 503];
+/** Statuses of our own; those that vendors make up are counted by their class. */
+const knownStatuses = new Set([...chatStatuses, 201, 204, 400, 403, 404, 405, 408, 409, 413, 415]);
+const knownMethods = new Set(['GET', 'POST', 'DELETE', 'PUT', 'PATCH', 'HEAD', 'OPTIONS']);
+
+/** `502`, or `5xx` for a status that is not ours. */
+export function statusLabel(status: number): string {
+  return knownStatuses.has(status) ? String(status) : `${Math.floor(status / 100)}xx`;
+}
+
+const shortages: readonly Shortage[] = ['event_loop_delay', 'heap', 'other'];
+
+/** Requests of the API port, all routes. */
+export class HttpMetrics {
+  readonly #duration;
+  readonly #shed;
+  readonly #legacy;
+
+  constructor(families: Families) {
+    this.#duration = families.histogram(
+      'http_server_request_duration_seconds',
+      'Requests from their headers to the last byte; 499: the client left before an answer.',
+      ['http_route', 'http_request_method', 'http_response_status_code'],
+      durationBuckets,
+    );
+    this.#shed = families.counter('gw_shed_requests_total', 'Requests refused because of overload.', [
+      'resource',
+    ]);
+    this.#legacy = families
+      .counter('gw_legacy_use_total', 'Requests that used a name from before the rename.')
+      .of();
+    for (const shortage of shortages) this.#shed.of(shortage);
+    for (const status of chatStatuses) this.#duration.of(chatRoute, 'POST', String(status));
+  }
+
+  requestShed(shortage: Shortage): void {
+    this.#shed.of(shortage).add();
+  }
+
+  requestEnded({ method, route, status, durationMs, trace, legacy }: EndedRequest): void {
+    if (legacy) this.#legacy.add();
+    const known = knownMethods.has(method) ? method : '_OTHER';
+    this.#duration.of(route ?? '_unmatched', known, statusLabel(status)).observe(durationMs / 1000, trace);
+  }
+}

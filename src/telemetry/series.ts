@@ -1,0 +1,180 @@
+import type { Registry } from 'prom-client';
+
+/**
+ * Counters and histograms whose series are plain objects: a caller that holds one pays an addition, no label
+ * hashing. prom-client renders them with its own default metrics, in OpenMetrics form.
+ */
+
+/** Series of one family; what comes beyond is counted as dropped. The largest closed list stays far below. */
+const maxSeries = 400;
+
+/** Where a sampled observation can be looked at. */
+export interface Exemplar {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly sampled: boolean;
+}
+
+interface Sample {
+  readonly metricName?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly sharedLabels?: Readonly<Record<string, string>>;
+  readonly value: number;
+  readonly exemplar?: { readonly labelSet: object; readonly value: number; readonly timestamp: number };
+}
+
+interface FamilyOptions {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+}
+
+/** All families of one process. */
+export class Families {
+  readonly registry: Registry;
+  /** Series that were not made because their family was full. */
+  dropped = 0;
+
+  constructor(registry: Registry) {
+    this.registry = registry;
+  }
+
+  counter(name: string, help: string, labelNames: readonly string[] = []): Counter {
+    return new Counter(this, { name, help, labelNames });
+  }
+
+  histogram(
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    buckets: readonly number[],
+  ): Histogram {
+    return new Histogram(this, { name, help, labelNames }, buckets);
+  }
+}
+
+abstract class Family<Series> {
+  /** prom-client takes `_total` off counters in the OpenMetrics form. */
+  name: string;
+  readonly help: string;
+  abstract readonly type: 'counter' | 'histogram';
+  readonly #families: Families;
+  readonly #labelNames: readonly string[];
+  readonly #series = new Map<string, { readonly labels: Record<string, string>; readonly series: Series }>();
+
+  constructor(families: Families, { name, help, labelNames }: FamilyOptions) {
+    this.name = name;
+    this.help = help;
+    this.#families = families;
+    this.#labelNames = labelNames;
+    families.registry.registerMetric(this as unknown as Parameters<Registry['registerMetric']>[0]);
+  }
+
+  /** The series of these label values, in the order of the names; made at zero when it is new. */
+  of(...values: readonly string[]): Series {
+    const key = values.length === 1 ? (values[0] as string) : values.join('\u0000');
+    const known = this.#series.get(key);
+    if (known !== undefined) return known.series;
+    const series = this.make();
+    if (this.#series.size >= maxSeries) {
+      this.#families.dropped += 1;
+      return series;
+    }
+    const labels = Object.fromEntries(this.#labelNames.map((name, index) => [name, values[index] ?? '']));
+    this.#series.set(key, { labels, series });
+    return series;
+  }
+
+  protected abstract make(): Series;
+  protected abstract samples(series: Series, labels: Readonly<Record<string, string>>): Sample[];
+
+  /** Called by prom-client for each scrape. */
+  async getForPromString(): Promise<{ name: string; help: string; type: string; values: Sample[] }> {
+    const values = [...this.#series.values()].flatMap(({ labels, series }) => this.samples(series, labels));
+    return { name: this.name, help: this.help, type: this.type, values };
+  }
+
+  get = (): Promise<{ values: Sample[] }> => this.getForPromString();
+}
+
+export class CounterSeries {
+  value = 0;
+
+  add(amount = 1): void {
+    this.value += amount;
+  }
+}
+
+export class Counter extends Family<CounterSeries> {
+  readonly type = 'counter';
+
+  protected make(): CounterSeries {
+    return new CounterSeries();
+  }
+
+  protected samples({ value }: CounterSeries, labels: Readonly<Record<string, string>>): Sample[] {
+    return [{ labels, value }];
+  }
+}
+
+export class HistogramSeries {
+  readonly #bounds: readonly number[];
+  readonly counts: number[];
+  readonly exemplars: (Sample['exemplar'] | undefined)[];
+  sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.counts = new Array<number>(bounds.length + 1).fill(0);
+    this.exemplars = new Array(bounds.length + 1);
+  }
+
+  /** `exemplar` is kept when it was sampled; otherwise a dashboard's link would be dead. */
+  observe(value: number, exemplar: Exemplar | null = null): void {
+    let low = 0;
+    let high = this.#bounds.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (value <= (this.#bounds[middle] as number)) high = middle;
+      else low = middle + 1;
+    }
+    (this.counts[low] as number) += 1;
+    this.sum += value;
+    if (exemplar?.sampled !== true) return;
+    const { traceId: trace_id, spanId: span_id } = exemplar;
+    this.exemplars[low] = { labelSet: { trace_id, span_id }, value, timestamp: Date.now() / 1000 };
+  }
+}
+
+export class Histogram extends Family<HistogramSeries> {
+  readonly type = 'histogram';
+  readonly #bounds: readonly number[];
+  readonly #bucketLabels: readonly { readonly le: string }[];
+
+  constructor(families: Families, options: FamilyOptions, buckets: readonly number[]) {
+    super(families, options);
+    this.#bounds = buckets;
+    this.#bucketLabels = [...buckets.map(String), '+Inf'].map((le) => ({ le }));
+  }
+
+  protected make(): HistogramSeries {
+    return new HistogramSeries(this.#bounds);
+  }
+
+  protected samples(series: HistogramSeries, sharedLabels: Readonly<Record<string, string>>): Sample[] {
+    let count = 0;
+    const buckets = this.#bucketLabels.map((labels, index): Sample => {
+      count += series.counts[index] as number;
+      const exemplar = series.exemplars[index];
+      const sample = { metricName: `${this.name}_bucket`, labels, sharedLabels, value: count };
+      return exemplar === undefined ? sample : { ...sample, exemplar };
+    });
+    const total = (suffix: string, value: number): Sample => ({
+      metricName: `${this.name}_${suffix}`,
+      labels: {},
+      sharedLabels,
+      value,
+    });
+    return [...buckets, total('sum', series.sum), total('count', count)];
+  }
+}

@@ -1,0 +1,103 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Logger } from 'pino';
+import type {
+  AttemptRecord,
+  CacheResult,
+  ChatTelemetry,
+  StoringTrace,
+  StreamEnding,
+  TraceHeaders,
+} from '../chat/telemetry-port.ts';
+import type { Candidate } from '../core/candidate.ts';
+import type { CallTrace, ChatCall } from '../core/chat-call.ts';
+import type { LogRow } from '../core/log-row.ts';
+import type { AttemptFailure } from '../core/outcome.ts';
+import type { SkippedCandidate } from '../core/plan.ts';
+import type { EndedRequest, HttpTelemetry, Shortage } from '../http/http-telemetry.ts';
+import type { TracingSettings } from '../tracing-settings.ts';
+import { logAccess } from './access-log.ts';
+import { ChatSpans } from './chat-spans.ts';
+import type { Metrics } from './metrics.ts';
+import { RequestSpan, runWithin, startRequestSpan } from './request-span.ts';
+import type { Tracing } from './tracing.ts';
+
+const noHeaders: TraceHeaders = Object.freeze({});
+
+/** Hands what the edge and the story tell to metrics, spans and the access log. */
+export class Telemetry implements ChatTelemetry, HttpTelemetry {
+  readonly #metrics: Metrics;
+  readonly #log: Logger;
+  readonly #tracing: Tracing | null;
+  readonly #spans: ChatSpans | null;
+
+  constructor(metrics: Metrics, log: Logger, tracing: Tracing | null, settings: TracingSettings) {
+    this.#metrics = metrics;
+    this.#log = log;
+    this.#tracing = tracing;
+    this.#spans = tracing === null ? null : new ChatSpans(tracing.tracer, settings.propagateTo);
+  }
+
+  requestStarted(method: string, route: string | null, headers: IncomingHttpHeaders): CallTrace | null {
+    return this.#tracing === null ? null : startRequestSpan(this.#tracing.tracer, method, route, headers);
+  }
+
+  within(trace: CallTrace | null, next: () => void): void {
+    if (this.#tracing?.auto === true && trace instanceof RequestSpan) runWithin(trace, next);
+    else next();
+  }
+
+  requestEnded(ended: EndedRequest): void {
+    this.#metrics.http.requestEnded(ended);
+    if (ended.trace instanceof RequestSpan) ended.trace.end(ended);
+  }
+
+  requestShed(shortage: Shortage): void {
+    this.#metrics.http.requestShed(shortage);
+  }
+
+  candidatesSkipped(call: ChatCall, skipped: readonly SkippedCandidate[]): void {
+    this.#metrics.chat.candidatesSkipped(call, skipped);
+    this.#spans?.candidatesSkipped(call, skipped);
+  }
+
+  attemptStarted(call: ChatCall, candidate: Candidate, number: number): void {
+    this.#spans?.attemptStarted(call, candidate, number);
+  }
+
+  attemptSent(call: ChatCall, candidate: Candidate, origin: string): TraceHeaders {
+    return this.#spans?.attemptSent(call, candidate, origin) ?? noHeaders;
+  }
+
+  attemptEnded(call: ChatCall, record: AttemptRecord): void {
+    this.#metrics.attempts.attemptEnded(call, record);
+    this.#spans?.attemptEnded(call, record);
+  }
+
+  fellBack(call: ChatCall, from: Candidate, to: Candidate, failure: AttemptFailure): void {
+    this.#metrics.chat.fellBack(call, from, to, failure);
+    this.#spans?.fellBack(call, failure);
+  }
+
+  streamOpened(): void {
+    this.#metrics.chat.streamOpened();
+  }
+
+  streamClosed(end: StreamEnding, stalledMs: number): void {
+    this.#metrics.chat.streamClosed(end, stalledMs);
+  }
+
+  cacheAnswered(call: ChatCall, result: CacheResult, stored: StoringTrace | null): void {
+    this.#metrics.chat.cacheAnswered(result);
+    this.#spans?.cacheAnswered(call, result, stored);
+  }
+
+  settled(call: ChatCall, row: LogRow): void {
+    this.#metrics.chat.settled(call, row);
+    logAccess(this.#log, call, row);
+    this.#spans?.settled(call, row);
+  }
+
+  rowKept(waitedMs: number): void {
+    this.#metrics.attempts.rowKept(waitedMs);
+  }
+}

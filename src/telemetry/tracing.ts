@@ -1,0 +1,20 @@
+import type { Tracer } from '@opentelemetry/api';
+import type { TracingSettings } from '../tracing-settings.ts';
+
+export interface Tracing {
+  readonly tracer: Tracer;
+  /** True when auto-instrumentation looks for the active span. */
+  readonly auto: boolean;
+  /** Exports what is left; never takes longer than `flushLimitMs`, never rejects. */
+  close(): Promise<void>;
+}
+
+/**
+ * Null unless an exporter is configured: then nothing of the SDK is loaded. With the auto-instrumentation
+ * bundle it must run before the modules that it patches are imported.
+ */
+export async function startTracing(settings: TracingSettings): Promise<Tracing | null> {
+  if (!settings.enabled) return null;
+  const { startSdk } = await import('./sdk.ts');
+  return startSdk(settings);
+}

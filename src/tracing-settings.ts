@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import type { ProviderName } from './core/provider-name.ts';
+import { isProviderName } from './core/provider-name.ts';
+
+/** Exporter, sampler and resource are read from the other `OTEL_*` variables by the SDK itself. */
+export interface TracingSettings {
+  /** An OTLP endpoint is named, and nothing switches tracing off. */
+  readonly enabled: boolean;
+  readonly serviceName: string;
+  /** The auto-instrumentation bundle. */
+  readonly auto: boolean;
+  /** Providers that are told of the trace (W3C traceparent); none by default. */
+  readonly propagateTo: readonly ProviderName[];
+}
+
+/** The variables of `TracingSettings`, for the environment's schema. */
+export const tracingVariables = {
+  GW_OTEL_AUTO: z
+    .enum(['0', '1', 'true', 'false'])
+    .transform((value) => value === '1' || value === 'true')
+    .default(false),
+  GW_TRACE_PROPAGATE_TO: z
+    .string()
+    .default('')
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .transform((names) => names.filter((name) => name !== ''))
+    .refine((names) => names.every(isProviderName), 'must be provider names, separated by commas'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.string().optional(),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.string().optional(),
+  OTEL_TRACES_EXPORTER: z.string().optional(),
+  OTEL_SDK_DISABLED: z.string().optional(),
+  OTEL_SERVICE_NAME: z.string().default('model-gateway'),
+};
+
+export function readTracing(env: z.infer<z.ZodObject<typeof tracingVariables>>): TracingSettings {
+  const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_ENDPOINT;
+  const off = env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none';
+  return {
+    enabled: endpoint !== undefined && !off,
+    serviceName: env.OTEL_SERVICE_NAME,
+    auto: env.GW_OTEL_AUTO,
+    propagateTo: env.GW_TRACE_PROPAGATE_TO.filter(isProviderName),
+  };
+}

@@ -1,0 +1,103 @@
+/** The sidecar profile: no database, one service key and the provider keys from files, rows on stdout. */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newServiceKey } from '../../src/core/service-key.ts';
+import { chat, chatOk, streamed } from '../support/chat.ts';
+import { eventually } from '../support/eventually.ts';
+import { httpClient } from '../support/http-client.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+
+const serviceKey = newServiceKey(randomBytes(32));
+const canary = 'sk-canary-sidecar-5d1f';
+let folder: string;
+let gateway: GatewayUnderTest;
+
+const keysFile = (): string => join(folder, 'keys.yaml');
+
+const environment = (): Record<string, string | undefined> => ({
+  DATABASE_URL: undefined,
+  GW_SEALING_KEYS: undefined,
+  GW_HOST: undefined,
+  GW_PROFILE: 'sidecar',
+  GW_SERVICE_KEY: serviceKey,
+  GW_PROVIDER_KEYS_FILE: keysFile(),
+});
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'model-gateway-sidecar-'));
+  await writeFile(keysFile(), JSON.stringify([{ provider: 'openai', api_key: canary }]));
+  gateway = await startGateway({ env: environment() });
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const client = () => httpClient(gateway.url, serviceKey);
+
+test('listens on loopback only, and is ready without any store', async () => {
+  expect(new URL(gateway.url).hostname).toBe('127.0.0.1');
+  expect((await httpClient(gateway.adminUrl).get('/readyz')).status).toBe(200);
+});
+
+test('answers as JSON and as a stream with the keys of the file', async () => {
+  const completion = await chatOk(client());
+  expect(completion.gateway.provider).toBe('openai');
+  expect((await streamed(client(), { stream: true })).status).toBe(200);
+  expect((await gateway.vendors.openai.received(0)).headers['authorization']).toBe(`Bearer ${canary}`);
+});
+
+test('prints one row per request and no secret', async () => {
+  const before = gateway.logs().filter((line) => line['row_id'] !== undefined).length;
+  const completion = await chatOk(client(), {}, { 'x-request-id': 'sidecar-row' });
+  const rows = await eventually(async () => {
+    const found = gateway.logs().filter((line) => line['row_id'] !== undefined);
+    return found.length > before ? found : undefined;
+  });
+  expect(rows).toHaveLength(before + 1);
+  expect(rows.at(-1)).toMatchObject({ request_id: 'sidecar-row', provider: 'openai', status: 'success' });
+  expect(completion.gateway.request_id).toBe('sidecar-row');
+  expect(gateway.output()).not.toContain(canary);
+  expect(gateway.output()).not.toContain(serviceKey);
+});
+
+test('caches in memory', async () => {
+  const ask = () => chatOk(client(), { seed: 7 }, { 'x-gateway-cache': 'true' });
+  expect((await ask()).gateway.cache_hit).toBe(false);
+  expect((await ask()).gateway.cache_hit).toBe(true);
+});
+
+test('another service key is refused', async () => {
+  const response = await chat(httpClient(gateway.url, newServiceKey(randomBytes(32))));
+  expect(response.status).toBe(401);
+});
+
+describe('a route that needs a database', () => {
+  test.each([
+    ['POST', '/v1/users'],
+    ['GET', '/v1/keys'],
+    ['POST', '/v1/keys'],
+    ['DELETE', '/v1/keys/00000000-0000-4000-8000-000000000000'],
+    ['GET', '/v1/logs'],
+    ['GET', '/v1/stats'],
+  ])('%s %s says that it is not in this profile', async (method, path) => {
+    const response = await client().request(method, path, method === 'POST' ? { body: '{}' } : {});
+    expect(response.status).toBe(404);
+    expect(response.json<{ error: { code: string } }>().error.code).toBe('not_in_profile');
+  });
+});
+
+describe('a start that cannot work', () => {
+  test.each([
+    ['without a service key', { GW_SERVICE_KEY: undefined }, /GW_SERVICE_KEY/],
+    ['with a malformed service key', { GW_SERVICE_KEY: 'gw_nonsense' }, /new-key/],
+    ['without its keys file', { GW_PROVIDER_KEYS_FILE: '/nowhere/keys.yaml' }, /GW_PROVIDER_KEYS_FILE/],
+  ])('%s ends with one clear line', async (_name, change, message) => {
+    await expect(startGateway({ env: { ...environment(), ...change } })).rejects.toThrow(message);
+  });
+});

@@ -1,0 +1,129 @@
+/** Too much work at once: refused in good form before the event loop starves, and over as soon as it ends. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { chat, chatBody, chatOk, chatPath } from '../support/chat.ts';
+import { eventually } from '../support/eventually.ts';
+import { expectError } from '../support/expect-error.ts';
+import { expectWithin, timed } from '../support/fault-bounds.ts';
+import type { Sent } from '../support/fault-load.ts';
+import { sendChat } from '../support/fault-load.ts';
+import { metric, probe, untilReadyIs, untilRowsStored } from '../support/fault-metrics.ts';
+import type { HttpResponse } from '../support/http-client.ts';
+import type { User } from '../support/register.ts';
+import { registerWithKeys } from '../support/register.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+
+const overloaded = { status: 503, type: 'service_unavailable_error', code: 'overloaded' } as const;
+
+let gateway: GatewayUnderTest | undefined;
+
+afterEach(async () => {
+  await gateway?.stop();
+  gateway = undefined;
+});
+
+async function start(env: Record<string, string>): Promise<{ running: GatewayUnderTest; user: User }> {
+  const running = await startGateway({ env });
+  gateway = running;
+  await untilReadyIs(running, 200);
+  return { running, user: await registerWithKeys(running.url, ['openai']) };
+}
+
+test('a gateway beyond its memory limit refuses with 503 and Retry-After; probes and metrics are answered', async () => {
+  const { running, user } = await start({ GW_MAX_HEAP_BYTES: '1' });
+  const refused = await eventually(async () => {
+    const response = await chat(user.client);
+    return response.status === 503 ? response : undefined;
+  });
+  expectError(refused, overloaded);
+  expect(refused.headers['retry-after']).toMatch(/^[1-9]\d*$/);
+  expect(refused.headers['x-should-retry'], 'clients may come back').not.toBe('false');
+  const others = [user.client.get('/v1/logs'), user.client.post('/v1/users', { email: 'late@example.com' })];
+  for (const response of await Promise.all(others)) expectError(response, overloaded);
+  for (const path of ['/healthz', '/readyz', '/metrics']) expect(await probe(running, path)).toBe(200);
+}, 30_000);
+
+test('an overloaded event loop refuses what it cannot serve, stays alive, and recovers by itself', async () => {
+  const { running, user } = await start({ GW_MAX_EVENT_LOOP_DELAY_MS: '20' });
+  const sent: Sent[] = [];
+  // About a megabyte each, to be parsed, checked, translated and sent on.
+  const messages = Array.from({ length: 8_000 }, () => ({ role: 'user', content: 'z'.repeat(100) }));
+  let over = false;
+  const work = async (): Promise<void> => {
+    while (!over) {
+      sent.push(await sendChat(running.url, user, { body: { messages } }));
+    }
+  };
+  const workers = Array.from({ length: 16 }, work);
+  const probes: number[] = [];
+  const refused = () => sent.filter((one) => one.status === 503);
+  try {
+    await eventually(async () => {
+      probes.push(await timed(async () => expect(await probe(running, '/healthz')).toBe(200)));
+      return refused().length >= 5 || undefined;
+    }, 30_000);
+  } finally {
+    over = true;
+    await Promise.all(workers);
+  }
+  const recovery = timed(() =>
+    eventually(async () => (await chat(user.client)).status === 200 || undefined, 10_000),
+  );
+  expectWithin('served again after the overload', await recovery, 2_000);
+  expectWithin('slowest /healthz under overload', Math.max(...probes), 1_000);
+  for (const one of refused()) expect(one.text).toContain('"code":"overloaded"');
+  expect(sent.filter((one) => one.status !== 200 && one.status !== 503)).toEqual([]);
+  await untilRowsStored(running);
+  const served = sent.filter((one) => one.status === 200).length;
+  const rows = (await user.client.get('/v1/logs?limit=1000')).json<{ data: unknown[] }>().data;
+  expect(rows, 'a row for each that was served, none for the refused').toHaveLength(served + 1);
+  expect(running.vendors.ledger()).toHaveLength(served + 1);
+}, 60_000);
+
+describe('a request made to be expensive', () => {
+  const head = '{"model":"gw/balanced","messages":[{"role":"user","content":"hi"}]';
+  const many = (count: number, write: (index: number) => string) =>
+    Array.from({ length: count }, (_, index) => write(index)).join(',');
+
+  const lag = 'nodejs_eventloop_lag_max_seconds';
+  let shared: GatewayUnderTest;
+  let user: User;
+
+  beforeAll(async () => {
+    shared = await startGateway();
+    user = await registerWithKeys(shared.url, ['openai']);
+    await chatOk(user.client);
+    shared.vendors.clear();
+  });
+
+  afterAll(async () => {
+    await shared?.stop();
+  });
+
+  test.each<[string, () => string]>([
+    ['250,000 bad messages', () => `{"model":"gw/balanced","messages":[${many(250_000, () => '{}')}]}`],
+    ['60,000 unknown fields', () => `${head},${many(60_000, (index) => `"k${index}":1`)}}`],
+    ['10,000 stop sequences', () => `${head},"stop":[${many(10_000, (index) => `"s${index}"`)}]}`],
+    ['100,000 levels', () => `${head},"tools":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
+    ['a field name of 1 MB', () => `${head},"${'k'.repeat(1_000_000)}":1}`],
+    ['a model name of 1 MB', () => JSON.stringify(chatBody({ model: 'm'.repeat(1_000_000) }))],
+  ])(
+    '(%s) is refused in a few words, without a stall',
+    async (name, write) => {
+      const body = write();
+      let response: HttpResponse | undefined;
+      const stallsMs: number[] = [];
+      // Thrice, since whatever else the machine does can only add to it.
+      for (let round = 0; round < 3; round += 1) {
+        await metric(shared, lag); // begins a new interval
+        response = await user.client.post(chatPath, body);
+        stallsMs.push((await metric(shared, lag)) * 1000);
+      }
+      expectWithin(`stall by ${name}`, Math.min(...stallsMs), 50);
+      expectError(response as HttpResponse, { status: 422, type: 'invalid_request_error' });
+      expect(Buffer.byteLength(response?.text ?? '')).toBeLessThanOrEqual(2048);
+      expect(shared.vendors.ledger()).toEqual([]);
+    },
+    30_000,
+  );
+});
