@@ -1,0 +1,73 @@
+{{/* What is computed from values: the tables document, times, sizes, numbers of replicas. */}}
+
+{{/*
+The tables document. Without changes it is the shipped file, comments included. Maps are merged one level deep by hand,
+since the merge functions skip values such as false and 0.
+*/}}
+{{- define "model-gateway.tablesDocument" -}}
+{{- if .Values.tables.document -}}
+{{- $document := .Files.Get "files/tables.yaml" | fromYaml -}}
+{{- range $part, $value := .Values.tables.document -}}
+{{- if and (kindIs "map" $value) (kindIs "map" (get $document $part)) -}}
+{{- range $key, $entry := $value -}}
+{{- $_ := set (get $document $part) $key $entry -}}
+{{- end -}}
+{{- else -}}
+{{- $_ := set $document $part $value -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $document -}}
+{{- else -}}
+{{- .Files.Get "files/tables.yaml" | trim -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The longest request that the tables allow. A ConfigMap of the user's own is not known here. */}}
+{{- define "model-gateway.tablesRequestSeconds" -}}
+{{- if .Values.tables.existingConfigMap -}}
+300
+{{- else -}}
+{{- dig "timeouts" "request_seconds" 300 (include "model-gateway.tablesDocument" . | fromYaml) | ceil | int -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "model-gateway.requestSeconds" -}}
+{{- if kindIs "invalid" .Values.drain.requestSeconds -}}
+{{- include "model-gateway.tablesRequestSeconds" . -}}
+{{- else -}}
+{{- .Values.drain.requestSeconds | int -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The least grace period that cuts no stream. */}}
+{{- define "model-gateway.neededGraceSeconds" -}}
+{{- add (int .Values.drain.preStopSeconds) (include "model-gateway.requestSeconds" . | int) (int .Values.drain.flushSeconds) -}}
+{{- end -}}
+
+{{- define "model-gateway.graceSeconds" -}}
+{{- if kindIs "invalid" .Values.drain.terminationGracePeriodSeconds -}}
+{{- include "model-gateway.neededGraceSeconds" . -}}
+{{- else -}}
+{{- .Values.drain.terminationGracePeriodSeconds | int -}}
+{{- end -}}
+{{- end -}}
+
+{{/* For proxies in front: a little longer than the longest request, so that ours is the error that is seen. */}}
+{{- define "model-gateway.proxySeconds" -}}
+{{- add (include "model-gateway.requestSeconds" . | int) 30 -}}
+{{- end -}}
+
+{{/* The fewest pods that are wanted at any time. */}}
+{{- define "model-gateway.minReplicas" -}}
+{{- ternary .Values.autoscaling.minReplicas .Values.replicaCount .Values.autoscaling.enabled | int -}}
+{{- end -}}
+
+{{/* Heap size in MiB: three quarters of the memory limit, the rest is for buffers and sockets. Empty when it is not known. */}}
+{{- define "model-gateway.heapMiB" -}}
+{{- $limit := dig "limits" "memory" "" .Values.resources | toString -}}
+{{- if regexMatch "^[0-9]+Mi$" $limit -}}
+{{- div (mul (trimSuffix "Mi" $limit | int) 3) 4 -}}
+{{- else if regexMatch "^[0-9]+Gi$" $limit -}}
+{{- mul (trimSuffix "Gi" $limit | int) 768 -}}
+{{- end -}}
+{{- end -}}

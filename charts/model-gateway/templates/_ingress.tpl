@@ -1,0 +1,28 @@
+{{/*
+Annotations under which a stream of minutes passes: no buffering, read timeouts above the longest request, no repetition
+of a POST. Traefik neither buffers nor limits the answer's time, so it needs none.
+*/}}
+{{- define "model-gateway.ingressPreset" -}}
+{{- $seconds := include "model-gateway.proxySeconds" . -}}
+{{- if eq .Values.ingress.preset "nginx" }}
+nginx.ingress.kubernetes.io/proxy-buffering: 'off'
+nginx.ingress.kubernetes.io/proxy-http-version: '1.1'
+nginx.ingress.kubernetes.io/proxy-read-timeout: {{ $seconds | quote }}
+nginx.ingress.kubernetes.io/proxy-send-timeout: {{ $seconds | quote }}
+nginx.ingress.kubernetes.io/proxy-next-upstream: 'off'
+nginx.ingress.kubernetes.io/proxy-body-size: {{ int64 .Values.bodyLimitBytes | quote }}
+{{- else if eq .Values.ingress.preset "haproxy" }}
+# HAProxy Technologies' controller
+haproxy.org/timeout-server: {{ $seconds }}s
+# the community's controller
+haproxy-ingress.github.io/timeout-server: {{ $seconds }}s
+haproxy-ingress.github.io/proxy-body-size: {{ int64 .Values.bodyLimitBytes | quote }}
+{{- else if eq .Values.ingress.preset "alb" }}
+alb.ingress.kubernetes.io/target-type: ip
+alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds={{ $seconds }}
+alb.ingress.kubernetes.io/target-group-attributes: deregistration_delay.timeout_seconds={{ $seconds }}
+# Probes are not on the API port; there an unauthenticated call is answered 401.
+alb.ingress.kubernetes.io/healthcheck-path: /v1/models
+alb.ingress.kubernetes.io/success-codes: '401'
+{{- end }}
+{{- end -}}

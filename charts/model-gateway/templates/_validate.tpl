@@ -1,0 +1,128 @@
+{{/* Refusals: values that would install, and then fail or harm. Each names the value and the mend. */}}
+
+{{- define "model-gateway.validate" -}}
+{{- $refusals := concat
+  (include "model-gateway.refuseSecrets" . | fromYamlArray)
+  (include "model-gateway.refuseDrain" . | fromYamlArray)
+  (include "model-gateway.refuseScaling" . | fromYamlArray)
+  (include "model-gateway.refuseTables" . | fromYamlArray)
+  (include "model-gateway.refuseEdges" . | fromYamlArray)
+  (include "model-gateway.refuseSidecar" . | fromYamlArray) -}}
+{{- if $refusals -}}
+{{- fail (printf "\n\nmodel-gateway: these values cannot work:\n  - %s\n" (join "\n  - " $refusals)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "model-gateway.refuseSecrets" -}}
+{{- if eq .Values.profile "server" }}
+{{- if not .Values.database.existingSecret }}
+- 'database.existingSecret is empty: name a Secret with the address of Postgres in its entry "{{ .Values.database.urlKey }}" (kubectl create secret generic gateway-database --from-literal={{ .Values.database.urlKey }}=postgres://…).'
+{{- end }}
+{{- if not .Values.sealing.existingSecret }}
+- 'sealing.existingSecret is empty: name a Secret with the sealing keys in its entry "{{ .Values.sealing.key }}" (kubectl create secret generic gateway-sealing --from-literal={{ .Values.sealing.key }}="v1:$(openssl rand -base64 32)"). Keep a copy: without it stored provider keys cannot be opened.'
+{{- end }}
+{{- end }}
+{{- if and (eq .Values.registration.mode "token") (not .Values.registration.existingSecret) }}
+- 'registration.mode is "token" but registration.existingSecret is empty: name the Secret that holds the token.'
+{{- end }}
+{{- if and .Values.sealing.resealOnUpgrade (not .Values.database.existingSecret) }}
+- 'sealing.resealOnUpgrade needs database.existingSecret: without a database there are no stored keys.'
+{{- end }}
+{{- end -}}
+
+{{- define "model-gateway.refuseDrain" -}}
+{{- $needed := include "model-gateway.neededGraceSeconds" . | int }}
+{{- if lt (include "model-gateway.graceSeconds" . | int) $needed }}
+- 'drain.terminationGracePeriodSeconds is {{ .Values.drain.terminationGracePeriodSeconds }}, but preStopSeconds + requestSeconds + flushSeconds is {{ $needed }}: streams would be cut. Set it to {{ $needed }} or more, or to null.'
+{{- end }}
+{{- $longest := include "model-gateway.tablesRequestSeconds" . | int }}
+{{- if lt (include "model-gateway.requestSeconds" . | int) $longest }}
+- 'drain.requestSeconds is {{ .Values.drain.requestSeconds }}, but the tables allow requests of {{ $longest }} s (timeouts.request_seconds): set it to {{ $longest }} or to null, or lower tables.document.timeouts.request_seconds.'
+{{- end }}
+{{- end -}}
+
+{{- define "model-gateway.refuseScaling" -}}
+{{- $replicas := include "model-gateway.minReplicas" . | int }}
+{{- if .Values.autoscaling.enabled }}
+{{- if gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas) }}
+- 'autoscaling.minReplicas ({{ .Values.autoscaling.minReplicas }}) is above autoscaling.maxReplicas ({{ .Values.autoscaling.maxReplicas }}): raise the latter.'
+{{- end }}
+{{- if not (or .Values.autoscaling.cpuUtilization .Values.autoscaling.inflightStreams .Values.autoscaling.metrics) }}
+- 'autoscaling.enabled without a metric: set autoscaling.cpuUtilization, inflightStreams or metrics.'
+{{- end }}
+{{- if and .Values.autoscaling.cpuUtilization (not (dig "requests" "cpu" "" .Values.resources)) }}
+- 'autoscaling.cpuUtilization is a share of resources.requests.cpu, which is not set: set it, or cpuUtilization to null.'
+{{- end }}
+{{- end }}
+{{- with .Values.podDisruptionBudget }}
+{{- if .enabled }}
+{{- $hasMin := not (kindIs "invalid" .minAvailable) }}
+{{- $hasMax := not (kindIs "invalid" .maxUnavailable) }}
+{{- if eq $hasMin $hasMax }}
+- 'podDisruptionBudget needs exactly one of maxUnavailable and minAvailable: set the other to null.'
+{{- end }}
+{{- if and $hasMax (has (toString .maxUnavailable) (list "0" "0%")) }}
+- 'podDisruptionBudget.maxUnavailable is {{ .maxUnavailable }}: no pod could ever be evicted and node drains would hang. Set it to 1 or more.'
+{{- end }}
+{{- if and $hasMin (gt $replicas 1) }}
+{{- if or (eq (toString .minAvailable) "100%") (and (not (hasSuffix "%" (toString .minAvailable))) (ge (int .minAvailable) $replicas)) }}
+- 'podDisruptionBudget.minAvailable is {{ .minAvailable }} with {{ $replicas }} replicas at the least: node drains would hang. Set it below {{ $replicas }}, or use maxUnavailable: 1.'
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "model-gateway.refuseTables" -}}
+{{- if and .Values.tables.existingConfigMap .Values.tables.document }}
+- 'tables.document is not used with tables.existingConfigMap: edit that ConfigMap, and leave tables.document empty.'
+{{- end }}
+{{- if and (eq .Values.tables.source "watch") .Values.networkPolicy.enabled (not .Values.networkPolicy.kubeApi.cidrs) }}
+- 'tables.source is "watch", but networkPolicy.kubeApi.cidrs is empty, so the Kubernetes API cannot be reached: name its addresses (kubectl get endpointslices -n default kubernetes).'
+{{- end }}
+{{- if and (eq .Values.tables.source "watch") (eq (include "model-gateway.serviceAccountName" .) "default") }}
+- 'tables.source is "watch", which would give every pod of the namespace the right to read the tables: set serviceAccount.create to true or serviceAccount.name.'
+{{- end }}
+{{- range $tier, $candidates := .Values.tables.document.tiers }}
+{{- $providers := list }}
+{{- range $candidates }}{{ $providers = append $providers .provider }}{{ end }}
+{{- if not (has "sarvam" $providers) }}
+- 'tables.document.tiers.{{ $tier }} needs a candidate with India residency (sarvam), or X-Gateway-Residency: india can never be served.'
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "model-gateway.refuseEdges" -}}
+{{- if and .Values.ingress.enabled (not .Values.ingress.hosts) }}
+- 'ingress.enabled without ingress.hosts: name at least one host.'
+{{- end }}
+{{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) }}
+- 'httpRoute.enabled without httpRoute.parentRefs: name the Gateway that serves it.'
+{{- end }}
+{{- if and .Values.otelCollector.enabled (not .Values.otelCollector.exportEndpoint) }}
+- 'otelCollector.enabled without otelCollector.exportEndpoint: name the OTLP endpoint that the spans go to.'
+{{- end }}
+{{- if and .Values.otelCollector.enabled .Values.telemetry.otlpEndpoint }}
+- 'telemetry.otlpEndpoint and otelCollector.enabled exclude each other: with the collector the gateway sends to it; leave telemetry.otlpEndpoint empty.'
+{{- end }}
+{{- end -}}
+
+{{- define "model-gateway.refuseSidecar" -}}
+{{- if eq .Values.profile "sidecar" }}
+{{- if not .Values.sidecar.containers }}
+- 'profile is "sidecar" but sidecar.containers is empty: name the containers that the gateway serves.'
+{{- end }}
+{{- if not (or .Values.sidecar.existingSecret .Values.database.existingSecret) }}
+- 'profile is "sidecar" but neither sidecar.existingSecret nor database.existingSecret is set: name a Secret with a service key ("{{ .Values.sidecar.serviceKeyKey }}") and provider keys ("{{ .Values.sidecar.providerKeysKey }}").'
+{{- end }}
+{{- if .Values.autoscaling.enabled }}
+- 'autoscaling.enabled does not go with profile "sidecar": scale the application, and set autoscaling.enabled to false.'
+{{- end }}
+{{- if or .Values.ingress.enabled .Values.httpRoute.enabled }}
+- 'ingress.enabled and httpRoute.enabled do not go with profile "sidecar", whose API listens on loopback: set both to false.'
+{{- end }}
+{{- if eq .Values.tables.source "watch" }}
+- 'tables.source "watch" does not go with profile "sidecar", which has no API token: set it to "mounted".'
+{{- end }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,55 @@
+{{/* What works, but should be known; a line each, printed after install and upgrade. */}}
+{{- define "model-gateway.warnings" -}}
+{{- $replicas := include "model-gateway.minReplicas" . | int }}
+{{- $monitoring := .Capabilities.APIVersions.Has "monitoring.coreos.com/v1" }}
+{{- if eq $replicas 1 }}
+  - One replica: every node drain and crash is an outage. Set replicaCount to 2 or more.
+{{- else if not .Values.podDisruptionBudget.enabled }}
+  - No PodDisruptionBudget: a node drain may take all replicas at once. Set podDisruptionBudget.enabled.
+{{- end }}
+{{- if and (not .Values.networkPolicy.enabled) (eq .Values.profile "server") }}
+  - No NetworkPolicy: only the outbound policy of the process keeps users' endpoints from private addresses.
+{{- end }}
+{{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.database.to) .Values.database.existingSecret }}
+  - networkPolicy.database.to is empty: any private address may be reached on port {{ .Values.networkPolicy.database.port }}. Name the place of Postgres.
+{{- end }}
+{{- if eq .Values.outbound.policy "allow-private" }}
+  - outbound.policy is allow-private: users may register endpoints inside your network. Prefer public-only with selfHosted.allow.
+{{- end }}
+{{- if and .Values.ingress.enabled (eq .Values.ingress.preset "none") }}
+  - ingress.preset is none: most controllers buffer, or cut an answer after 60 s. Streams need {{ include "model-gateway.proxySeconds" . }} s.
+{{- end }}
+{{- if and .Values.ingress.enabled (eq .Values.ingress.preset "alb") }}
+  - The load balancer's idle timeout is set to {{ include "model-gateway.proxySeconds" . }} s by annotation; check limits of anything in front of it.
+{{- end }}
+{{- if and .Values.autoscaling.enabled .Values.autoscaling.inflightStreams (not (.Capabilities.APIVersions.Has "custom.metrics.k8s.io/v1beta2")) (not (.Capabilities.APIVersions.Has "custom.metrics.k8s.io/v1beta1")) }}
+  - autoscaling.inflightStreams needs the custom metrics API, which this cluster does not serve: until it does, nothing is scaled down.
+{{- end }}
+{{- if and .Values.autoscaling.enabled .Values.autoscaling.cpuUtilization (not (.Capabilities.APIVersions.Has "metrics.k8s.io/v1beta1")) }}
+  - autoscaling.cpuUtilization needs the metrics API (metrics-server), which this cluster does not serve.
+{{- end }}
+{{- if and .Values.metrics.serviceMonitor.enabled (not $monitoring) }}
+  - metrics.serviceMonitor was left out: the cluster does not know monitoring.coreos.com/v1.
+{{- end }}
+{{- if and .Values.metrics.prometheusRule.enabled (not $monitoring) }}
+  - metrics.prometheusRule was left out: the cluster does not know monitoring.coreos.com/v1.
+{{- end }}
+{{- if and .Values.metrics.dashboards.enabled (not .Values.metrics.dashboards.labels) }}
+  - metrics.dashboards.labels is empty: Grafana's sidecar finds dashboards by a label.
+{{- end }}
+{{- if and .Values.spool.existingClaim (gt $replicas 1) }}
+  - spool.existingClaim with more than one replica: the claim must be ReadWriteMany, or pods on other nodes never start.
+{{- end }}
+{{- if and (not .Values.redis.existingSecret) (gt $replicas 1) }}
+  - No Redis: each replica has a cache of its own, so equal requests hit less often.
+{{- end }}
+{{- if and (eq .Values.registration.mode "open") (or .Values.ingress.enabled .Values.httpRoute.enabled) (not .Values.registration.perMinutePerIp) }}
+  - Anybody who reaches the ingress may register: set registration.mode to token, or registration.perMinutePerIp.
+{{- end }}
+{{- if and (or .Values.ingress.enabled .Values.httpRoute.enabled) (eq (int .Values.trustedProxyHops) 0) }}
+  - trustedProxyHops is 0 behind a proxy: every client has the proxy's address in limits and logs.
+{{- end }}
+{{- if and .Values.tables.existingConfigMap (kindIs "invalid" .Values.drain.requestSeconds) }}
+  - tables.existingConfigMap is not read by the chart: if its timeouts.request_seconds is above 300, set drain.requestSeconds to it.
+{{- end }}
+{{- end -}}

@@ -1,0 +1,290 @@
+/**
+ * What the committed renderings of the chart (test/chart/rendered) hold. They are compared with the templates by
+ * `npm run test:cluster`, which has Helm; generated.test.ts sees when they are old.
+ */
+import { describe, expect, test } from 'vitest';
+import type { KubernetesObject } from './chart-files.ts';
+import { listFiles, readObjects } from './chart-files.ts';
+import { podSecurityProblems } from './pod-security.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const cases = listFiles('test/chart/rendered', /\.yaml$/).map((path) => ({
+  name: path.replace(/^.*\/|\.yaml$/g, ''),
+  objects: readObjects(path),
+}));
+
+function objectsOf(name: string): KubernetesObject[] {
+  const found = cases.find((entry) => entry.name === name);
+  if (found === undefined) throw new Error(`no rendering ${name}`);
+  return found.objects;
+}
+
+function find(name: string, kind: string, ending = ''): KubernetesObject | undefined {
+  return objectsOf(name).find((object) => object.kind === kind && object.metadata.name.endsWith(ending));
+}
+
+function get(value: unknown, ...path: (string | number)[]): unknown {
+  return path.reduce<unknown>((inner, step) => (inner as Fields | undefined)?.[step], value);
+}
+
+function podOf(object: KubernetesObject): Fields | undefined {
+  return (object.kind === 'Pod' ? object.spec : get(object, 'spec', 'template', 'spec')) as
+    | Fields
+    | undefined;
+}
+
+function optional<Value>(value: Value | undefined): Value[] {
+  return value === undefined ? [] : [value];
+}
+
+function gatewayOf(name: string): Fields {
+  const pod = podOf(find(name, 'Deployment') as KubernetesObject) as Fields;
+  const containers = [...((pod['initContainers'] ?? []) as Fields[]), ...(pod['containers'] as Fields[])];
+  return containers.find((container) => container['name'] === 'model-gateway') as Fields;
+}
+
+const env = (name: string): Record<string, unknown> =>
+  Object.fromEntries((gatewayOf(name)['env'] as Fields[]).map((entry) => [entry['name'], entry['value']]));
+
+describe.each(cases)('$name', ({ objects }) => {
+  test('has pods that fit the restricted standard, without a token and with a read-only root', () => {
+    const pods = objects.flatMap((object): Fields[] => optional(podOf(object)));
+    expect(pods.length).toBeGreaterThan(0);
+    for (const pod of pods) {
+      expect(podSecurityProblems(pod)).toEqual([]);
+      for (const container of pod['containers'] as Fields[]) {
+        if (!String(container['image']).includes('model-gateway')) continue;
+        expect(get(container, 'securityContext', 'readOnlyRootFilesystem')).toBe(true);
+        expect(get(container, 'resources', 'requests', 'memory')).toBeDefined();
+        expect(get(container, 'resources', 'limits', 'memory')).toBeDefined();
+      }
+    }
+  });
+
+  test('names every environment variable once, and none of them holds a secret', () => {
+    for (const pod of objects.flatMap((object): Fields[] => optional(podOf(object)))) {
+      for (const container of pod['containers'] as Fields[]) {
+        const names = ((container['env'] ?? []) as Fields[]).map((entry) => String(entry['name']));
+        expect(new Set(names).size).toBe(names.length);
+        for (const secret of ['DATABASE_URL', 'REDIS_URL', 'GW_SEALING_KEYS', 'GW_REGISTRATION_TOKEN'])
+          expect(names).not.toContain(secret);
+      }
+    }
+    expect(objects.map((object) => object.kind)).not.toContain('Secret');
+  });
+
+  test('leaves time for preStop, the longest request and the flush', () => {
+    const deployment = objects.find((object) => object.kind === 'Deployment') as KubernetesObject;
+    const pod = podOf(deployment) as Fields;
+    const container = [
+      ...((pod['initContainers'] ?? []) as Fields[]),
+      ...(pod['containers'] as Fields[]),
+    ].find((entry) => entry['name'] === 'model-gateway');
+    const drain = ((get(container, 'env') ?? []) as Fields[]).find(
+      (entry) => entry['name'] === 'GW_DRAIN_SECONDS',
+    );
+    const preStop = Number(get(container, 'lifecycle', 'preStop', 'sleep', 'seconds'));
+    expect(Number(pod['terminationGracePeriodSeconds'])).toBeGreaterThanOrEqual(
+      preStop + Number(drain?.['value']) + 20,
+    );
+  });
+
+  test('probes the admin port, which no Service but the headless one names', () => {
+    const deployment = objects.find((object) => object.kind === 'Deployment') as KubernetesObject;
+    const pod = podOf(deployment) as Fields;
+    const container = [
+      ...((pod['initContainers'] ?? []) as Fields[]),
+      ...(pod['containers'] as Fields[]),
+    ].find((entry) => entry['name'] === 'model-gateway');
+    for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe'])
+      expect(get(container, probe, 'httpGet', 'port')).toBe('admin');
+    expect(get(container, 'livenessProbe', 'httpGet', 'path')).toBe('/healthz');
+    for (const service of objects.filter((object) => object.kind === 'Service')) {
+      const ports = (get(service, 'spec', 'ports') as Fields[]).map((port) => port['targetPort']);
+      if (get(service, 'spec', 'clusterIP') === 'None') expect(ports).toEqual(['admin']);
+      else expect(ports).toEqual(['http']);
+    }
+  });
+});
+
+describe('the tables', () => {
+  test('are mounted as a directory', () => {
+    const mounts = gatewayOf('defaults')['volumeMounts'] as Fields[];
+    expect(mounts).toContainEqual({ name: 'tables', mountPath: '/etc/model-gateway/tables', readOnly: true });
+    expect(env('defaults')).toMatchObject({ GW_TABLES_FILE: '/etc/model-gateway/tables/tables.yaml' });
+  });
+
+  test('come through the API only in watch mode, with the rights for one ConfigMap', () => {
+    for (const { name, objects } of cases) {
+      const isWatch = name === 'watch';
+      expect(
+        objects.some((object) => /Role/.test(object.kind)),
+        name,
+      ).toBe(isWatch);
+      const pod = podOf(find(name, 'Deployment') as KubernetesObject);
+      expect(pod?.['automountServiceAccountToken'], name).toBe(isWatch);
+    }
+    expect(env('watch')).toMatchObject({ GW_TABLES_CONFIGMAP: 'model-gateway/model-gateway-tables' });
+    expect(find('watch', 'Role')?.rules).toEqual([
+      {
+        apiGroups: [''],
+        resources: ['configmaps'],
+        resourceNames: ['model-gateway-tables'],
+        verbs: ['get', 'list', 'watch'],
+      },
+      { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+    ]);
+  });
+
+  test('decide about the grace period', () => {
+    const pod = podOf(find('watch', 'Deployment') as KubernetesObject);
+    expect(pod?.['terminationGracePeriodSeconds']).toBe(10 + 600 + 20);
+    expect(env('watch')['GW_DRAIN_SECONDS']).toBe('600');
+  });
+});
+
+describe('scaling', () => {
+  test('leaves the number of replicas to the autoscaler', () => {
+    for (const { name } of cases) {
+      const hasScaler = find(name, 'HorizontalPodAutoscaler') !== undefined;
+      expect(get(find(name, 'Deployment'), 'spec', 'replicas') === undefined, name).toBe(hasScaler);
+    }
+  });
+
+  test('looks at the cpu of the container and the streams in flight', () => {
+    expect(get(find('ha', 'HorizontalPodAutoscaler'), 'spec', 'metrics')).toEqual([
+      {
+        type: 'ContainerResource',
+        containerResource: {
+          name: 'cpu',
+          container: 'model-gateway',
+          target: { type: 'Utilization', averageUtilization: 70 },
+        },
+      },
+      {
+        type: 'Pods',
+        pods: {
+          metric: { name: 'gw_inflight_streams' },
+          target: { type: 'AverageValue', averageValue: '150' },
+        },
+      },
+    ]);
+  });
+
+  test('keeps a budget when there can be more than one replica', () => {
+    expect(find('sidecar', 'PodDisruptionBudget')).toBeUndefined();
+    for (const name of ['defaults', 'ha', 'everything'])
+      expect(find(name, 'PodDisruptionBudget')?.spec).toMatchObject({
+        maxUnavailable: 1,
+        unhealthyPodEvictionPolicy: 'AlwaysAllow',
+      });
+    expect(find('watch', 'PodDisruptionBudget')?.spec).toMatchObject({ minAvailable: '50%' });
+  });
+});
+
+describe('the network policy', () => {
+  test('lets nothing out to cloud metadata or private networks but what is named', () => {
+    const egress = get(find('defaults', 'NetworkPolicy'), 'spec', 'egress') as Fields[];
+    const open = egress.filter((rule) => JSON.stringify(rule).includes('0.0.0.0/0'));
+    expect(open).toHaveLength(1);
+    const except = get(open[0], 'to', 0, 'ipBlock', 'except');
+    for (const block of [
+      '10.0.0.0/8',
+      '172.16.0.0/12',
+      '192.168.0.0/16',
+      '169.254.0.0/16',
+      '127.0.0.0/8',
+      '100.64.0.0/10',
+    ])
+      expect(except).toContain(block);
+    expect(get(open[0], 'to', 1, 'ipBlock', 'except')).toEqual(
+      expect.arrayContaining(['fc00::/7', 'fe80::/10']),
+    );
+    expect(get(open[0], 'ports')).toEqual([{ port: 443, protocol: 'TCP' }]);
+    for (const rule of egress) expect((rule['to'] as unknown[]).length).toBeGreaterThan(0);
+  });
+
+  test('opens private model servers one by one, in the policy and in the process', () => {
+    const egress = get(find('everything', 'NetworkPolicy', 'everything'), 'spec', 'egress');
+    expect(egress).toContainEqual({
+      to: [{ ipBlock: { cidr: '10.30.0.0/24' } }],
+      ports: [
+        { port: 8000, protocol: 'TCP' },
+        { port: 11434, protocol: 'TCP' },
+      ],
+    });
+    expect(env('everything')['GW_OUTBOUND_ALLOWED_CIDRS']).toContain('10.30.0.0/24');
+    expect(env('everything')['GW_OUTBOUND_POLICY']).toBe('public-only');
+  });
+
+  test('shows metrics to the monitoring and to helm test only', () => {
+    const ingress = get(find('defaults', 'NetworkPolicy'), 'spec', 'ingress') as Fields[];
+    const admin = ingress.filter((rule) => JSON.stringify(rule['ports']).includes('admin'));
+    expect(admin).toHaveLength(1);
+    expect((admin[0] as Fields)['from']).toHaveLength(2);
+  });
+});
+
+describe('the ways in', () => {
+  test('let streams of the longest request pass', () => {
+    expect(find('ha', 'Ingress')?.metadata.annotations).toMatchObject({
+      'nginx.ingress.kubernetes.io/proxy-buffering': 'off',
+      'nginx.ingress.kubernetes.io/proxy-read-timeout': '330',
+      'nginx.ingress.kubernetes.io/proxy-next-upstream': 'off',
+    });
+    expect(get(find('watch', 'HTTPRoute'), 'spec', 'rules', 0, 'timeouts')).toEqual({
+      request: '630s',
+      backendRequest: '630s',
+    });
+  });
+
+  test('let annotations of the user win over the preset', () => {
+    expect(find('everything', 'Ingress')?.metadata.annotations).toMatchObject({
+      'alb.ingress.kubernetes.io/target-type': 'instance',
+      'alb.ingress.kubernetes.io/load-balancer-attributes': 'idle_timeout.timeout_seconds=430',
+    });
+  });
+});
+
+describe('the extras', () => {
+  test('replace variables of the chart, add containers in the right order, fill in templates', () => {
+    expect(env('everything')['GW_LOG_LEVEL']).toBe('debug');
+    const pod = podOf(find('everything', 'Deployment') as KubernetesObject) as Fields;
+    const names = (pod['initContainers'] as Fields[]).map((entry) => [entry['name'], entry['restartPolicy']]);
+    expect(names).toEqual([
+      ['otel-collector', 'Always'],
+      ['sql-proxy', 'Always'],
+      ['wait', undefined],
+    ]);
+    expect(find('everything', 'ConfigMap', 'everything-extra')?.data).toEqual({ release: 'model-gateway' });
+    expect(find('everything', 'ConfigMap', 'everything-text')).toBeDefined();
+  });
+
+  test('run migrations before the release and reseal after it', () => {
+    const hook = (ending: string) =>
+      find('everything', 'Job', ending)?.metadata.annotations?.['helm.sh/hook'];
+    expect(hook('migrate')).toBe('pre-install,pre-upgrade');
+    expect(hook('reseal')).toBe('post-upgrade');
+    expect(env('everything')['GW_MIGRATE']).toBe('off');
+    expect(env('defaults')['GW_MIGRATE']).toBe('boot');
+  });
+});
+
+describe('the sidecar', () => {
+  test('starts before the application, is ready before it, and listens on loopback', () => {
+    const pod = podOf(find('sidecar', 'Deployment') as KubernetesObject) as Fields;
+    expect(gatewayOf('sidecar')).toMatchObject({
+      restartPolicy: 'Always',
+      startupProbe: { httpGet: { path: '/readyz', port: 'admin' } },
+    });
+    expect((pod['containers'] as Fields[]).map((entry) => entry['name'])).toEqual(['assistant']);
+    expect(env('sidecar')).toMatchObject({
+      GW_PROFILE: 'sidecar',
+      GW_HOST: '127.0.0.1',
+      GW_SERVICE_KEY_FILE: '/run/secrets/model-gateway/service-key',
+      GW_PROVIDER_KEYS_FILE: '/run/secrets/model-gateway/provider-keys.yaml',
+    });
+    expect(objectsOf('sidecar').map((object) => object.kind)).not.toContain('NetworkPolicy');
+  });
+});

@@ -1,0 +1,98 @@
+/** Rules of the templates that hold without Helm. */
+import { describe, expect, test } from 'vitest';
+import type { Values } from './chart-files.ts';
+import { chartFolder, listFiles, readFile, readYaml } from './chart-files.ts';
+
+const files = listFiles(`${chartFolder}/templates`, /\.(yaml|tpl|txt)$/);
+const sources = files.map((path) => ({ path, text: readFile(path) }));
+const all = sources.map(({ text }) => text).join('\n');
+const values = readYaml(`${chartFolder}/values.yaml`) as Values;
+
+/** Actions without comments. */
+function actions(text: string): string[] {
+  return [...text.matchAll(/\{\{-?\s*([\s\S]*?)\s*-?\}\}/g)]
+    .map((match) => match[1] ?? '')
+    .filter((action) => !action.startsWith('/*'));
+}
+
+/** False when a step of `a.b.c` is missing; a map without defaults, a list and a null may hold anything. */
+function isKnown(path: readonly string[]): boolean {
+  let value: unknown = values;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+    if (!(step in value)) return Object.keys(value).length === 0;
+    value = (value as Values)[step];
+  }
+  return true;
+}
+
+function leaves(map: Values, prefix: string): string[] {
+  return Object.entries(map).flatMap(([key, value]) => {
+    const path = prefix === '' ? key : `${prefix}.${key}`;
+    const isBranch = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isBranch && Object.keys(value).length > 0 ? leaves(value as Values, path) : [path];
+  });
+}
+
+describe.each(sources)('$path', ({ text }) => {
+  test('closes what it opens', () => {
+    let depth = 0;
+    for (const action of actions(text)) {
+      if (/^(if|range|with|define|block)\b/.test(action)) depth += 1;
+      if (/^end\b/.test(action)) depth -= 1;
+      expect(depth).toBeGreaterThanOrEqual(0);
+    }
+    expect(depth).toBe(0);
+    expect(text.match(/\{\{/g)?.length).toBe(text.match(/\}\}/g)?.length);
+  });
+
+  test('reads only values that exist', () => {
+    const unknown = [...text.matchAll(/\.Values((?:\.[A-Za-z]+)+)/g)]
+      .map((match) => (match[1] ?? '').slice(1))
+      .filter((path) => !isKnown(path.split('.')));
+    expect(unknown).toEqual([]);
+  });
+
+  test('includes only templates that are defined', () => {
+    for (const [, name] of text.matchAll(/include "([^"]+)"/g)) expect(all).toContain(`define "${name}"`);
+  });
+
+  test('generates no secret, looks nothing up, mounts no subPath, replaces no pod by a checksum', () => {
+    expect(text).not.toMatch(/\b(rand\w+|gen\w+(Key|Cert|CA)|htpasswd|derivePassword|lookup)\b/);
+    expect(text).not.toMatch(/subPath|checksum\/|sha256sum/);
+    expect(text).not.toMatch(/kind: (Secret|ClusterRole|ClusterRoleBinding)\b/);
+    expect(text).not.toContain('helm.sh/resource-policy');
+  });
+});
+
+test('every value is read by a template', () => {
+  const unread = leaves(values, '').filter((path) => {
+    const steps = path.split('.');
+    // Directly, or through one of the maps above it.
+    return !steps.some((_, index) => {
+      const above = steps.slice(0, index + 1).join('.');
+      const last = steps.at(-1) ?? '';
+      return (
+        new RegExp(`\\.Values\\.${above}\\b`).test(all) && (index === steps.length - 1 || isRead(last, above))
+      );
+    });
+  });
+  expect(unread).toEqual([]);
+});
+
+/** A member of a map that is used as a whole, or under `with`. */
+function isRead(name: string, map: string): boolean {
+  const whole = new RegExp(
+    `(toYaml|range[^}]*) [$]?\\.Values\\.${map}\\b(?!\\.)|with [$]?\\.Values\\.${map} \\}\\}`,
+  );
+  return whole.test(all) || new RegExp(`\\.${name}\\b`).test(all);
+}
+
+test('the chart needs no other chart', () => {
+  const chart = readYaml(`${chartFolder}/Chart.yaml`) as Values;
+  expect(chart['dependencies']).toBeUndefined();
+  expect(chart['kubeVersion']).toBe('>=1.30.0-0');
+  const annotations = chart['annotations'] as Record<string, string>;
+  for (const name of ['license', 'changes', 'images', 'links', 'prerelease'])
+    expect(annotations).toHaveProperty([`artifacthub.io/${name}`]);
+});
