@@ -1,23 +1,24 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
+/** Beside the other caches of this checkout; `npm ci` clears it. */
+const cache = join(import.meta.dirname, '../../node_modules/.cache/model-gateway/python');
 /** Long enough for a first download on a slow line. */
 const installLimitMs = 180_000;
 const scriptLimitMs = 60_000;
 
 /**
- * The interpreter of a virtual environment with these pinned packages, made once per machine and kept in
- * the temporary directory. A marker folder, made last, tells a whole one from one that was left half-made.
+ * The interpreter of a virtual environment with these pinned packages, made once. A marker folder, made last, tells a whole one from one that was left half-made.
  */
 export async function pythonWith(python: string, packages: readonly string[]): Promise<string> {
-  const name = `model-gateway-venv-${packages.join('-').replace(/[^A-Za-z0-9.-]/g, '_')}`;
-  const folder = join(tmpdir(), name);
+  const digest = createHash('sha256').update(packages.join('\n')).digest('hex').slice(0, 16);
+  const folder = join(cache, digest);
   const interpreter = join(folder, 'bin', 'python');
   if (existsSync(join(folder, 'complete'))) return interpreter;
   await rm(folder, { recursive: true, force: true });

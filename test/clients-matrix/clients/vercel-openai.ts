@@ -1,0 +1,18 @@
+import { testClient } from '../matrix.ts';
+
+testClient({
+  name: 'ai, .chat()',
+  packages: ['ai', '@ai-sdk/openai'],
+  language: 'node',
+  driver: ['vercel-ai.mjs', 'openai'],
+  finish: { text: 'stop', tools: 'tool-calls' },
+  showsBlock: true,
+  errors: {
+    401: 'APICallError',
+    422: 'APICallError',
+    429: 'APICallError',
+    503: 'APICallError',
+    broken: 'StreamProviderError',
+  },
+  forgetsUsageIn: [],
+});

@@ -1,0 +1,20 @@
+import { join } from 'node:path';
+import { defineConfig } from 'vitest/config';
+
+/** For `npm run test:clients`: apart from `npm test`, since it installs other people's clients. */
+export default defineConfig({
+  test: {
+    root: join(import.meta.dirname, '../..'),
+    include: ['test/clients-matrix/clients/*.ts'],
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    // A gateway and a driver start here.
+    hookTimeout: 60_000,
+    reporters: [
+      ['default', { summary: false }],
+      './test/clients-matrix/table-reporter.ts',
+      './test/support/tally-reporter.ts',
+    ],
+  },
+});
