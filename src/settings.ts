@@ -61,7 +61,7 @@ export const environmentSchema = z.object({
   GW_REGISTRATION_TOKEN: z.string().min(16).optional(),
   GW_REGISTRATIONS_PER_MINUTE: z.coerce.number().int().min(0).default(0),
   GW_REGISTRATIONS_PER_MINUTE_PER_IP: z.coerce.number().int().min(0).default(0),
-  GW_MAX_EVENT_LOOP_DELAY_MS: z.coerce.number().int().min(0).default(1000),
+  GW_MAX_EVENT_LOOP_DELAY_MS: z.coerce.number().int().min(0).default(200),
   GW_MAX_HEAP_BYTES: z.coerce.number().int().min(0).default(0),
   GW_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   GW_SERVICE_KEY: z.string().optional(),

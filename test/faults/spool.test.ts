@@ -165,7 +165,7 @@ test('a torn last line costs the one row it held, is kept aside, and the rest is
   );
   const kept = await Promise.all(asides.map((name) => readFile(join(world.spoolDir, name), 'utf8')));
   expect(kept.join('\n')).toContain(torn?.id);
-  expect(await segments()).toEqual([]);
+  await eventually(async () => (await segments()).length === 0 || undefined);
 }, 60_000);
 
 test('garbage in the spool costs no row', async () => {
