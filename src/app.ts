@@ -55,7 +55,7 @@ export async function startGateway(
   settings: Settings,
   tracing: Tracing | null = null,
 ): Promise<RunningGateway> {
-  const { log, flush } = createLogging(settings.logLevel);
+  const { log, writeAccess, flush } = createLogging(settings.logLevel);
   const clock = createSystemClock();
   const sealer = createSealer(sealingKeys(settings));
   const own: Endpoint[] = await storeEndpoints(settings);
@@ -70,7 +70,7 @@ export async function startGateway(
       ? openSidecarStores(settings, sealer)
       : await openStores({ settings, databaseUrl, sealer, clock, log });
   const life = new Life();
-  const telemetry = new Telemetry(metrics, log, tracing, settings.tracing);
+  const telemetry = new Telemetry(metrics, writeAccess, tracing, settings.tracing);
   const cooldown = new CooldownBook(clock.monotonicMs);
   watchGauges(metrics, { settings, tables, stores, life, cooldown, version: packageVersion() });
   const chat = {

@@ -130,7 +130,8 @@ function unserved(
   }
   const { failure } = outcome;
   io.cooldown.failed(candidate, failure, call.userId, call.tables);
-  ledger.add(candidate, failure.status, `${failure.kind}: ${failure.reason}`, durationMs);
+  const place = candidate.movedBack === null ? '' : ` (tried last: ${candidate.movedBack})`;
+  ledger.add(candidate, failure.status, `${failure.kind}: ${failure.reason}${place}`, durationMs);
   io.telemetry.attemptEnded(call, { ...shared, end: 'failed', failure });
   return failure;
 }

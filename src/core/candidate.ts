@@ -33,4 +33,6 @@ export interface Candidate {
   readonly residency: Residency;
   readonly facts: ModelFacts;
   readonly price: Price | null;
+  /** Why the planner put it behind others (`capability: vision`, `cooldown`); null in its own place. */
+  readonly movedBack: string | null;
 }

@@ -49,6 +49,7 @@ function candidateOf(call: ChatCall, key: HeldKey, model: string): Candidate {
     residency: keyResidency(call, key),
     facts: call.tables.facts(key.provider, model),
     price: call.tables.price(key.provider, model),
+    movedBack: null,
   };
 }
 
@@ -108,10 +109,10 @@ function orderCandidates(
     const { provider, model } = candidate;
     if (missing !== null) {
       firstMissing ??= missing;
-      unable.push(candidate);
+      unable.push({ ...candidate, movedBack: `capability: ${missing.feature}` });
       skipped.push({ provider, model, reason: 'capability', detail: missing.feature });
     } else if (input.isCooled(candidate)) {
-      cooled.push(candidate);
+      cooled.push({ ...candidate, movedBack: 'cooldown' });
       skipped.push({ provider, model, reason: 'cooldown', detail: null });
     } else {
       ready.push(candidate);

@@ -16,6 +16,8 @@ export interface EndedRequest {
   readonly route: string | null;
   /** What was sent, or 499 when the client left before there was anything to send. */
   readonly status: number;
+  /** False when the client left before it had everything. */
+  readonly whole: boolean;
   /** From the headers' arrival to the last byte. */
   readonly durationMs: number;
   readonly trace: CallTrace | null;
@@ -52,9 +54,15 @@ export function watchRequests(app: FastifyInstance, telemetry: HttpTelemetry): v
     const { raw } = reply;
     raw.once('close', () => {
       const status = raw.headersSent ? raw.statusCode : clientClosedStatus;
-      const durationMs = performance.now() - enteredAtMs;
-      const legacy = reply.hasHeader('deprecation');
-      telemetry.requestEnded({ method, route, status, durationMs, trace, legacy });
+      telemetry.requestEnded({
+        method,
+        route,
+        status,
+        whole: raw.writableFinished,
+        durationMs: performance.now() - enteredAtMs,
+        trace,
+        legacy: reply.hasHeader('deprecation'),
+      });
     });
     telemetry.within(trace, done);
   });

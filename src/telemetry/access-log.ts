@@ -1,4 +1,3 @@
-import type { Logger } from 'pino';
 import type { ChatCall } from '../core/chat-call.ts';
 import { formatMicroUsd } from '../core/cost.ts';
 import type { LogRow } from '../core/log-row.ts';
@@ -17,29 +16,23 @@ function endOf(row: LogRow): string {
   }
 }
 
-/** One line per chat request, at its settlement. No text that a client or a vendor wrote is in it. */
-export function logAccess(log: Logger, call: ChatCall, row: LogRow): void {
+/**
+ * One line of JSON per chat request, at its settlement, in the form of the other log lines. Put together by
+ * hand: it is the one line that every request pays for, and so costs a third of what the logger takes. Of texts
+ * that a client chose only the model's name is in it, and the request id, which has a checked form.
+ */
+export function accessLine(call: ChatCall, row: LogRow, time: string): string {
   const { trace } = call;
-  log.info(
-    {
-      request_id: row.requestId,
-      user_id: row.userId,
-      mode: row.mode,
-      provider: row.provider,
-      model: row.model,
-      status: row.status,
-      end: endOf(row),
-      stream: row.stream,
-      attempts: row.attempts.length,
-      ttft_ms: row.ttftMs,
-      latency_ms: row.latencyMs,
-      input_tokens: row.usage.inputTokens,
-      output_tokens: row.usage.outputTokens,
-      cost_usd: formatMicroUsd(row.costMicroUsd),
-      trace_id: trace?.traceId,
-      span_id: trace?.spanId,
-      trace_flags: trace === null ? undefined : trace.sampled ? '01' : '00',
-    },
-    'chat',
+  const traced =
+    trace === null
+      ? ''
+      : `,"trace_id":"${trace.traceId}","span_id":"${trace.spanId}","trace_flags":"0${trace.sampled ? 1 : 0}"`;
+  return (
+    `{"level":"info","time":"${time}","request_id":"${row.requestId}","user_id":"${row.userId}"` +
+    `,"mode":"${row.mode}","provider":"${row.provider}","model":${JSON.stringify(row.model)}` +
+    `,"status":"${row.status}","end":"${endOf(row)}","stream":${row.stream},"attempts":${row.attempts.length}` +
+    `,"ttft_ms":${row.ttftMs},"latency_ms":${row.latencyMs}` +
+    `,"input_tokens":${row.usage.inputTokens},"output_tokens":${row.usage.outputTokens}` +
+    `,"cost_usd":"${formatMicroUsd(row.costMicroUsd)}"${traced},"msg":"chat"}\n`
   );
 }

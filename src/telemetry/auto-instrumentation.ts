@@ -1,13 +1,11 @@
-import { HttpInstrumentation } from '@opentelemetry/instrumentation-http';
-import { IORedisInstrumentation } from '@opentelemetry/instrumentation-ioredis';
-import { PgInstrumentation } from '@opentelemetry/instrumentation-pg';
-import { PinoInstrumentation } from '@opentelemetry/instrumentation-pino';
-import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
+import { getNodeAutoInstrumentations } from '@opentelemetry/auto-instrumentations-node';
 import type { NodeSDKConfiguration } from '@opentelemetry/sdk-node';
 import { register, supportsSyncHooks } from 'import-in-the-middle/register-hooks.mjs';
 
 /** Where chat calls go: they have a span of their own already, whatever host a user's key names. */
 const chatPath = /\/(chat\/completions|messages)$/;
+/** Parts of the bundle that see something of ours; an operator's own list wins. */
+const usefulParts = 'http,undici,pg,ioredis,pino';
 
 /**
  * Our stores and other HTTP clients. Requests to us and from us to providers have spans of their own, so they
@@ -16,13 +14,18 @@ const chatPath = /\/(chat\/completions|messages)$/;
 export function createInstrumentations(): NodeSDKConfiguration['instrumentations'] {
   // ioredis is loaded as an ES module: only a loader hook can reach it.
   if (supportsSyncHooks()) register({ include: ['ioredis'] });
-  return [
-    new HttpInstrumentation({ disableIncomingRequestInstrumentation: true }),
-    new UndiciInstrumentation({
+  // biome-ignore lint/style/noProcessEnv: the bundle takes the list of its parts from here and nowhere else.
+  process.env['OTEL_NODE_ENABLED_INSTRUMENTATIONS'] ??= usefulParts;
+  return getNodeAutoInstrumentations({
+    '@opentelemetry/instrumentation-http': { disableIncomingRequestInstrumentation: true },
+    '@opentelemetry/instrumentation-undici': {
       ignoreRequestHook: ({ method, path }) => method === 'POST' && chatPath.test(path),
-    }),
-    new PgInstrumentation({ requireParentSpan: true }),
-    new IORedisInstrumentation({ requireParentSpan: true, dbStatementSerializer: (command) => command }),
-    new PinoInstrumentation({ disableLogSending: true }),
-  ];
+    },
+    '@opentelemetry/instrumentation-pg': { requireParentSpan: true },
+    '@opentelemetry/instrumentation-ioredis': {
+      requireParentSpan: true,
+      dbStatementSerializer: (command) => command,
+    },
+    '@opentelemetry/instrumentation-pino': { disableLogSending: true },
+  });
 }

@@ -16,33 +16,20 @@ const maxStackLength = 4000;
 const allowedFields = new Set([
   'active',
   'adminUrl',
-  'attempts',
-  'cost_usd',
-  'end',
   'err',
   'generation',
   'hash',
-  'input_tokens',
-  'latency_ms',
   'message',
-  'mode',
-  'model',
-  'output_tokens',
   'problem',
-  'provider',
   'reason',
   'report',
   'reqId',
-  'request_id',
   'requestId',
   'span_id',
   'status',
-  'stream',
   'trace_flags',
   'trace_id',
-  'ttft_ms',
   'url',
-  'user_id',
 ]);
 
 function allowed(fields: Record<string, unknown>): Record<string, unknown> {
@@ -73,6 +60,8 @@ export function errorFields(error: unknown): ErrorFields {
 
 export interface Logging {
   readonly log: Logger;
+  /** Takes a whole line as it is; null when the level leaves such lines out. */
+  readonly writeAccess: ((line: string) => void) | null;
   /** Writes at once what waits. */
   flush(): void;
 }
@@ -91,7 +80,12 @@ export function createLogging(level: string): Logging {
   });
   // A stdout that went away is no reason to stop serving.
   destination.on('error', () => undefined);
-  return { log: createLogger(level, destination), flush: () => destination.flushSync() };
+  const log = createLogger(level, destination);
+  return {
+    log,
+    writeAccess: log.isLevelEnabled('info') ? (line) => void destination.write(line) : null,
+    flush: () => destination.flushSync(),
+  };
 }
 
 /** The logger itself, writing to `destination`. */

@@ -42,13 +42,14 @@ export class RequestSpan implements CallTrace {
   /** The story has been settled. */
   settle(): void {
     this.#telling = false;
-    if (this.#ended !== null) this.#finish(this.#ended);
+    if (this.#ended?.whole === false) this.#finish(this.#ended);
   }
 
   /** The last byte has left, or the client has. */
   end(ended: EndedRequest): void {
     this.#ended = ended;
-    if (!this.#telling) this.#finish(ended);
+    // A story settles before the last byte: after it there is nothing to wait for, whatever went wrong.
+    if (ended.whole || !this.#telling) this.#finish(ended);
   }
 
   #finish({ status }: EndedRequest): void {

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Logger } from 'pino';
 import type {
   AttemptRecord,
   CacheResult,
@@ -15,7 +14,7 @@ import type { AttemptFailure } from '../core/outcome.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
 import type { EndedRequest, HttpTelemetry, Shortage } from '../http/http-telemetry.ts';
 import type { TracingSettings } from '../tracing-settings.ts';
-import { logAccess } from './access-log.ts';
+import { accessLine } from './access-log.ts';
 import { ChatSpans } from './chat-spans.ts';
 import type { Metrics } from './metrics.ts';
 import { RequestSpan, runWithin, startRequestSpan } from './request-span.ts';
@@ -26,13 +25,18 @@ const noHeaders: TraceHeaders = Object.freeze({});
 /** Hands what the edge and the story tell to metrics, spans and the access log. */
 export class Telemetry implements ChatTelemetry, HttpTelemetry {
   readonly #metrics: Metrics;
-  readonly #log: Logger;
+  readonly #writeAccess: ((line: string) => void) | null;
   readonly #tracing: Tracing | null;
   readonly #spans: ChatSpans | null;
 
-  constructor(metrics: Metrics, log: Logger, tracing: Tracing | null, settings: TracingSettings) {
+  constructor(
+    metrics: Metrics,
+    writeAccess: ((line: string) => void) | null,
+    tracing: Tracing | null,
+    settings: TracingSettings,
+  ) {
     this.#metrics = metrics;
-    this.#log = log;
+    this.#writeAccess = writeAccess;
     this.#tracing = tracing;
     this.#spans = tracing === null ? null : new ChatSpans(tracing.tracer, settings.propagateTo);
   }
@@ -93,7 +97,7 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
 
   settled(call: ChatCall, row: LogRow): void {
     this.#metrics.chat.settled(call, row);
-    logAccess(this.#log, call, row);
+    this.#writeAccess?.(accessLine(call, row, new Date().toISOString()));
     this.#spans?.settled(call, row);
   }
 

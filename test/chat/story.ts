@@ -60,7 +60,15 @@ export function candidateOf(
 ): Candidate {
   const residency = residencyByProvider[provider] === 'india' ? 'india' : 'global';
   const model = `${provider}-model`;
-  return { provider, model, key, residency, facts: tables.facts(provider, model), price: null };
+  return {
+    provider,
+    model,
+    key,
+    residency,
+    facts: tables.facts(provider, model),
+    price: null,
+    movedBack: null,
+  };
 }
 
 export const noOptions: ChatOptions = {

@@ -1,0 +1,160 @@
+/** What tracing costs when its collector is sick, when it is sampled away, and what the bundle adds. */
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { chatOk, streamed } from '../support/chat.ts';
+import { closedPort } from '../support/dead-ports.ts';
+import { eventually } from '../support/eventually.ts';
+import { redisUrl } from '../support/redis.ts';
+import { registerWithKeys } from '../support/register.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+import type { OtlpReceiver } from './otlp-receiver.ts';
+import { startOtlpReceiver } from './otlp-receiver.ts';
+
+/** A request through fake vendors takes a few milliseconds; a wait on a collector takes seconds. */
+const feltMs = 1_000;
+/** The last flush may take a second, the rest of the stop another. */
+const stopLimitMs = 3_000;
+
+const open: { stop(): Promise<unknown> }[] = [];
+
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.stop();
+});
+
+async function collectorUntilEnd(): Promise<OtlpReceiver> {
+  const collector = await startOtlpReceiver();
+  open.push({ stop: () => collector.close() });
+  return collector;
+}
+
+async function gatewayUntilEnd(
+  env: Readonly<Record<string, string>>,
+  redis?: string,
+): Promise<GatewayUnderTest> {
+  const gateway = await startGateway({ env, ...(redis === undefined ? {} : { redisUrl: redis }) });
+  open.push(gateway);
+  return gateway;
+}
+
+const traceOf = () => {
+  const traceId = randomBytes(16).toString('hex');
+  return { traceId, headers: { traceparent: `00-${traceId}-${randomBytes(8).toString('hex')}-01` } };
+};
+
+describe('a collector that', () => {
+  async function proveUnfelt(gateway: GatewayUnderTest): Promise<void> {
+    const user = await registerWithKeys(gateway.url);
+    for (let round = 0; round < 20; round += 1) {
+      const startedAtMs = performance.now();
+      await Promise.all([chatOk(user.client), streamed(user.client)]);
+      expect(performance.now() - startedAtMs).toBeLessThan(feltMs);
+    }
+    open.splice(open.indexOf(gateway), 1);
+    const stoppingAtMs = performance.now();
+    expect(await gateway.stop()).toBe(0);
+    expect(performance.now() - stoppingAtMs).toBeLessThan(stopLimitMs);
+  }
+
+  test('hangs is not felt, and delays the end by a second at most', async () => {
+    const collector = await collectorUntilEnd();
+    collector.hang();
+    const gateway = await gatewayUntilEnd(collector.env);
+    await proveUnfelt(gateway);
+    expect(collector.held()).toBeGreaterThan(0);
+    expect(collector.spans).toEqual([]);
+  });
+
+  test('is not there is not felt either', async () => {
+    await proveUnfelt(await gatewayUntilEnd({ OTEL_EXPORTER_OTLP_ENDPOINT: await closedPort() }));
+  });
+
+  test('is there gets what is left at the end', async () => {
+    const collector = await collectorUntilEnd();
+    const gateway = await gatewayUntilEnd({ ...collector.env, OTEL_BSP_SCHEDULE_DELAY: '60000' });
+    const user = await registerWithKeys(gateway.url);
+    const { traceId, headers } = traceOf();
+    await chatOk(user.client, {}, headers);
+    expect(collector.spans).toEqual([]);
+    open.splice(open.indexOf(gateway), 1);
+    expect(await gateway.stop()).toBe(0);
+    expect(collector.spans.filter((span) => span.traceId === traceId)).toHaveLength(2);
+  });
+});
+
+describe('sampling', () => {
+  test('by ratio leaves requests of their own out, and follows callers who sample', async () => {
+    const collector = await collectorUntilEnd();
+    const gateway = await gatewayUntilEnd({
+      ...collector.env,
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0',
+    });
+    const user = await registerWithKeys(gateway.url);
+    const { gateway: alone } = await chatOk(user.client);
+    const { traceId, headers } = traceOf();
+    await chatOk(user.client, {}, headers);
+    expect(await collector.trace(traceId, 2)).toHaveLength(2);
+    expect(collector.spans).toHaveLength(2);
+    const line = await eventually(() =>
+      Promise.resolve(gateway.logs().find((entry) => entry['request_id'] === alone.request_id)),
+    );
+    expect(line).toMatchObject({ trace_flags: '00', trace_id: expect.stringMatching(/^[0-9a-f]{32}$/) });
+  });
+
+  test('by ratio alone lets no caller force it', async () => {
+    const collector = await collectorUntilEnd();
+    const gateway = await gatewayUntilEnd({
+      ...collector.env,
+      OTEL_TRACES_SAMPLER: 'traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0',
+    });
+    const user = await registerWithKeys(gateway.url);
+    await chatOk(user.client, {}, traceOf().headers);
+    open.splice(open.indexOf(gateway), 1);
+    await gateway.stop();
+    expect(collector.spans).toEqual([]);
+  });
+});
+
+describe('auto-instrumentation', () => {
+  test('adds spans of the stores below the request, and none to vendors', async () => {
+    const collector = await collectorUntilEnd();
+    const gateway = await gatewayUntilEnd({ ...collector.env, GW_OTEL_AUTO: '1' }, redisUrl());
+    const user = await registerWithKeys(gateway.url);
+    const { traceId, headers } = traceOf();
+    await chatOk(
+      user.client,
+      { messages: [{ role: 'user', content: traceId }] },
+      { ...headers, 'x-gateway-cache': 'true' },
+    );
+    const spans = await eventually(async () => {
+      const seen = await collector.trace(traceId, 3);
+      const ids = new Set(seen.map((span) => span.spanId));
+      const whole = seen.every((span) => span.kind === 'SERVER' || ids.has(span.parentSpanId));
+      return whole && seen.some((span) => span.name === 'getrange') ? seen : undefined;
+    });
+    expect(spans.filter((span) => span.kind === 'SERVER')).toHaveLength(1);
+    const clients = spans.filter((span) => span.kind === 'CLIENT');
+    expect(clients.filter((span) => span.name === 'chat gpt-test')).toHaveLength(1);
+    expect(clients.every((span) => span.name.startsWith('chat ') || !span.attributes['url.full'])).toBe(true);
+    expect(spans.some((span) => span.name.startsWith('pg.query'))).toBe(true);
+    expect(gateway.vendors.openai.ledger[0]?.headers).not.toHaveProperty('traceparent');
+    expect(collector.bodies.join()).not.toContain(user.id);
+    expect(collector.bodies.join()).not.toContain(user.key);
+  });
+});
+
+test('nothing of the SDK is imported unless tracing is on', () => {
+  const folder = join(import.meta.dirname, '../../src');
+  const importers = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .filter((path) =>
+      /^import (?!type)[^;]*from '(@opentelemetry\/(?!api')|import-in-the-middle|\.\/sdk\.ts|\.\/auto-instr)/m.test(
+        readFileSync(join(folder, path), 'utf8'),
+      ),
+    );
+  expect(importers.sort()).toEqual(['telemetry/auto-instrumentation.ts', 'telemetry/sdk.ts']);
+});

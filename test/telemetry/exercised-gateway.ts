@@ -1,0 +1,57 @@
+import { chat, chatOk, streamed } from '../support/chat.ts';
+import { httpClient } from '../support/http-client.ts';
+import type { User } from '../support/register.ts';
+import { addKey, registerWithKeys } from '../support/register.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+import { answer, failure, tokensThen } from '../support/vendor-plans.ts';
+import type { Script } from '../support/vendor-reply.ts';
+import type { Exposition } from './exposition.ts';
+import { readExposition } from './exposition.ts';
+
+/** The metrics of a gateway as they are now. */
+export async function scrape(gateway: Pick<GatewayUnderTest, 'adminUrl'>): Promise<Exposition> {
+  return readExposition((await httpClient(gateway.adminUrl).get('/metrics')).text);
+}
+
+/** A stream that takes long enough for a speed to be told. */
+export const slowStream: Script = (request) => {
+  const reply = answer()(request);
+  const [first = '', second = '', ...rest] = [...reply.body];
+  return { ...reply, body: [first, second, { waitMs: 80 }, ...rest] };
+};
+
+/** Starts a gateway and has it do everything that makes a metric: all families have series afterwards. */
+export async function startExercisedGateway(
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ readonly gateway: GatewayUnderTest; readonly user: User }> {
+  const gateway = await startGateway({ env });
+  const { vendors } = gateway;
+  const user = await registerWithKeys(gateway.url);
+  await addKey(user, {
+    provider: 'self_hosted',
+    api_key: 'x',
+    base_url: vendors.together.url,
+    declared_region: 'eu',
+  });
+  const cached = { 'x-gateway-cache': 'true' };
+  await chatOk(user.client, {}, cached);
+  await chatOk(user.client, {}, cached);
+  vendors.openai.script(slowStream);
+  await streamed(user.client);
+  vendors.openai.script(failure(429, { 'retry-after': '3' }));
+  await chatOk(user.client);
+  vendors.openai.script(tokensThen(1, 'fin'));
+  const cut = await user.client.stream('/v1/chat/completions', {
+    model: 'gw/balanced',
+    stream: true,
+    messages: [{ role: 'user', content: 'x' }],
+  });
+  await cut.text();
+  await chatOk(user.client, {}, { 'x-gateway-override-model': 'self_hosted:mine' });
+  await chatOk(user.client, {}, { 'x-gateway-override-model': 'openai:unknown-to-the-tables' });
+  vendors.always(failure(500));
+  await chat(user.client);
+  vendors.clear();
+  return { gateway, user };
+}

@@ -1,0 +1,163 @@
+/** The log: one line per chat request, nothing that is nobody's business, nothing that makes a request wait. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { chat, chatBody, chatOk, chatPath, streamed } from '../support/chat.ts';
+import { eventually } from '../support/eventually.ts';
+import type { User } from '../support/register.ts';
+import { registerWithKeys } from '../support/register.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+import { failure, hang, tokensThen } from '../support/vendor-plans.ts';
+
+let gateway: GatewayUnderTest;
+let user: User;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  user = await registerWithKeys(gateway.url);
+}, 60_000);
+
+afterAll(async () => {
+  await gateway?.stop();
+});
+
+const linesOf = (requestId: string) => gateway.logs().filter((line) => line['request_id'] === requestId);
+
+/** The one line of a request; waits for it, and sees that no second one follows. */
+async function lineOf(requestId: string): Promise<Record<string, unknown>> {
+  await eventually(() => Promise.resolve(linesOf(requestId).length > 0 || undefined));
+  await chatOk(user.client, {}, { 'x-request-id': `after-${requestId}` });
+  await eventually(() => Promise.resolve(linesOf(`after-${requestId}`).length > 0 || undefined));
+  const lines = linesOf(requestId);
+  expect(lines).toHaveLength(1);
+  return lines[0] ?? {};
+}
+
+describe('the access line', () => {
+  test('of an answer says who served it, how fast, and what it cost', async () => {
+    const id = randomUUID();
+    await chatOk(user.client, {}, { 'x-request-id': id });
+    const { time, latency_ms: latencyMs, ...line } = await lineOf(id);
+    expect(line).toEqual({
+      level: 'info',
+      msg: 'chat',
+      request_id: id,
+      user_id: user.id,
+      mode: 'gw/balanced',
+      provider: 'openai',
+      model: 'gpt-test',
+      status: 'success',
+      end: 'complete',
+      stream: false,
+      attempts: 1,
+      ttft_ms: null,
+      input_tokens: 11,
+      output_tokens: 7,
+      cost_usd: '0.000046',
+    });
+    expect(latencyMs).toBeTypeOf('number');
+    expect(Date.parse(String(time))).not.toBeNaN();
+  });
+
+  test.each<[what: string, prepare: () => void, expected: Record<string, unknown>]>([
+    ['a stream', () => undefined, { end: 'complete', stream: true, ttft_ms: expect.any(Number) }],
+    [
+      'a stream that its vendor cut',
+      () => gateway.vendors.openai.script(tokensThen(2, 'reset')),
+      { status: 'incomplete', end: 'upstream_error', attempts: 1 },
+    ],
+    [
+      'an exhausted request',
+      () => gateway.vendors.always(failure(500)),
+      { status: 'error', end: 'refused', attempts: 3 },
+    ],
+  ])('of %s tells so', async (_what, prepare, expected) => {
+    const id = randomUUID();
+    prepare();
+    const reader = await user.client.stream(chatPath, chatBody({ stream: true }), { 'x-request-id': id });
+    await reader.text();
+    gateway.vendors.clear();
+    expect(await lineOf(id)).toMatchObject(expected);
+  });
+
+  test('of a client that left tells so', async () => {
+    const id = randomUUID();
+    gateway.vendors.clear();
+    gateway.vendors.always(hang);
+    const leaving = new AbortController();
+    const request = { body: chatBody(), headers: { 'x-request-id': id }, signal: leaving.signal };
+    const asked = user.client.request('POST', chatPath, request).catch(() => null);
+    await gateway.vendors.openai.received(0);
+    leaving.abort();
+    await asked;
+    gateway.vendors.clear();
+    expect(await lineOf(id)).toMatchObject({ status: 'client_closed', end: 'client_abort' });
+  });
+
+  test('of a cache hit names the cache', async () => {
+    const id = randomUUID();
+    const cached = { 'x-gateway-cache': 'true' };
+    await chatOk(user.client, {}, cached);
+    await chatOk(user.client, {}, { ...cached, 'x-request-id': id });
+    expect(await lineOf(id)).toMatchObject({
+      provider: 'cache',
+      model: 'openai:gpt-test',
+      cost_usd: '0.000000',
+    });
+  });
+});
+
+test('no prompt, answer, secret or vendor’s message is in the log, whatever goes wrong', async () => {
+  gateway.vendors.openai.script(failure(500, {}, 'CANARY-VENDOR'));
+  const headers = { 'x-forwarded-for': 'CANARY-HEADER', cookie: 'CANARY-COOKIE' };
+  await chatOk(user.client, { messages: [{ role: 'user', content: 'CANARY-PROMPT' }] }, headers);
+  await chat(user.client, { messages: 'CANARY-INVALID' });
+  await user.client.request('POST', chatPath, { body: '{"CANARY-JSON' });
+  await user.client.post('/v1/keys', { provider: 'CANARY', api_key: 'CANARY-KEY' });
+  await streamed(user.client, { messages: [{ role: 'user', content: 'CANARY-STREAM' }] });
+  await lineOf(await chatOk(user.client).then((answer) => answer.gateway.request_id));
+  const output = gateway.output();
+  for (const secret of ['CANARY', user.key, user.email, 'sk-openai', 'Namaste'])
+    expect(output).not.toContain(secret);
+});
+
+test('what waits is written when the process ends, the last word last', async () => {
+  const other = await startGateway();
+  const owner = await registerWithKeys(other.url, ['openai']);
+  const id = randomUUID();
+  await chatOk(owner.client, {}, { 'x-request-id': id });
+  expect(await other.stop()).toBe(0);
+  const lines = other.logs();
+  expect(lines.filter((line) => line['request_id'] === id)).toHaveLength(1);
+  expect(lines.at(-1)).toMatchObject({ level: 'info', msg: 'stopped' });
+});
+
+describe('a logger', () => {
+  const lines: Record<string, unknown>[] = [];
+  const log = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) });
+
+  test('leaves out every field that is not on its list', () => {
+    log.info({ body: 'CANARY', headers: { authorization: 'CANARY' }, key: 'CANARY', url: 'http://x' }, 'x');
+    expect(lines.pop()).toEqual({ level: 'info', time: expect.any(String), url: 'http://x', msg: 'x' });
+  });
+
+  test('keeps of an error its type, redacted message, code and stack, and nothing a library hung on it', () => {
+    const error = Object.assign(new TypeError('refused sk-abcdefghijkl'), {
+      code: 'E1',
+      detail: 'CANARY',
+      parameters: ['CANARY'],
+      cause: new Error('CANARY'),
+    });
+    log.error({ err: error }, 'x');
+    const line = lines.pop();
+    expect(line?.['err']).toEqual({
+      type: 'TypeError',
+      message: 'refused [redacted]',
+      code: 'E1',
+      stack: expect.stringContaining('    at '),
+    });
+    expect(JSON.stringify(line)).not.toContain('CANARY');
+    expect(JSON.stringify(line)).not.toContain('abcdefghijkl');
+  });
+});

@@ -1,0 +1,206 @@
+/** Metrics: exact where they count money, bounded where clients choose the names, there before the first event. */
+
+import { Registry } from 'prom-client';
+import { describe, expect, test } from 'vitest';
+import type { AttemptRecord } from '../../src/chat/telemetry-port.ts';
+import type { LogRow } from '../../src/core/log-row.ts';
+import { noUsage } from '../../src/core/usage.ts';
+import { statusLabel } from '../../src/telemetry/http-metrics.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
+import { Families } from '../../src/telemetry/series.ts';
+import { callOf, candidateOf, testTables } from '../chat/story.ts';
+import type { Exposition } from './exposition.ts';
+import { readExposition, sumOf } from './exposition.ts';
+
+const tables = testTables();
+const read = async (metrics: Metrics): Promise<Exposition> =>
+  readExposition(await metrics.registry.metrics());
+
+const usage = { ...noUsage, reported: true, inputTokens: 11, outputTokens: 7 };
+
+function recordOf(model: string, additions: Partial<AttemptRecord> = {}): AttemptRecord {
+  const candidate = { ...candidateOf('openai', tables), model };
+  return {
+    candidate,
+    number: 1,
+    end: 'served',
+    failure: null,
+    startedAtMs: performance.now(),
+    durationMs: 200,
+    firstTokenMs: 100,
+    usage,
+    answer: null,
+    dropped: [],
+    ...additions,
+  };
+}
+
+function rowOf(additions: Partial<LogRow> = {}): LogRow {
+  return {
+    rowId: 'r',
+    userId: 'u',
+    requestId: 'q',
+    createdAtMicros: 1,
+    mode: 'override',
+    provider: 'openai',
+    model: 'gpt-test',
+    usage,
+    latencyMs: 200,
+    ttftMs: null,
+    costMicroUsd: 46n,
+    savedMicroUsd: 0n,
+    cacheHit: false,
+    stream: false,
+    status: 'success',
+    error: null,
+    residencyRequested: null,
+    residencyActual: 'global',
+    attempts: [],
+    tablesVersion: 'h',
+    traceId: null,
+    ...additions,
+  };
+}
+
+function familyOf(name: string, families: Iterable<string>): string {
+  return (
+    [...families].filter((family) => name.startsWith(family)).sort((a, b) => b.length - a.length)[0] ?? name
+  );
+}
+
+/** Label sets per family: the buckets of a histogram are one. */
+function seriesByFamily({ families, series }: Exposition): Map<string, number> {
+  const sets = new Map<string, Set<string>>();
+  for (const { name, labels } of series) {
+    const { le: _le, ...rest } = labels;
+    const family = familyOf(name, families.keys());
+    const known = sets.get(family) ?? new Set();
+    sets.set(family, known.add(JSON.stringify(rest)));
+  }
+  return new Map([...sets].map(([family, known]) => [family, known.size]));
+}
+
+describe('label sets', () => {
+  test('10,000 models that no table knows add one to a family at most', async () => {
+    const metrics = new Metrics();
+    metrics.useTables(tables);
+    const call = callOf({ tables });
+    const before = seriesByFamily(await read(metrics));
+    for (let index = 0; index < 10_000; index += 1) {
+      const model = `model-${index}"\n\\{}`;
+      metrics.attempts.attemptEnded(call, recordOf(model));
+      metrics.chat.settled(call, rowOf({ model, mode: 'gw/balanced' }));
+    }
+    const after = await read(metrics);
+    for (const [family, size] of seriesByFamily(after)) {
+      const added = size - (before.get(family) ?? 0);
+      // Tokens come in four types.
+      expect(added, family).toBeLessThanOrEqual(/tokens|token_usage/.test(family) ? 4 : 1);
+    }
+    expect(sumOf(after, 'gw_requests_total', { model: '_other' })).toBe(10_000);
+    expect(sumOf(after, 'gw_cost_microusd_total')).toBe(460_000);
+  });
+
+  test('paths, methods and statuses that others make up share one', async () => {
+    const metrics = new Metrics();
+    for (let index = 0; index < 1_000; index += 1) {
+      const shared = { durationMs: 1, whole: true, trace: null, legacy: false };
+      metrics.http.requestEnded({ ...shared, method: `M${index}`, route: null, status: 600 + (index % 99) });
+    }
+    const { series } = await read(metrics);
+    const counts = series.filter(
+      ({ name, labels }) => name.endsWith('_count') && labels['http_route'] === '_unmatched',
+    );
+    expect(counts).toHaveLength(1);
+    expect(counts[0]?.labels).toMatchObject({
+      http_request_method: '_OTHER',
+      http_response_status_code: '6xx',
+    });
+  });
+
+  test.each([
+    [200, '200'],
+    [502, '502'],
+    [599, '5xx'],
+    [418, '4xx'],
+  ])('status %i is %s', (status, label) => {
+    expect(statusLabel(status)).toBe(label);
+  });
+
+  test('beyond the limit of a family are counted, not kept', async () => {
+    const families = new Families(new Registry());
+    const counter = families.counter('x_total', 'For this test.', ['a']);
+    for (let index = 0; index < 1_000; index += 1) counter.of(String(index)).add();
+    expect(families.dropped).toBe(600);
+    const { series } = readExposition(await families.registry.metrics());
+    expect(series).toHaveLength(400);
+  });
+
+  test('of the shipped shape of tables fit a pod’s budget', async () => {
+    const metrics = new Metrics();
+    metrics.useTables(tables);
+    const { series } = await read(metrics);
+    expect(series.length).toBeLessThan(4_000);
+  });
+});
+
+test('what can happen is there at 0 before it does', async () => {
+  const metrics = new Metrics();
+  metrics.useTables(tables);
+  const exposition = await read(metrics);
+  const values = (name: string, label: string) =>
+    new Set(exposition.series.filter((one) => one.name === name).map((one) => one.labels[label]));
+  expect(values('gw_streams_total', 'end')).toEqual(
+    new Set(['complete', 'upstream_error', 'client_abort', 'drain_cut']),
+  );
+  expect(values('gw_cache_requests_total', 'result')).toEqual(new Set(['hit', 'miss', 'bypass']));
+  expect(values('gw_candidates_skipped_total', 'reason').size).toBe(4);
+  expect(values('gw_fallbacks_total', 'reason').size).toBe(8);
+  expect(values('gw_shed_requests_total', 'resource').size).toBe(3);
+  expect([...values('http_server_request_duration_seconds_count', 'http_response_status_code')]).toContain(
+    '502',
+  );
+  expect([...values('gw_cost_microusd_total', 'model')]).toContain('gpt-test');
+  for (const { name, value } of exposition.series)
+    if (/^gw_.*_total$/.test(name)) expect(value, name).toBe(0);
+});
+
+describe('a histogram', () => {
+  const histogram = () => {
+    const families = new Families(new Registry());
+    families.registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
+    const series = families.histogram('h', 'For this test.', [], [1, 2.5]).of();
+    return { series, text: () => families.registry.metrics() };
+  };
+
+  test('counts a value in the first bucket that holds it, boundaries included', async () => {
+    const { series, text } = histogram();
+    for (const value of [0, 1, 1.001, 2.5, 2.6]) series.observe(value);
+    const exposition = readExposition(await text());
+    const buckets = ['1', '2.5', '+Inf'].map((le) => sumOf(exposition, 'h_bucket', { le }));
+    expect(buckets).toEqual([2, 4, 5]);
+    expect(sumOf(exposition, 'h_count')).toBe(5);
+    expect(sumOf(exposition, 'h_sum')).toBeCloseTo(7.101);
+  });
+
+  test('keeps an exemplar of sampled traces only', async () => {
+    const { series, text } = histogram();
+    const trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
+    series.observe(0.5, { ...trace, sampled: false });
+    series.observe(2, { ...trace, sampled: true });
+    const lines = readExposition(await text()).series.filter(({ name }) => name === 'h_bucket');
+    expect(lines.map(({ exemplar }) => exemplar)).toEqual([null, trace.traceId, null]);
+  });
+});
+
+test.each<[why: string, additions: Partial<AttemptRecord>, reason: string | null]>([
+  ['no usage was reported', { usage: noUsage }, 'no_usage'],
+  ['there is no price', {}, 'no_price'],
+  ['it failed', { end: 'failed', usage: null }, null],
+])('an answer without a cost because %s is counted so', async (_why, additions, reason) => {
+  const metrics = new Metrics();
+  metrics.attempts.attemptEnded(callOf({ tables }), recordOf('gpt-test', additions));
+  const exposition = await read(metrics);
+  expect(sumOf(exposition, 'gw_unpriced_responses_total')).toBe(reason === null ? 0 : 1);
+  if (reason !== null) expect(sumOf(exposition, 'gw_unpriced_responses_total', { reason })).toBe(1);
+});

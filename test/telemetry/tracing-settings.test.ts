@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'vitest';
+import { readSettings, SettingsError } from '../../src/settings.ts';
+
+const endpoint = 'http://collector:4318';
+
+describe('tracing', () => {
+  test.each<[on: boolean, environment: Record<string, string>]>([
+    [false, {}],
+    [false, { OTEL_EXPORTER_OTLP_ENDPOINT: '' }],
+    [false, { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: endpoint }],
+    [false, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SDK_DISABLED: 'TRUE' }],
+    [false, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_EXPORTER: 'none' }],
+    [true, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }],
+    [true, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: endpoint }],
+    [true, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SDK_DISABLED: 'false' }],
+  ])('is %s with %j', (on, environment) => {
+    expect(readSettings(environment).tracing.enabled).toBe(on);
+  });
+
+  test.each([
+    ['', []],
+    [' self_hosted ,', ['self_hosted']],
+    ['self_hosted,openai', ['self_hosted', 'openai']],
+  ])('is told to nobody but %j', (text, providers) => {
+    expect(readSettings({ GW_TRACE_PROPAGATE_TO: text }).tracing.propagateTo).toEqual(providers);
+  });
+
+  test('is not told to a provider that does not exist', () => {
+    expect(() => readSettings({ GW_TRACE_PROPAGATE_TO: 'self-hosted' })).toThrow(SettingsError);
+    expect(() => readSettings({ GW_TRACE_PROPAGATE_TO: 'all' })).toThrow(/^GW_TRACE_PROPAGATE_TO: /);
+  });
+});
