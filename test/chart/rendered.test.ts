@@ -261,6 +261,16 @@ describe('the extras', () => {
     expect(find('everything', 'ConfigMap', 'everything-text')).toBeDefined();
   });
 
+  test('name the whole command, whatever entry point the image has', () => {
+    for (const { objects } of cases) {
+      const others = objects
+        .filter(({ kind }) => kind === 'Job' || kind === 'Pod')
+        .flatMap((object) => optional(podOf(object)));
+      for (const pod of others)
+        for (const container of pod['containers'] as Fields[]) expect(container['command']).toContain('node');
+    }
+  });
+
   test('run migrations before the release and reseal after it', () => {
     const hook = (ending: string) =>
       find('everything', 'Job', ending)?.metadata.annotations?.['helm.sh/hook'];

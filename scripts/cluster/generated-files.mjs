@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { isMap, isScalar, isSeq, parse, parseDocument, stringify } from 'yaml';
+import { tablesPartJsonSchema } from '../../src/core/tables-json-schema.ts';
+import { inProject } from '../lib/project.mjs';
+
+const chart = 'charts/model-gateway';
+const tableBegin = '<!-- values: made by npm run generate:chart -->';
+const tableEnd = '<!-- end of values -->';
+
+/** Every file that follows from others: `[{ path, text }]`, paths relative to the checkout. */
+export async function generatedFiles() {
+  return [
+    { path: `${chart}/values.schema.json`, text: schema() },
+    { path: `${chart}/README.md`, text: readme() },
+    { path: 'k8s/base/tables.yaml', text: read(`${chart}/files/tables.yaml`) },
+    { path: 'k8s/components/monitoring/prometheusrule.yaml', text: prometheusRule() },
+  ];
+}
+
+function read(path) {
+  return readFileSync(inProject(path), 'utf8');
+}
+
+/** The schema is written by hand, but for the tables, whose schema is the server's own. */
+function schema() {
+  const document = JSON.parse(read(`${chart}/values.schema.json`));
+  document.definitions.tables = tablesPartJsonSchema();
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+/** The chart's alerts for those who do not use the chart. */
+function prometheusRule() {
+  const files = readdirSync(inProject(chart, 'rules')).filter((name) => name.endsWith('.yaml'));
+  const groups = files.sort().flatMap((name) => parse(read(`${chart}/rules/${name}`)).groups ?? []);
+  const metadata = { name: 'model-gateway', labels: { 'app.kubernetes.io/name': 'model-gateway' } };
+  const object = {
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PrometheusRule',
+    metadata,
+    spec: { groups },
+  };
+  return stringify(object, { lineWidth: 0 });
+}
+
+function readme() {
+  const text = read(`${chart}/README.md`);
+  const [before, rest] = text.split(tableBegin);
+  const after = rest?.split(tableEnd)[1];
+  if (after === undefined) throw new Error(`${chart}/README.md lacks the marks around the table of values.`);
+  const rows = valueRows(read(`${chart}/values.yaml`)).map(
+    ({ path, fallback, text: meaning }) => `| \`${path}\` | \`${fallback}\` | ${meaning} |`,
+  );
+  const table = ['| value | default | meaning |', '|---|---|---|', ...rows].join('\n');
+  return `${before}${tableBegin}\n${table}\n${tableEnd}${after}`;
+}
+
+/** One row per value with a comment that begins with `--`; a leaf without one is an error. */
+function valueRows(text) {
+  const rows = [];
+  const visit = (map, prefix) => {
+    for (const [index, { key, value }] of map.items.entries()) {
+      const path = prefix === '' ? key.value : `${prefix}.${key.value}`;
+      const comment = key.commentBefore ?? (index === 0 ? map.commentBefore : undefined);
+      const meaning = /(?:^|\n) -- (.*)$/.exec(comment ?? '')?.[1];
+      if (meaning !== undefined)
+        rows.push({ path, fallback: fallbackOf(value), text: meaning.replaceAll('|', '\\|') });
+      else if (isMap(value) && value.items.length > 0) visit(value, path);
+      else throw new Error(`values.yaml: ${path} has no comment that begins with "# --".`);
+    }
+  };
+  visit(parseDocument(text).contents, '');
+  return rows;
+}
+
+/** The default on one line; longer ones are left to values.yaml. */
+function fallbackOf(value) {
+  if (isScalar(value)) return value.value === '' ? "''" : String(value.value);
+  const text = JSON.stringify(value.toJSON());
+  const longest = isSeq(value) ? 40 : 30;
+  return text.length <= longest ? text : 'see values.yaml';
+}
