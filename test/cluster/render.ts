@@ -1,0 +1,215 @@
+/** The chart as Helm renders it: renderings, refusals, presets, notes. Needs no cluster. */
+
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { validateTables } from '../../src/core/validate-tables.ts';
+import type { KubernetesObject, Values } from '../chart/chart-files.ts';
+import { chartFolder, listFiles, readFile, readObjects, readYaml, root } from '../chart/chart-files.ts';
+import { chart, helm, kubectl, must, render, tryRender } from './cluster.ts';
+
+interface Refusal {
+  readonly name: string;
+  readonly values: Values;
+  readonly says: string;
+  /** The schema refuses it too, in its own words, before a template is read. */
+  readonly beyondSchema?: boolean;
+}
+
+const cases = listFiles('test/chart/cases', /\.yaml$/);
+const defaults = ['test/chart/cases/defaults.yaml'];
+
+const find = (objects: readonly KubernetesObject[], kind: string): KubernetesObject | undefined =>
+  objects.find((object) => object.kind === kind);
+const podTemplate = (objects: readonly KubernetesObject[]): unknown =>
+  find(objects, 'Deployment')?.spec?.['template'];
+const tablesOf = (objects: readonly KubernetesObject[]): string =>
+  objects.find((object) => object.metadata.name === 'model-gateway-tables')?.data?.['tables.yaml'] ?? '';
+
+test('the committed renderings are what Helm makes of the chart: npm run render:chart', async () => {
+  const script = join(root, 'scripts/cluster/render.mjs');
+  execFileSync(process.execPath, [script, '--check'], { stdio: 'pipe', timeout: 60_000 });
+});
+
+test.each([...cases, 'test/chart/cases/ha.yaml'])('helm lint finds nothing in %s', async (path) => {
+  const { code, out, err } = await helm(['lint', '--strict', chart, '--values', path]);
+  expect({ code, report: out + err }).toMatchObject({ code: 0 });
+});
+
+test('the chart can be packaged, without what is not part of it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'chart-'));
+  try {
+    await must(helm(['package', chart, '--destination', folder]));
+    const files = execFileSync('tar', ['-tzf', join(folder, 'model-gateway-0.1.0.tgz')], {
+      encoding: 'utf8',
+    });
+    for (const name of ['values.schema.json', 'files/tables.yaml', 'files/tests/chat.mjs', 'README.md'])
+      expect(files).toContain(`model-gateway/${name}`);
+    expect(files).not.toMatch(/gitkeep/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+describe('the chart refuses', () => {
+  test.each(readYaml('test/cluster/refusals.yaml') as Refusal[])(
+    '$name',
+    async ({ values, says, beyondSchema }) => {
+      const more = beyondSchema === true ? ['--skip-schema-validation'] : [];
+      const { code, err } = await tryRender(defaults, values, more);
+      expect(code).not.toBe(0);
+      expect(err.replaceAll(/\s+/g, ' ')).toContain(says);
+      if (beyondSchema === true) expect((await tryRender(defaults, values)).code).not.toBe(0);
+    },
+  );
+
+  test('all mistakes at once', async () => {
+    const { err } = await tryRender([], {
+      registration: { mode: 'closed' },
+      drain: { terminationGracePeriodSeconds: 1 },
+    });
+    for (const part of [
+      'database.existingSecret',
+      'sealing.existingSecret',
+      'drain.terminationGracePeriodSeconds',
+    ])
+      expect(err).toContain(part);
+  });
+
+  test('what the schema knows, with the place', async () => {
+    const { err } = await tryRender(defaults, {
+      tables: { document: { tiers: { cheap: [{ provider: 'sarvan' }] } } },
+    });
+    expect(err).toContain('/tables/document/tiers/cheap/0/provider');
+  });
+});
+
+describe('an edit of the tables', () => {
+  test('changes the ConfigMap and leaves the pods alone', async () => {
+    const shipped = await render(defaults);
+    const prices = [{ provider: 'openai', model: 'gpt-6-luna', input: '0.20', output: '0.90' }];
+    const edited = await render(defaults, { tables: { document: { prices } } });
+    expect(tablesOf(edited)).not.toBe(tablesOf(shipped));
+    expect(podTemplate(edited)).toEqual(podTemplate(shipped));
+    const changed = edited.filter((object, index) => !isDeepStrictEqual(object, shipped[index]));
+    expect(changed.map((object) => object.kind)).toEqual(['ConfigMap']);
+  });
+
+  test('lays parts over the shipped document, false and zero included, and the server takes the whole', async () => {
+    const document = { cooldown: { after_429: false, failures: 2 }, limits: { stream_bytes: 268435456 } };
+    const whole = parse(tablesOf(await render(defaults, { tables: { document } }))) as Record<
+      string,
+      unknown
+    >;
+    const shipped = readYaml(`${chartFolder}/files/tables.yaml`) as Record<string, unknown>;
+    expect(whole['tiers']).toEqual(shipped['tiers']);
+    expect(whole['prices']).toEqual(shipped['prices']);
+    expect(whole).toMatchObject(document);
+    expect(validateTables(whole)).toMatchObject({ ok: true });
+  });
+
+  test('is the shipped file, comments included, when nothing is laid over it', async () => {
+    expect(tablesOf(await render(defaults)).trim()).toBe(readFile(`${chartFolder}/files/tables.yaml`).trim());
+  });
+});
+
+describe('ingress.preset', () => {
+  test.each([
+    [
+      'nginx',
+      {
+        'nginx.ingress.kubernetes.io/proxy-read-timeout': '330',
+        'nginx.ingress.kubernetes.io/proxy-buffering': 'off',
+      },
+    ],
+    ['haproxy', { 'haproxy.org/timeout-server': '330s', 'haproxy-ingress.github.io/timeout-server': '330s' }],
+    ['alb', { 'alb.ingress.kubernetes.io/load-balancer-attributes': 'idle_timeout.timeout_seconds=330' }],
+    ['traefik', undefined],
+    ['none', undefined],
+  ])('%s lets a long stream pass', async (preset, annotations) => {
+    const ingress = find(
+      await render(defaults, { ingress: { enabled: true, preset, hosts: ['a.example'] } }),
+      'Ingress',
+    );
+    if (annotations === undefined) expect(ingress?.metadata.annotations).toBeUndefined();
+    else expect(ingress?.metadata.annotations).toMatchObject(annotations);
+  });
+});
+
+describe('what depends on the cluster', () => {
+  const monitoring = { metrics: { serviceMonitor: { enabled: true }, dashboards: { enabled: true } } };
+
+  test('is left out where the kind is not known, and said so', async () => {
+    const args = [
+      'install',
+      'model-gateway',
+      chart,
+      '--dry-run=client',
+      '--values',
+      defaults[0] ?? '',
+      '--values',
+      '-',
+    ];
+    const out = await must(helm(args, JSON.stringify(monitoring)));
+    expect(out).not.toContain('kind: ServiceMonitor');
+    expect(out).toContain('metrics.serviceMonitor was left out');
+  });
+
+  test.each([
+    [{ replicaCount: 1 }, 'One replica'],
+    [{ podDisruptionBudget: { enabled: false } }, 'No PodDisruptionBudget'],
+    [{ networkPolicy: { enabled: false } }, 'No NetworkPolicy'],
+    [{ outbound: { policy: 'allow-private' } }, 'outbound.policy is allow-private'],
+    [{ ingress: { enabled: true, hosts: ['a.example'] } }, 'Streams need 330 s'],
+    [{ autoscaling: { enabled: true, inflightStreams: 10 } }, 'custom metrics API'],
+    [{ autoscaling: { enabled: true } }, 'metrics-server'],
+    [{ spool: { existingClaim: 'spool' } }, 'ReadWriteMany'],
+    [{ tables: { existingConfigMap: 'ours' } }, 'set drain.requestSeconds to it'],
+  ])('warns about %j', async (values, warning) => {
+    const args = [
+      'install',
+      'model-gateway',
+      chart,
+      '--dry-run=client',
+      '--values',
+      defaults[0] ?? '',
+      '--values',
+      '-',
+    ];
+    const notes = (await must(helm(args, JSON.stringify(values)))).split('NOTES:')[1] ?? '';
+    expect(notes).toContain(warning);
+    expect(notes).toContain('/v1/chat/completions');
+  });
+});
+
+test('k8s/base builds to what the chart renders with its defaults', async () => {
+  const built = await must(kubectl(['kustomize', 'k8s/base']));
+  const objects = new Map(
+    built.split(/^---$/m).map((text) => {
+      const object = parse(text, { version: '1.1' }) as KubernetesObject;
+      return [`${object.kind}/${object.metadata.name}`, object];
+    }),
+  );
+  const rendered = (await render(defaults)).filter(
+    ({ metadata }) =>
+      metadata.annotations?.['helm.sh/hook'] === undefined &&
+      metadata.labels?.['app.kubernetes.io/component'] !== 'test',
+  );
+  expect([...objects.keys()].sort()).toEqual(
+    rendered.map(({ kind, metadata }) => `${kind}/${metadata.name}`).sort(),
+  );
+  for (const object of rendered) {
+    const { namespace: _namespace, labels = {}, ...metadata } = object.metadata;
+    const { 'helm.sh/chart': _chart, 'app.kubernetes.io/managed-by': _manager, ...kept } = labels;
+    const expected = { ...object, metadata: { ...metadata, labels: kept } };
+    if (object.kind === 'ConfigMap') {
+      const text = (value: KubernetesObject | undefined) => value?.data?.['tables.yaml']?.trim();
+      expect(text(objects.get('ConfigMap/model-gateway-tables'))).toBe(text(object));
+    } else expect(objects.get(`${object.kind}/${metadata.name}`)).toEqual(expected);
+  }
+  expect(readObjects('k8s/base/model-gateway.yaml').length).toBe(objects.size - 1);
+});
