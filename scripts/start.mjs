@@ -1,7 +1,7 @@
 import { build } from './lib/build.mjs';
 import { handleStopSignals, isStopped, run } from './lib/children.mjs';
 import { ensureInstalled } from './lib/install.mjs';
-import { findNode } from './lib/node-binary.mjs';
+import { locateNode, rememberNode } from './lib/node-binary.mjs';
 import { inCache, inProject, LaunchError, root } from './lib/project.mjs';
 
 /** `npm start`: packages, Node, build, then dist/dev.js. Needs any Node >= 18 and nothing from node_modules. */
@@ -16,9 +16,12 @@ const developmentDefaults = {
 
 async function main() {
   handleStopSignals();
-  await ensureInstalled();
+  // Two downloads, so at once. Both come to their end before either's failure is told.
+  const [installed, located] = await Promise.allSettled([ensureInstalled(), locateNode()]);
   if (isStopped()) return 0;
-  const node = await findNode();
+  for (const result of [installed, located]) if (result.status === 'rejected') throw result.reason;
+  const node = located.value;
+  rememberNode(node);
   const built = await build(node);
   if (isStopped()) return 0;
   if (!built) throw new LaunchError('The build failed; the compiler says why above.');

@@ -5,11 +5,18 @@ import { isStopped } from './children.mjs';
 import { npmReason, runNpm } from './npm.mjs';
 import { fetchedNode, inCache, LaunchError, minimumNode } from './project.mjs';
 
+/** `locateNode`, remembered for the next time. */
+export async function findNode() {
+  const path = await locateNode();
+  rememberNode(path);
+  return path;
+}
+
 /**
  * The path of a Node that is new enough: this one, the one remembered from last time, or one fetched through npm.
  * It is run directly afterwards, never inside `npm exec`, which loses signals. Throws LaunchError.
  */
-export async function findNode() {
+export async function locateNode() {
   if (isNewEnough(process.versions.node)) return process.execPath;
   const remembered = readRemembered();
   if (remembered !== null) return remembered;
@@ -17,16 +24,19 @@ export async function findNode() {
   const question = ['exec', '--yes', `--package=node@${fetchedNode}`, '--', 'node', '-p', 'process.execPath'];
   const { code, output } = await runNpm(question);
   const path = output.trim().split('\n').at(-1);
-  if (code === 0 && worksWell(path)) {
-    mkdirSync(dirname(memory()), { recursive: true });
-    writeFileSync(memory(), path);
-    return path;
-  }
+  if (code === 0 && worksWell(path)) return path;
   if (isStopped()) return process.execPath;
   const why = code === 0 ? 'what came does not run' : npmReason(output);
   throw new LaunchError(
     `Node ${minimumNode.join('.')} or newer is needed, this is ${process.versions.node}, and none could be fetched (${why}): install Node 24.`,
   );
+}
+
+/** Keeps the path beside the packages, so not before they are installed. */
+export function rememberNode(path) {
+  if (path === process.execPath) return;
+  mkdirSync(dirname(memory()), { recursive: true });
+  writeFileSync(memory(), path);
 }
 
 function memory() {
