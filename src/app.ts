@@ -68,11 +68,11 @@ export async function startGateway(
   const stores =
     databaseUrl === null
       ? openSidecarStores(settings, sealer)
-      : await openStores({ settings, databaseUrl, sealer, clock, log });
+      : await openStores({ settings, databaseUrl, sealer, clock, log, metrics: metrics.stores });
   const life = new Life();
   const telemetry = new Telemetry(metrics, writeAccess, tracing, settings.tracing);
   const cooldown = new CooldownBook(clock.monotonicMs);
-  watchGauges(metrics, { settings, tables, stores, life, cooldown, version: packageVersion() });
+  watchGauges(metrics, { settings, tables, stores, life, cooldown, upstream, version: packageVersion() });
   const chat = {
     ...chatIo({ settings, stores, sealer, clock, metrics, transport: upstream }),
     cooldown,
@@ -80,7 +80,8 @@ export async function startGateway(
   };
   const app = await createServer(settings, life, log, telemetry);
   watchPressure(metrics, () => app.memoryUsage(), settings);
-  await registerRoutes(app, { ...chat, ...routesIo({ settings, stores, sealer, clock, tables, life }) });
+  const routes = routesIo({ settings, stores, sealer, clock, tables, life, metrics, telemetry });
+  await registerRoutes(app, { ...chat, ...routes });
   const admin = createAdminServer(
     {
       life,
@@ -173,16 +174,26 @@ function chatIo(
 }
 
 function routesIo(
-  parts: Parts & { readonly tables: TablesSource; readonly life: Life },
+  parts: Parts & {
+    readonly tables: TablesSource;
+    readonly life: Life;
+    readonly metrics: Metrics;
+    readonly telemetry: Telemetry;
+  },
 ): Omit<RoutesIo, keyof ChatIo> {
-  const { settings, stores, sealer, clock, tables, life } = parts;
+  const { settings, stores, sealer, clock, tables, life, metrics, telemetry } = parts;
   const { accounts } = stores;
+  const watch = {
+    metrics: metrics.stores,
+    onWrongToken: () => telemetry.authFailed('registration_token'),
+  };
   return {
     accounts,
     tables: () => tables.current(),
     life,
+    httpTelemetry: telemetry,
     refreshAccount: (keyHash) => accounts.refresh(keyHash),
-    store: storeRoutesIo(settings, stores, sealer, clock.monotonicMs),
+    store: storeRoutesIo(settings, stores, sealer, clock.monotonicMs, watch),
   };
 }
 

@@ -7,6 +7,13 @@ import { registrationGuard } from './http/registration-policy.ts';
 import type { StoreRoutesIo } from './http/routes.ts';
 import type { Settings } from './settings.ts';
 import type { Stores } from './stores.ts';
+import type { StoreMetrics } from './telemetry/store-metrics.ts';
+
+/** Who is told of it: the timing of queries, and a registration token that is wrong. */
+export interface StoreRoutesWatch {
+  readonly metrics: StoreMetrics;
+  readonly onWrongToken: () => void;
+}
 
 /** What the routes that need Postgres do; null where there is none. */
 export function storeRoutesIo(
@@ -14,10 +21,13 @@ export function storeRoutesIo(
   stores: Stores,
   sealer: Sealer,
   monotonicMs: () => number,
+  watch: StoreRoutesWatch,
 ): StoreRoutesIo | null {
   if (stores.database === null) return null;
   const { pool, queryPool } = stores.database;
   const { accounts } = stores;
+  const { metrics, onWrongToken } = watch;
+  const timeQuery = metrics.timeQuery.bind(metrics);
   return {
     mayRegister: registrationGuard(
       {
@@ -27,19 +37,20 @@ export function storeRoutesIo(
         perMinutePerIp: settings.registrationsPerMinutePerIp,
       },
       monotonicMs,
+      onWrongToken,
     ),
-    registerUser: (user) => registerUser(pool, user),
-    addProviderKey: async (userId, key) => {
+    registerUser: timeQuery('register_user', (user) => registerUser(pool, user)),
+    addProviderKey: timeQuery('add_key', async (userId, key) => {
       const row = await addProviderKey(pool, sealer, userId, key);
       accounts.invalidate(userId);
       return row;
-    },
-    listProviderKeys: (userId) => listProviderKeys(pool, userId),
-    deleteProviderKey: async (userId, keyId) => {
+    }),
+    listProviderKeys: timeQuery('list_keys', (userId) => listProviderKeys(pool, userId)),
+    deleteProviderKey: timeQuery('delete_key', async (userId, keyId) => {
       await deleteProviderKey(pool, userId, keyId);
       accounts.invalidate(userId);
-    },
-    readLogs: (userId, query) => readLogs(queryPool, userId, query),
-    readStats: (userId, query) => readStats(queryPool, userId, query),
+    }),
+    readLogs: timeQuery('read_logs', (userId, query) => readLogs(queryPool, userId, query)),
+    readStats: timeQuery('read_stats', (userId, query) => readStats(queryPool, userId, query)),
   };
 }

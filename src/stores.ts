@@ -3,13 +3,17 @@ import { hostname } from 'node:os';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { MemoryResponseCache } from './adapters/memory-cache.ts';
+import { readAccount } from './adapters/postgres/account-query.ts';
 import { createAccounts } from './adapters/postgres/accounts.ts';
+import { insertLogRows } from './adapters/postgres/log-insert.ts';
 import { keepPartitions } from './adapters/postgres/partition-keeper.ts';
 import { createPool } from './adapters/postgres/pool.ts';
 import { createRequestLog } from './adapters/postgres/request-log.ts';
 import type { RequestLogStats } from './adapters/postgres/request-log-contract.ts';
 import type { SchemaGate } from './adapters/postgres/schema-gate.ts';
 import { openSchemaGate } from './adapters/postgres/schema-gate.ts';
+import type { SealedKeyCounts } from './adapters/postgres/sealed-key-counts.ts';
+import { countSealedKeys, watchSealedKeys } from './adapters/postgres/sealed-key-counts.ts';
 import { connectRedis } from './adapters/redis/connection.ts';
 import type { CacheStats } from './adapters/redis/response-cache.ts';
 import { RedisResponseCache } from './adapters/redis/response-cache.ts';
@@ -19,6 +23,7 @@ import type { Accounts, Clock, RequestLog, ResponseCache } from './chat/ports.ts
 import type { Endpoint } from './core/outbound-policy.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
+import type { StoreMetrics } from './telemetry/store-metrics.ts';
 
 /** Pages of logs and statistics have connections of their own, so that they never delay a chat request. */
 const queryPoolSize = 4;
@@ -31,7 +36,12 @@ const closeTimeoutMs = 5_000;
 /** Everything that remembers something beyond one request. */
 export interface Stores {
   /** Null in a sidecar without Postgres: routes that need it answer `not_in_profile`. */
-  readonly database: { readonly pool: pg.Pool; readonly queryPool: pg.Pool } | null;
+  readonly database: {
+    readonly pool: pg.Pool;
+    readonly queryPool: pg.Pool;
+    readonly logPool: pg.Pool;
+    readonly sealedKeys: () => SealedKeyCounts | null;
+  } | null;
   readonly accounts: Accounts & { invalidate(userId: string): void };
   readonly requestLog: RequestLog & { stats(): RequestLogStats };
   readonly storeState: SchemaGate['state'];
@@ -48,10 +58,12 @@ export interface StoresIo {
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics: StoreMetrics;
 }
 
 /** Opens the stores without waiting for any of them: Postgres and Redis may come later. */
-export async function openStores({ settings, databaseUrl, sealer, clock, log }: StoresIo): Promise<Stores> {
+export async function openStores(io: StoresIo): Promise<Stores> {
+  const { settings, databaseUrl, sealer, clock, log, metrics } = io;
   const stopping = new AbortController();
   const directUrl = settings.databaseDirectUrl ?? databaseUrl;
   const pool = createPool(databaseUrl, settings.databasePool);
@@ -67,8 +79,10 @@ export async function openStores({ settings, databaseUrl, sealer, clock, log }: 
     replica: hostname(),
     clock,
     print: (line) => process.stdout.write(`${line}\n`),
+    insert: metrics.timeFlush(insertLogRows),
   });
-  const accounts = createAccounts({ pool, directUrl, clock });
+  const read = metrics.timeQuery('find_account', readAccount);
+  const accounts = createAccounts({ pool, directUrl, clock, read });
   keepPartitions(pool, gate.opened, settings.logRetentionDays, log, stopping.signal);
   const redis =
     settings.redisUrl === null
@@ -80,7 +94,16 @@ export async function openStores({ settings, databaseUrl, sealer, clock, log }: 
   const shared = redis === null ? null : new RedisResponseCache(redis, maxCacheValueBytes);
   const store = shared ?? new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes);
   return {
-    database: { pool, queryPool },
+    database: {
+      pool,
+      queryPool,
+      logPool,
+      sealedKeys: watchSealedKeys({
+        count: metrics.timeQuery('count_sealed_keys', () => countSealedKeys(queryPool)),
+        opened: gate.opened,
+        monotonicMs: clock.monotonicMs,
+      }),
+    },
     accounts,
     requestLog,
     storeState: gate.state,

@@ -14,6 +14,8 @@ import { residencyAllows } from '../core/residency.ts';
 import { decoderFor } from './content-decoder.ts';
 import { ConnectError, createConnector } from './guarded-connector.ts';
 import { loopTurns } from './loop-turns.ts';
+import type { UpstreamConnections } from './upstream-connections.ts';
+import { connectionsOf } from './upstream-connections.ts';
 
 /** DNS, TCP and TLS together (docs/decisions): a black hole costs no more than this. */
 const connectTimeoutMs = 5_000;
@@ -175,6 +177,8 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
 }
 
 export interface UpstreamHttp extends UpstreamTransport {
+  /** As they are now, by provider. */
+  connections(): ReadonlyMap<string, UpstreamConnections>;
   /** Ends idle sockets; calls under way are cut. */
   close(): Promise<void>;
 }
@@ -202,7 +206,7 @@ export function createUpstreamHttp(policy: OutboundPolicy): UpstreamHttp {
     });
   const poolOf = (call: UpstreamCall): Pool => {
     // A user's address and a vendor's are never the same pool: different rules opened their sockets.
-    const name = `${call.userAddress ? 'user' : 'vendor'} ${call.origin}`;
+    const name = `${call.provider} ${call.userAddress ? 'user' : 'vendor'} ${call.origin}`;
     let pool = pools.get(name);
     if (pool === undefined) {
       pool = openPool(call);
@@ -223,6 +227,7 @@ export function createUpstreamHttp(policy: OutboundPolicy): UpstreamHttp {
       if (call.freshSocket === true) pool.close().catch(() => undefined);
       return dispatch;
     },
+    connections: () => connectionsOf(pools.entries()),
     async close() {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()));
     },

@@ -20,7 +20,7 @@ export interface AttemptIo {
   readonly openKey: OpenKey;
   readonly clock: Clock;
   readonly newId: () => string;
-  readonly telemetry: Pick<ChatTelemetry, 'attemptSent'>;
+  readonly telemetry: Pick<ChatTelemetry, 'attemptSent' | 'answerBegan' | 'streamStalled'>;
   /** Keys whose server refused `stream_options`, remembered so that it is asked only once. */
   readonly withoutStreamOptions: { has(keyId: string): boolean; add(keyId: string): void };
 }
@@ -94,6 +94,7 @@ function upstreamCall(prepared: Prepared, io: AttemptIo, request: UpstreamReques
   const { candidate, provider, call, secret } = prepared;
   const endpoint = io.endpointOf(candidate);
   return {
+    provider: candidate.provider,
     origin: endpoint.origin,
     path: endpoint.prefix + request.path,
     headers: {
@@ -132,6 +133,7 @@ function send(prepared: Prepared, io: AttemptIo, signal: AbortSignal): Promise<S
       startedAtMs,
       monotonicMs: io.clock.monotonicMs,
       signal,
+      telemetry: io.telemetry,
       redact: (text: string) => redactReason(text, secret.reveal()),
     };
     const settle = (end: ExchangeEnd) => resolve({ end, translator, dropped: request.dropped });

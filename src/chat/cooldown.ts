@@ -16,6 +16,10 @@ interface Health {
   readonly users: Set<string>;
 }
 
+/** Where a whole provider stands; `half_open`: a probe is under way. */
+export const circuitStates = ['closed', 'half_open', 'open'] as const;
+export type CircuitState = (typeof circuitStates)[number];
+
 const fresh = (): Health => ({ failures: 0, cooledUntilMs: 0, coolMs: 0, probing: false, users: new Set() });
 
 /**
@@ -27,6 +31,8 @@ export class CooldownBook {
   readonly #byKey = new LRUCache<string, Health>({ max: maxRemembered });
   readonly #byProvider = new Map<string, Health>();
   readonly #monotonicMs: () => number;
+  /** How often a provider came into a state, by `<provider> <state>`. */
+  readonly #transitions = new Map<string, number>();
 
   constructor(monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs;
@@ -40,28 +46,38 @@ export class CooldownBook {
     );
   }
 
-  /** True while a whole provider is tried last. */
-  isProviderCooling(provider: string): boolean {
-    return isCooling(this.#byProvider.get(provider), this.#monotonicMs());
+  /** `closed` also once a pause is over and nobody has tried yet: it is in its own place again. */
+  circuitOf(provider: string): CircuitState {
+    const health = this.#byProvider.get(provider);
+    if (!isCooling(health, this.#monotonicMs())) return 'closed';
+    return health?.probing === true ? 'half_open' : 'open';
+  }
+
+  /** How often attempts have brought a provider into a state. */
+  transitions(provider: string, to: CircuitState): number {
+    return this.#transitions.get(`${provider} ${to}`) ?? 0;
   }
 
   /** Marks the start of an attempt: if the candidate's pause is over, this attempt is its probe. */
   started(candidate: Candidate): void {
-    for (const health of [this.#byKey.get(candidate.key.id), this.#byProvider.get(candidate.provider)]) {
-      if (health !== undefined && health.cooledUntilMs > 0) health.probing = true;
+    probe(this.#byKey.get(candidate.key.id));
+    if (this.#byProvider.has(candidate.provider)) {
+      this.#move(candidate.provider, () => probe(this.#byProvider.get(candidate.provider)));
     }
   }
 
   succeeded(candidate: Candidate): void {
     this.#byKey.delete(candidate.key.id);
-    this.#byProvider.delete(candidate.provider);
+    if (this.#byProvider.has(candidate.provider)) {
+      this.#move(candidate.provider, () => this.#byProvider.delete(candidate.provider));
+    }
   }
 
   /** The attempt ended without a verdict on the candidate: the client left, or its own request was refused. */
   abandoned(candidate: Candidate): void {
-    for (const health of [this.#byKey.get(candidate.key.id), this.#byProvider.get(candidate.provider)]) {
-      if (health !== undefined) health.probing = false;
-    }
+    const own = this.#byKey.get(candidate.key.id);
+    if (own !== undefined) own.probing = false;
+    this.#endProbe(candidate.provider);
   }
 
   failed(candidate: Candidate, failure: AttemptFailure, userId: string, tables: RoutingTables): void {
@@ -75,12 +91,36 @@ export class CooldownBook {
     const health = this.#byKey.get(candidate.key.id) ?? fresh();
     this.#byKey.set(candidate.key.id, health);
     worsen(health, rules, nowMs, true);
-    if (!failure.blamesProvider) return;
+    if (!failure.blamesProvider) {
+      this.#endProbe(candidate.provider);
+      return;
+    }
     const shared = this.#byProvider.get(candidate.provider) ?? fresh();
     this.#byProvider.set(candidate.provider, shared);
     if (shared.users.size < rules.users) shared.users.add(userId);
-    worsen(shared, rules, nowMs, shared.users.size >= rules.users);
+    this.#move(candidate.provider, () => worsen(shared, rules, nowMs, shared.users.size >= rules.users));
   }
+
+  #endProbe(provider: string): void {
+    const shared = this.#byProvider.get(provider);
+    if (shared === undefined) return;
+    this.#move(provider, () => {
+      shared.probing = false;
+    });
+  }
+
+  /** Changes a provider's health, and counts the state it comes into. */
+  #move(provider: string, change: () => void): void {
+    const before = this.circuitOf(provider);
+    change();
+    const after = this.circuitOf(provider);
+    if (after !== before)
+      this.#transitions.set(`${provider} ${after}`, this.transitions(provider, after) + 1);
+  }
+}
+
+function probe(health: Health | undefined): void {
+  if (health !== undefined && health.cooledUntilMs > 0) health.probing = true;
 }
 
 function isCooling(health: Health | undefined, nowMs: number): boolean {

@@ -2,6 +2,7 @@ import type { Candidate } from '../core/candidate.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import type { CancelReason } from './client-stream.ts';
 import { DueTimer } from './due-timer.ts';
+import { clientStallMs, lingerMs, maxErrorBodyBytes, stallMs } from './exchange-limits.ts';
 import type {
   ExchangeEnd,
   ExchangeJob,
@@ -10,14 +11,8 @@ import type {
   StreamEnd,
   UpstreamHeaders,
 } from './open-stream.ts';
+import { upstreamStalled } from './open-stream.ts';
 import type { TransportFailure, UpstreamControl, UpstreamListener, UpstreamTransport } from './ports.ts';
-
-/** Error bodies beyond this are cut: they are read for their message, or passed on up to this size. */
-const maxErrorBodyBytes = 64 * 1024;
-/** After the end marker the vendor gets this long to close its body, so that the socket can be reused. */
-const lingerMs = 1000;
-/** A client that reads nothing for this long is let go, with its upstream. */
-const clientStallMs = 60_000;
 
 /**
  * One upstream call from the written request to its last byte. Keeps one timer, whose due time moves with
@@ -26,6 +21,7 @@ const clientStallMs = 60_000;
  */
 export class Exchange implements UpstreamListener, OpenStream {
   readonly candidate: Candidate;
+  firstTokenAtMs = 0;
   readonly #job: ExchangeJob;
   readonly #settle: (end: ExchangeEnd) => void;
   readonly #timer: DueTimer;
@@ -73,6 +69,7 @@ export class Exchange implements UpstreamListener, OpenStream {
   }
 
   onHead(status: number, headers: UpstreamHeaders): void {
+    this.#job.telemetry.answerBegan(this.#job.call);
     this.#status = status;
     this.#headers = headers;
     const { limits } = this.#job.call.tables.document;
@@ -138,7 +135,9 @@ export class Exchange implements UpstreamListener, OpenStream {
   }
 
   #onStreamData(chunk: Buffer): void {
-    this.#lastActivityMs = this.#job.monotonicMs();
+    const nowMs = this.#job.monotonicMs();
+    if (this.#opened && nowMs - this.#lastActivityMs > stallMs) this.#noteStall(nowMs);
+    this.#lastActivityMs = nowMs;
     const out = this.translator.push(chunk);
     if (out !== null) this.#deliver(out);
     this.#followPhase();
@@ -170,6 +169,7 @@ export class Exchange implements UpstreamListener, OpenStream {
     const { translator } = this;
     if (!this.#opened && translator.tokenSeen) {
       this.#opened = true;
+      this.firstTokenAtMs = this.#lastActivityMs;
       this.#bodyLimit = this.#job.call.tables.document.limits.stream_bytes;
       this.#timer.setDue(this.#idleDueMs());
       this.#settle({ kind: 'streaming', stream: this });
@@ -210,11 +210,19 @@ export class Exchange implements UpstreamListener, OpenStream {
     if (!this.#over) {
       if (!this.#opened) this.#end({ kind: 'timed-out', afterMs: nowMs - this.#job.startedAtMs });
       else if (this.#paused) this.#endStream({ kind: 'cancelled', reason: 'client-gone' });
-      else
-        this.#endStream({ kind: 'failed', reason: 'The upstream stalled or the request limit was reached.' });
+      else if (nowMs >= this.#job.requestDueMs)
+        this.#endStream({ kind: 'failed', reason: 'The limit of the request was reached.' });
+      else {
+        this.#noteStall(nowMs);
+        this.#endStream({ kind: 'failed', reason: upstreamStalled, idle: true });
+      }
     }
     this.#abortUpstream();
   };
+
+  #noteStall(nowMs: number): void {
+    this.#job.telemetry.streamStalled(this.#job.call, nowMs - this.#lastActivityMs);
+  }
 
   #endReplied(): void {
     const body = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held);

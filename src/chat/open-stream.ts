@@ -3,6 +3,7 @@ import type { ChatCall } from '../core/chat-call.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import type { CancelReason } from './client-stream.ts';
 import type { TransportFailure, UpstreamCall } from './ports.ts';
+import type { ChatTelemetry } from './telemetry-port.ts';
 
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -23,8 +24,12 @@ export type ExchangeEnd =
 
 export type StreamEnd =
   | { readonly kind: 'complete' }
-  | { readonly kind: 'failed'; readonly reason: string }
+  /** `idle`: the vendor fell silent. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly idle?: true }
   | { readonly kind: 'cancelled'; readonly reason: CancelReason };
+
+/** The reason of a stream whose vendor fell silent. */
+export const upstreamStalled = 'The upstream stalled.';
 
 export interface StreamConsumer {
   onBytes(bytes: Buffer): void;
@@ -36,6 +41,8 @@ export interface StreamConsumer {
 export interface OpenStream {
   readonly candidate: Candidate;
   readonly translator: StreamTranslator;
+  /** When the read with the first token came in, monotonic milliseconds. */
+  readonly firstTokenAtMs: number;
   attach(consumer: StreamConsumer): void;
   /** How long, in all, `pause` held the upstream back. */
   readonly stalledMs: number;
@@ -57,6 +64,7 @@ export interface ExchangeJob {
   readonly startedAtMs: number;
   readonly monotonicMs: () => number;
   readonly signal: AbortSignal;
+  readonly telemetry: Pick<ChatTelemetry, 'answerBegan' | 'streamStalled'>;
   /** Masks this attempt's key in whatever the vendor says. */
   readonly redact: (text: string) => string;
 }

@@ -1,5 +1,6 @@
 import type { HeldKey } from '../core/candidate.ts';
 import type { LogRow } from '../core/log-row.ts';
+import type { ProviderName } from '../core/provider-name.ts';
 import type { Residency } from '../core/residency.ts';
 import type { Secret } from '../core/secret.ts';
 
@@ -64,6 +65,7 @@ export interface TransportFailure {
 }
 
 export interface UpstreamCall {
+  readonly provider: ProviderName;
   /** Scheme, host and port, and the residency they were planned under: checked again at the socket. */
   readonly origin: string;
   /** Absolute path with any prefix of the base address. */

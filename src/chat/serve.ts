@@ -21,7 +21,7 @@ import type { OpenStream, StreamEnd } from './open-stream.ts';
 import { relay } from './relay.ts';
 import type { Settlement } from './settlement.ts';
 import type { StoredAnswer } from './stored-answer.ts';
-import type { VendorAnswer } from './telemetry-port.ts';
+import type { StreamEnding, VendorAnswer } from './telemetry-port.ts';
 
 /** A served request: the JSON body still to be sent, or nothing when it was streamed. */
 export interface Served {
@@ -107,9 +107,11 @@ export async function serveStream(serve: Serve, stream: OpenStream, serving: Ser
     call.options.cacheTtlSeconds === null
       ? null
       : new CompletionAccumulator(call.tables.document.limits.cache_entry_bytes);
-  io.telemetry.streamOpened();
-  const firstTokenMs = io.clock.monotonicMs() - serving.startedAtMs;
-  const end = await relay(stream, client.stream, keep === null ? null : (bytes) => keep.push(bytes));
+  const firstTokenMs = stream.firstTokenAtMs - serving.startedAtMs;
+  const relaying = relay(stream, client.stream, keep === null ? null : (bytes) => keep.push(bytes));
+  // Written in the same turn.
+  io.telemetry.streamOpened(call, io.clock.monotonicMs() - stream.firstTokenAtMs);
+  const end = await relaying;
   const { usage, wireUsage } = stream.translator;
   const cost = costMicroUsd(usage, serving.candidate.price);
   const latencyMs = settlement.latencyMs();
@@ -202,8 +204,13 @@ async function cutStream(
         })
       : new ProviderError(`The answer is incomplete: ${end.reason}`, { code: 'upstream_interrupted' });
   await settlement.settle({ ...row, status: 'incomplete', error: `${error.type}: ${error.message}` });
-  io.telemetry.streamClosed(end.kind === 'cancelled' ? 'drain_cut' : 'upstream_error', stream.stalledMs);
+  io.telemetry.streamClosed(endingOf(end), stream.stalledMs);
   client.stream.end(errorEvent(error, call.requestId));
+}
+
+function endingOf(end: Exclude<StreamEnd, { kind: 'complete' }>): StreamEnding {
+  if (end.kind === 'cancelled') return 'drain_cut';
+  return end.idle === true ? 'idle_timeout' : 'upstream_error';
 }
 
 /** A cache hit, as JSON or replayed as a stream, whichever the client asked for (SPEC 4.5, routing rule 4). */

@@ -34,7 +34,7 @@ export interface AttemptRecord {
 
 export type CacheResult = 'hit' | 'miss' | 'bypass';
 
-export type StreamEnding = 'complete' | 'upstream_error' | 'client_abort' | 'drain_cut';
+export type StreamEnding = 'complete' | 'upstream_error' | 'idle_timeout' | 'client_abort' | 'drain_cut';
 
 /** The trace that a cached answer came from; nulls where none was kept. */
 export interface StoringTrace {
@@ -51,9 +51,14 @@ export interface ChatTelemetry {
   attemptStarted(call: ChatCall, candidate: Candidate, number: number): void;
   /** About to be written to `origin`; a second time for the same attempt when it is sent again. */
   attemptSent(call: ChatCall, candidate: Candidate, origin: string): TraceHeaders;
+  /** The vendor's status and headers are there. */
+  answerBegan(call: ChatCall): void;
   attemptEnded(call: ChatCall, record: AttemptRecord): void;
   fellBack(call: ChatCall, from: Candidate, to: Candidate, failure: AttemptFailure): void;
-  streamOpened(): void;
+  /** `relayMs`: our own time from the read that held the first token to its write to the client. */
+  streamOpened(call: ChatCall, relayMs: number): void;
+  /** An open stream was silent for `gapMs`, which is long. */
+  streamStalled(call: ChatCall, gapMs: number): void;
   /** `stalledMs`: how long the client kept us waiting. */
   streamClosed(end: StreamEnding, stalledMs: number): void;
   /** `stored` is null unless it was a hit. */

@@ -3,6 +3,7 @@ import type { Account, Accounts, Clock } from '../chat/ports.ts';
 import { AuthenticationError } from '../core/errors.ts';
 import { hashServiceKey, hasServiceKeyShape } from '../core/service-key.ts';
 import type { RoutingTables } from '../core/tables.ts';
+import type { AuthFailure, HttpTelemetry } from './http-telemetry.ts';
 import { activeLegacyName, markLegacy } from './legacy.ts';
 
 declare module 'fastify' {
@@ -18,6 +19,7 @@ export interface AuthIo {
   readonly accounts: Accounts;
   readonly tables: () => RoutingTables;
   readonly clock: Clock;
+  readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed' | 'legacyUsed'>;
 }
 
 /** One space, one token: everything else is malformed and costs no look-up. */
@@ -30,16 +32,25 @@ const bearer = /^Bearer ([!-~]{1,512})$/i;
 export function requireServiceKey(scope: FastifyInstance, io: AuthIo): void {
   scope.decorateRequest('account');
   scope.decorateRequest('serviceKeyHash', '');
+  const refusal = (reason: AuthFailure): AuthenticationError => {
+    io.httpTelemetry.authFailed(reason);
+    return new AuthenticationError();
+  };
   scope.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done) => {
     reply.header('cache-control', 'no-store');
-    const token = bearer.exec(request.headers.authorization ?? '')?.[1];
+    const { authorization } = request.headers;
+    if (authorization === undefined) return done(refusal('missing'));
+    const token = bearer.exec(authorization)?.[1];
     const shape =
       token === undefined ? null : hasServiceKeyShape(token, activeLegacyName(io.tables(), io.clock));
-    if (token === undefined || shape === null) return done(new AuthenticationError());
-    if (shape === 'legacy') markLegacy(reply, io.tables());
+    if (token === undefined || shape === null) return done(refusal('malformed'));
+    if (shape === 'legacy') {
+      markLegacy(reply, io.tables());
+      io.httpTelemetry.legacyUsed('key');
+    }
     const accept = (account: Account | null): void => {
       if (account !== null) request.account = account;
-      done(account === null ? new AuthenticationError() : undefined);
+      done(account === null ? refusal('unknown_key') : undefined);
     };
     request.serviceKeyHash = hashServiceKey(token);
     const found = io.accounts.find(request.serviceKeyHash);

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ClientGoneError } from '../chat/answer-chat.ts';
 import { VerbatimError } from '../chat/verbatim-error.ts';
+import type { CallTrace } from '../core/chat-call.ts';
 import { errorBody } from '../core/error-body.ts';
 import {
   ApiError,
@@ -38,6 +39,12 @@ export function toGatewayError(thrown: unknown): GatewayError {
   return (thrown instanceof Error ? fromFramework(thrown) : null) ?? new ApiError(thrown);
 }
 
+/** The names of the access line. */
+function traceFields(trace: CallTrace | null | undefined): Readonly<Record<string, string>> {
+  if (trace == null) return {};
+  return { trace_id: trace.traceId, span_id: trace.spanId, trace_flags: trace.sampled ? '01' : '00' };
+}
+
 /** The one place that writes errors. */
 export function writeError(
   thrown: unknown,
@@ -58,7 +65,9 @@ export function writeError(
     return;
   }
   const error = toGatewayError(thrown);
-  if (error.status === 500) log.error({ err: error.cause, requestId: request.id }, 'unhandled error');
+  if (error.status === 500) {
+    log.error({ err: error.cause, requestId: request.id, ...traceFields(request.trace) }, 'unhandled error');
+  }
   reply
     .code(error.status)
     .headers(error.headers)

@@ -21,12 +21,18 @@ export interface EndedRequest {
   /** From the headers' arrival to the last byte. */
   readonly durationMs: number;
   readonly trace: CallTrace | null;
-  /** A name from before the rename was used. */
-  readonly legacy: boolean;
 }
 
 /** What load shedding refuses for. */
 export type Shortage = 'event_loop_delay' | 'heap' | 'other';
+
+/** Why a caller was not let in; `malformed` includes keys of the former name after its sunset. */
+export const authFailures = ['missing', 'malformed', 'unknown_key', 'registration_token'] as const;
+export type AuthFailure = (typeof authFailures)[number];
+
+/** Where a name from before the rename can be used. */
+export const legacySurfaces = ['key', 'mode', 'header'] as const;
+export type LegacySurface = (typeof legacySurfaces)[number];
 
 /** What the edge tells its watchers. Calls are cheap and never throw. */
 export interface HttpTelemetry {
@@ -35,6 +41,8 @@ export interface HttpTelemetry {
   within(trace: CallTrace | null, next: () => void): void;
   requestEnded(ended: EndedRequest): void;
   requestShed(shortage: Shortage): void;
+  authFailed(reason: AuthFailure): void;
+  legacyUsed(surface: LegacySurface): void;
 }
 
 /** nginx's name for "the client closed the request"; never sent. */
@@ -61,7 +69,6 @@ export function watchRequests(app: FastifyInstance, telemetry: HttpTelemetry): v
         whole: raw.writableFinished,
         durationMs: performance.now() - enteredAtMs,
         trace,
-        legacy: reply.hasHeader('deprecation'),
       });
     });
     telemetry.within(trace, done);

@@ -1,11 +1,18 @@
 import type { CancelReason } from '../chat/client-stream.ts';
 
+/** One chat request under way. */
+export interface Served {
+  abort(reason: CancelReason): void;
+  /** Bytes written to the client that it has not taken yet. */
+  readonly bufferedBytes: number;
+}
+
 /**
  * Where the process stands between its first request and its last: who is being served, and whether new
  * work is taken.
  */
 export class Life {
-  readonly #active = new Set<AbortController>();
+  readonly #active = new Set<Served>();
   /** SIGTERM was seen: readiness is off, requests are still served. */
   draining = false;
   /** The drain delay is over: new chat requests are refused. */
@@ -21,17 +28,23 @@ export class Life {
     return this.#active.size;
   }
 
-  add(controller: AbortController): void {
-    this.#active.add(controller);
+  /** What slow clients have left in our memory. */
+  get bufferedBytes(): number {
+    let bytes = 0;
+    for (const one of this.#active) bytes += one.bufferedBytes;
+    return bytes;
   }
 
-  remove(controller: AbortController): void {
-    this.#active.delete(controller);
+  add(one: Served): void {
+    this.#active.add(one);
+  }
+
+  remove(one: Served): void {
+    this.#active.delete(one);
   }
 
   /** The grace period is over: whoever is left gets an error event. */
   cutAll(): void {
-    const reason: CancelReason = 'drain';
-    for (const controller of this.#active) controller.abort(reason);
+    for (const one of this.#active) one.abort('drain');
   }
 }

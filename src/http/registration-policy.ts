@@ -43,10 +43,11 @@ function sameText(given: string, expected: string): boolean {
   return timingSafeEqual(Buffer.from(hash('sha256', given)), Buffer.from(hash('sha256', expected)));
 }
 
-/** Who may register, and how often. The returned check throws 401, 403 or 429. */
+/** Who may register, and how often. The returned check throws 401 (after `onWrongToken`), 403 or 429. */
 export function registrationGuard(
   policy: RegistrationPolicy,
   monotonicMs: () => number,
+  onWrongToken: () => void = () => undefined,
 ): (request: FastifyRequest) => void {
   const everybody = new WindowCounter(policy.perMinute);
   const perAddress = new WindowCounter(policy.perMinutePerIp);
@@ -56,6 +57,7 @@ export function registrationGuard(
     }
     const given = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
     if (policy.mode === 'token' && (policy.token === null || !sameText(given, policy.token.reveal()))) {
+      onWrongToken();
       throw new AuthenticationError('Registration needs "Authorization: Bearer <registration token>".');
     }
     const nowMs = monotonicMs();

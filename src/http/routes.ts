@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { AuthIo } from './auth.ts';
 import { requireServiceKey } from './auth.ts';
+import type { HttpTelemetry } from './http-telemetry.ts';
 import { openApiDocument } from './openapi.ts';
 import type { ChatRouteIo } from './routes/chat-completions.ts';
 import { chatCompletionsRoute } from './routes/chat-completions.ts';
@@ -17,6 +18,7 @@ import { usersRoute } from './routes/users.ts';
 export interface StoreRoutesIo extends Omit<KeysIo, 'tables'>, LogsIo, UsersIo {}
 
 export interface RoutesIo extends AuthIo, ChatRouteIo {
+  readonly httpTelemetry: HttpTelemetry;
   /** Null in a profile without a database. */
   readonly store: StoreRoutesIo | null;
 }

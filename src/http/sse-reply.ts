@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import type { Client, ClientStream } from '../chat/client-stream.ts';
-import type { Life } from './life.ts';
+import type { CancelReason, Client, ClientStream } from '../chat/client-stream.ts';
+import type { Life, Served } from './life.ts';
 
 /** Proxies must neither buffer nor store a stream. */
 const streamHeaders = {
@@ -14,7 +14,7 @@ const streamHeaders = {
  * A chat client on its raw response. Writes go past Fastify's pipeline once the stream is open; the raw
  * response alone tells reliably when the client has left.
  */
-export class ReplyClient implements Client, ClientStream {
+export class ReplyClient implements Client, ClientStream, Served {
   readonly signal: AbortSignal;
   readonly #reply: FastifyReply;
   readonly #raw: ServerResponse;
@@ -27,13 +27,21 @@ export class ReplyClient implements Client, ClientStream {
     this.#raw = reply.raw;
     this.#life = life;
     this.signal = this.#controller.signal;
-    life.add(this.#controller);
+    life.add(this);
     this.#raw.once('close', this.#onClose);
     if (this.#raw.destroyed) this.#onClose();
   }
 
   get stream(): ClientStream {
     return this;
+  }
+
+  get bufferedBytes(): number {
+    return this.#raw.writableLength;
+  }
+
+  abort(reason: CancelReason): void {
+    this.#controller.abort(reason);
   }
 
   open(): void {
@@ -72,7 +80,7 @@ export class ReplyClient implements Client, ClientStream {
   };
 
   readonly #onClose = (): void => {
-    this.#life.remove(this.#controller);
+    this.#life.remove(this);
     if (!this.#raw.writableEnded) this.#controller.abort('client-gone');
     this.#drained();
   };

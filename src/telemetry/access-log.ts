@@ -1,3 +1,4 @@
+import { upstreamStalled } from '../chat/open-stream.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { formatMicroUsd } from '../core/cost.ts';
 import type { LogRow } from '../core/log-row.ts';
@@ -10,7 +11,8 @@ function endOf(row: LogRow): string {
     case 'client_closed':
       return 'client_abort';
     case 'incomplete':
-      return row.error?.startsWith('service_unavailable_error') === true ? 'drain_cut' : 'upstream_error';
+      if (row.error?.startsWith('service_unavailable_error') === true) return 'drain_cut';
+      return row.error?.endsWith(upstreamStalled) === true ? 'idle_timeout' : 'upstream_error';
     case 'error':
       return 'refused';
   }

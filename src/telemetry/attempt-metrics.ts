@@ -22,11 +22,14 @@ export function errorTypeOf(record: AttemptRecord): string {
   return record.failure?.kind ?? 'interrupted';
 }
 
-/** What one model does, seen from here. The series of streams are made with the first stream. */
+/** What one model does, seen from here: looked up once per attempt. */
 interface ModelSeries {
   readonly served: HistogramSeries;
   readonly inputTokens: HistogramSeries;
   readonly outputTokens: HistogramSeries;
+  /** Those of streams are made with the first stream. */
+  firstChunk: HistogramSeries | null;
+  tokenRate: HistogramSeries | null;
 }
 
 /** Upstream attempts under the names of the OpenTelemetry GenAI conventions, and what we add to them. */
@@ -38,8 +41,10 @@ export class AttemptMetrics {
   readonly #tokenRates;
   readonly #unpriced;
   readonly #beforeUpstream;
+  readonly #firstByteRelay;
   readonly #afterLastByte;
-  readonly #series = new Map<string, ModelSeries>();
+  /** By provider, then model: names that are at hand need no putting together of a key. */
+  readonly #series = new Map<string, Map<string, ModelSeries>>();
   /** Seconds that a provider last asked us to wait. */
   readonly retryAfterSeconds = new Map<ProviderName, number>(providerNames.map((name) => [name, 0]));
 
@@ -76,11 +81,12 @@ export class AttemptMetrics {
     );
     const overhead = families.histogram(
       'gw_overhead_seconds',
-      'Our own time: before_upstream from the headers (body included) to the first attempt, after_last_byte until the log row is kept.',
+      'Our own time: before_upstream from the headers (body included) to the first attempt, first_byte_relay from the first token of a stream to its write, after_last_byte until the log row is kept.',
       ['phase'],
       overheadBuckets,
     );
     this.#beforeUpstream = overhead.of('before_upstream');
+    this.#firstByteRelay = overhead.of('first_byte_relay');
     this.#afterLastByte = overhead.of('after_last_byte');
   }
 
@@ -109,17 +115,25 @@ export class AttemptMetrics {
       this.retryAfterSeconds.set(provider, failure.retryAfterMs / 1000);
     }
     if (firstTokenMs !== null) {
-      this.#firstChunks.of(provider, model).observe(firstTokenMs / 1000, call.trace);
+      series.firstChunk ??= this.#firstChunks.of(provider, model);
+      series.firstChunk.observe(firstTokenMs / 1000, call.trace);
     }
     if (usage === null || record.end !== 'served') return;
     if (usage.reported) {
       series.inputTokens.observe(usage.inputTokens);
       series.outputTokens.observe(usage.outputTokens);
       const rate = tokenRate(record, usage);
-      if (rate !== null) this.#tokenRates.of(provider, model).observe(rate);
+      if (rate !== null) {
+        series.tokenRate ??= this.#tokenRates.of(provider, model);
+        series.tokenRate.observe(rate);
+      }
     }
     const reason = unpricedReason(record, usage);
     if (reason !== null) this.#unpriced.of(provider, model, reason).add();
+  }
+
+  streamOpened(call: ChatCall, relayMs: number): void {
+    this.#firstByteRelay.observe(relayMs / 1000, call.trace);
   }
 
   rowKept(waitedMs: number): void {
@@ -127,15 +141,17 @@ export class AttemptMetrics {
   }
 
   #seriesOf(provider: string, model: string): ModelSeries {
-    const key = `${provider} ${model}`;
-    const known = this.#series.get(key);
+    const models = this.#series.get(provider) ?? new Map<string, ModelSeries>();
+    const known = models.get(model);
     if (known !== undefined) return known;
-    const series = {
+    const series: ModelSeries = {
       served: this.#durations.of('chat', provider, model, ''),
       inputTokens: this.#tokenUsage.of('chat', provider, model, 'input'),
       outputTokens: this.#tokenUsage.of('chat', provider, model, 'output'),
+      firstChunk: null,
+      tokenRate: null,
     };
-    this.#series.set(key, series);
+    this.#series.set(provider, models.set(model, series));
     return series;
   }
 }

@@ -12,8 +12,8 @@ const usefulParts = 'http,undici,pg,ioredis,pino';
  * are left out here. Neither parameters of statements nor arguments of commands are recorded.
  */
 export function createInstrumentations(): NodeSDKConfiguration['instrumentations'] {
-  // ioredis is loaded as an ES module: only a loader hook can reach it.
-  if (supportsSyncHooks()) register({ include: ['ioredis'] });
+  // Both are replaced as they are imported, which only a loader hook can do.
+  if (supportsSyncHooks()) register({ include: ['ioredis', 'pino'] });
   // biome-ignore lint/style/noProcessEnv: the bundle takes the list of its parts from here and nowhere else.
   process.env['OTEL_NODE_ENABLED_INSTRUMENTATIONS'] ??= usefulParts;
   return getNodeAutoInstrumentations({

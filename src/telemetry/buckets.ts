@@ -17,6 +17,11 @@ export const overheadBuckets: readonly number[] = [
 /** Seconds of one operation of a store on the same network. */
 export const operationBuckets: readonly number[] = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05];
 
+/** Seconds of one statement in Postgres, up to the limit at which it is given up. */
+export const queryBuckets: readonly number[] = [
+  0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1,
+];
+
 /** Tokens: the boundaries of the GenAI convention. */
 export const tokenBuckets = geometric(1, 4, 14);
 

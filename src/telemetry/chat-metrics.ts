@@ -23,7 +23,13 @@ const outcomes: readonly (LogStatus | ErrorType)[] = [
   'service_unavailable_error',
 ];
 const skipReasons: readonly SkipReason[] = ['no_key', 'residency', 'capability', 'cooldown'];
-const streamEndings: readonly StreamEnding[] = ['complete', 'upstream_error', 'client_abort', 'drain_cut'];
+const streamEndings: readonly StreamEnding[] = [
+  'complete',
+  'upstream_error',
+  'idle_timeout',
+  'client_abort',
+  'drain_cut',
+];
 const cacheResults: readonly CacheResult[] = ['hit', 'miss', 'bypass'];
 const fallbackReasons: readonly FailureKind[] = [
   'rate-limited',
@@ -113,16 +119,15 @@ export class ChatMetrics {
       'Whole micro-dollars; equals the sum of cost_usd in the request logs.',
       ['mode', 'provider', 'model'],
     );
-    this.#saved = families.counter('gw_cache_saved_microusd_total', 'What cache hits would have cost.', [
-      'mode',
-    ]);
+    this.#saved = families.counter(
+      'gw_cache_saved_microusd_total',
+      'What cache hits would have cost, by the model that had answered.',
+      ['mode', 'provider', 'model'],
+    );
     for (const provider of providerNames) for (const reason of skipReasons) this.#skips.of(provider, reason);
     for (const end of streamEndings) this.#streams.of(end);
     for (const result of cacheResults) this.#cache.of(result);
-    for (const mode of [...modes, 'override']) {
-      this.#saved.of(mode);
-      this.#duration.of(mode);
-    }
+    for (const mode of [...modes, 'override']) this.#duration.of(mode);
     this.#backpressure.of();
   }
 
@@ -132,6 +137,7 @@ export class ChatMetrics {
       const tier = tables.tier(mode.slice('gw/'.length) as Parameters<RoutingTables['tier']>[0]);
       for (const [index, from] of tier.entries()) {
         this.#spendingOf(mode, from.provider, from.model);
+        this.#saved.of(mode, from.provider, from.model);
         for (const outcome of outcomes)
           this.#requests.of(mode, from.provider, from.model, outcome, 'false', 'bypass');
         for (const to of tier.slice(index + 1)) {
@@ -170,7 +176,7 @@ export class ChatMetrics {
     const cache = row.cacheHit ? 'hit' : call.options.cacheTtlSeconds === null ? 'bypass' : 'miss';
     this.#requests.of(mode, provider, model, outcomeOf(row), row.stream ? 'true' : 'false', cache).add();
     this.#duration.of(mode).observe(row.latencyMs / 1000, call.trace);
-    if (row.savedMicroUsd > 0n) this.#saved.of(mode).add(Number(row.savedMicroUsd));
+    if (row.savedMicroUsd > 0n) this.#savedOf(call, row).add(Number(row.savedMicroUsd));
     if (!served || !usage.reported) return;
     const spending = this.#spendingOf(mode, provider, model);
     spending.cost.add(Number(row.costMicroUsd));
@@ -178,6 +184,13 @@ export class ChatMetrics {
     spending.output.add(usage.outputTokens);
     spending.cachedInput.add(usage.cachedInputTokens);
     spending.reasoning.add(usage.reasoningTokens);
+  }
+
+  /** The row of a hit names the original as `provider:model`. */
+  #savedOf(call: ChatCall, { mode, model }: LogRow): CounterSeries {
+    const colon = model.indexOf(':');
+    const provider = model.slice(0, colon) as ProviderName;
+    return this.#saved.of(mode, provider, this.#models.of(call.tables, provider, model.slice(colon + 1)));
   }
 
   #spendingOf(mode: string, provider: string, model: string): Spending {

@@ -82,13 +82,29 @@ export class ChatSpans {
     return { traceparent: writeTraceparent({ ...call.trace, spanId }) };
   }
 
+  answerBegan(call: ChatCall): void {
+    recorded(call)?.attempt?.addEvent(names.firstByteEvent);
+  }
+
+  streamOpened(call: ChatCall): void {
+    recorded(call)?.attempt?.addEvent(names.firstChunkEvent);
+  }
+
+  streamStalled(call: ChatCall, gapMs: number): void {
+    recorded(call)?.attempt?.addEvent(names.stallEvent, { [names.stallSeconds]: gapMs / 1000 });
+  }
+
   attemptEnded(call: ChatCall, record: AttemptRecord): void {
     const request = recorded(call);
     const span = request?.attempt ?? null;
     if (request === null || span === null) return;
     request.attempt = null;
     span.setAttributes(attemptAttributes(record));
-    if (record.end === 'failed') span.setStatus({ code: SpanStatusCode.ERROR });
+    if (record.end === 'failed') {
+      span.setStatus({ code: SpanStatusCode.ERROR });
+      const exception = exceptionOf(record);
+      if (exception !== null) span.addEvent(names.exceptionEvent, exception);
+    }
     span.end();
   }
 
@@ -151,6 +167,17 @@ function attemptAttributes(record: AttemptRecord): Attributes {
   }
   if (usage?.reported === true) Object.assign(attributes, usageAttributes(usage));
   return attributes;
+}
+
+/**
+ * Attributes of the `exception` event of a call that got no answer, or only half of one; null where a status
+ * tells why. The message is ours: what a vendor says is on no span.
+ */
+function exceptionOf(record: AttemptRecord): Attributes | null {
+  const { failure } = record;
+  if (failure === null) return { [names.exceptionType]: errorTypeOf(record) };
+  if (failure.status !== null) return null;
+  return { [names.exceptionType]: failure.kind, [names.exceptionMessage]: failure.reason };
 }
 
 function usageAttributes(usage: Usage): Attributes {

@@ -1,4 +1,5 @@
-import type { EndedRequest, Shortage } from '../http/http-telemetry.ts';
+import type { AuthFailure, EndedRequest, LegacySurface, Shortage } from '../http/http-telemetry.ts';
+import { authFailures, legacySurfaces } from '../http/http-telemetry.ts';
 import { durationBuckets } from './buckets.ts';
 import type { Families } from './series.ts';
 
@@ -21,6 +22,7 @@ export class HttpMetrics {
   readonly #duration;
   readonly #shed;
   readonly #legacy;
+  readonly #authFailures;
 
   constructor(families: Families) {
     this.#duration = families.histogram(
@@ -32,9 +34,16 @@ export class HttpMetrics {
     this.#shed = families.counter('gw_shed_requests_total', 'Requests refused because of overload.', [
       'resource',
     ]);
-    this.#legacy = families
-      .counter('gw_legacy_use_total', 'Requests that used a name from before the rename.')
-      .of();
+    this.#legacy = families.counter(
+      'gw_legacy_use_total',
+      'Requests that used a name from before the rename, by where.',
+      ['surface'],
+    );
+    this.#authFailures = families.counter('gw_auth_failures_total', 'Callers who were not let in, by why.', [
+      'reason',
+    ]);
+    for (const surface of legacySurfaces) this.#legacy.of(surface);
+    for (const reason of authFailures) this.#authFailures.of(reason);
     for (const shortage of shortages) this.#shed.of(shortage);
     for (const status of chatStatuses) this.#duration.of(chatRoute, 'POST', String(status));
   }
@@ -43,8 +52,15 @@ export class HttpMetrics {
     this.#shed.of(shortage).add();
   }
 
-  requestEnded({ method, route, status, durationMs, trace, legacy }: EndedRequest): void {
-    if (legacy) this.#legacy.add();
+  authFailed(reason: AuthFailure): void {
+    this.#authFailures.of(reason).add();
+  }
+
+  legacyUsed(surface: LegacySurface): void {
+    this.#legacy.of(surface).add();
+  }
+
+  requestEnded({ method, route, status, durationMs, trace }: EndedRequest): void {
     const known = knownMethods.has(method) ? method : '_OTHER';
     this.#duration.of(route ?? '_unmatched', known, statusLabel(status)).observe(durationMs / 1000, trace);
   }

@@ -1,15 +1,30 @@
 import type { OpenKey, ResponseCache } from '../chat/ports.ts';
-import { byteBuckets, operationBuckets } from './buckets.ts';
-import type { Families, HistogramSeries } from './series.ts';
+import { byteBuckets, operationBuckets, queryBuckets } from './buckets.ts';
+import type { Families, Histogram, HistogramSeries } from './series.ts';
 
 const seconds = (sinceMs: number): number => (performance.now() - sinceMs) / 1000;
 
-/** The answer cache and the opening of provider keys, by wrapping them. */
+/** What is asked of Postgres beside the request log: the values of `gw_db_query_seconds{query}`. */
+const queryNames = [
+  'find_account',
+  'register_user',
+  'add_key',
+  'list_keys',
+  'delete_key',
+  'read_logs',
+  'read_stats',
+  'count_sealed_keys',
+] as const;
+type QueryName = (typeof queryNames)[number];
+
+/** The answer cache, the opening of provider keys and the work of Postgres, by wrapping them. */
 export class StoreMetrics {
   readonly #get: HistogramSeries;
   readonly #set: HistogramSeries;
   readonly #bytes: HistogramSeries;
   readonly #unseal: HistogramSeries;
+  readonly #queries: Histogram;
+  readonly #flush: HistogramSeries;
 
   constructor(families: Families) {
     const operations = families.histogram(
@@ -25,6 +40,21 @@ export class StoreMetrics {
       .of();
     this.#unseal = families
       .histogram('gw_key_unseal_seconds', 'Opening a sealed provider key.', [], operationBuckets)
+      .of();
+    this.#queries = families.histogram(
+      'gw_db_query_seconds',
+      'Work of Postgres by what was asked, the wait for a connection included, failures too.',
+      ['query'],
+      queryBuckets,
+    );
+    for (const name of queryNames) this.#queries.of(name);
+    this.#flush = families
+      .histogram(
+        'gw_log_flush_seconds',
+        'One group commit of log rows, failed ones included.',
+        [],
+        queryBuckets,
+      )
       .of();
   }
 
@@ -45,6 +75,21 @@ export class StoreMetrics {
     };
   }
 
+  /** `run`, timed under this name whether it succeeds or not. */
+  timeQuery<Args extends readonly unknown[], Result>(
+    name: QueryName,
+    run: (...args: Args) => Promise<Result>,
+  ): (...args: Args) => Promise<Result> {
+    return timed(this.#queries.of(name), run);
+  }
+
+  /** The group commit of the request log, timed. */
+  timeFlush<Args extends readonly unknown[], Result>(
+    run: (...args: Args) => Promise<Result>,
+  ): (...args: Args) => Promise<Result> {
+    return timed(this.#flush, run);
+  }
+
   openKey(open: OpenKey): OpenKey {
     return (key) => {
       const startedAtMs = performance.now();
@@ -53,4 +98,18 @@ export class StoreMetrics {
       return secret;
     };
   }
+}
+
+function timed<Args extends readonly unknown[], Result>(
+  series: HistogramSeries,
+  run: (...args: Args) => Promise<Result>,
+): (...args: Args) => Promise<Result> {
+  return async (...args) => {
+    const startedAtMs = performance.now();
+    try {
+      return await run(...args);
+    } finally {
+      series.observe(seconds(startedAtMs));
+    }
+  };
 }

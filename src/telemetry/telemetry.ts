@@ -12,7 +12,13 @@ import type { CallTrace, ChatCall } from '../core/chat-call.ts';
 import type { LogRow } from '../core/log-row.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
-import type { EndedRequest, HttpTelemetry, Shortage } from '../http/http-telemetry.ts';
+import type {
+  AuthFailure,
+  EndedRequest,
+  HttpTelemetry,
+  LegacySurface,
+  Shortage,
+} from '../http/http-telemetry.ts';
 import type { TracingSettings } from '../tracing-settings.ts';
 import { accessLine } from './access-log.ts';
 import { ChatSpans } from './chat-spans.ts';
@@ -59,6 +65,14 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
     this.#metrics.http.requestShed(shortage);
   }
 
+  authFailed(reason: AuthFailure): void {
+    this.#metrics.http.authFailed(reason);
+  }
+
+  legacyUsed(surface: LegacySurface): void {
+    this.#metrics.http.legacyUsed(surface);
+  }
+
   candidatesSkipped(call: ChatCall, skipped: readonly SkippedCandidate[]): void {
     this.#metrics.chat.candidatesSkipped(call, skipped);
     this.#spans?.candidatesSkipped(call, skipped);
@@ -82,8 +96,18 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
     this.#spans?.fellBack(call, failure);
   }
 
-  streamOpened(): void {
+  answerBegan(call: ChatCall): void {
+    this.#spans?.answerBegan(call);
+  }
+
+  streamOpened(call: ChatCall, relayMs: number): void {
     this.#metrics.chat.streamOpened();
+    this.#metrics.attempts.streamOpened(call, relayMs);
+    this.#spans?.streamOpened(call);
+  }
+
+  streamStalled(call: ChatCall, gapMs: number): void {
+    this.#spans?.streamStalled(call, gapMs);
   }
 
   streamClosed(end: StreamEnding, stalledMs: number): void {

@@ -1,11 +1,13 @@
-import type pg from 'pg';
 import type { TablesSource } from '../adapters/last-good-tables.ts';
-import type { CooldownBook } from '../chat/cooldown.ts';
+import type { UpstreamHttp } from '../adapters/upstream-http.ts';
+import type { CircuitState, CooldownBook } from '../chat/cooldown.ts';
+import { circuitStates } from '../chat/cooldown.ts';
 import { providerNames } from '../core/provider-name.ts';
 import type { Life } from '../http/life.ts';
 import type { Settings } from '../settings.ts';
 import type { Stores } from '../stores.ts';
 import type { Metrics } from './metrics.ts';
+import { watchStores } from './watch-stores.ts';
 
 export interface WatchedParts {
   readonly settings: Settings;
@@ -13,6 +15,7 @@ export interface WatchedParts {
   readonly stores: Stores;
   readonly life: Life;
   readonly cooldown: CooldownBook;
+  readonly upstream: Pick<UpstreamHttp, 'connections'>;
   readonly version: string;
 }
 
@@ -23,11 +26,18 @@ export function watchGauges(metrics: Metrics, parts: WatchedParts): void {
   metrics.observe('gauge', 'gw_build_info', 'What is running; always 1.', () => build, ['version', 'node']);
   metrics.observe('gauge', 'gw_inflight_requests', 'Chat requests under way.', () => life.activeCount);
   metrics.observe('gauge', 'gw_inflight_streams', 'Streams open now.', () => metrics.chat.openStreams);
+  metrics.observe(
+    'gauge',
+    'gw_stream_buffered_bytes',
+    'Bytes written to clients that they have not taken yet.',
+    () => life.bufferedBytes,
+  );
   metrics.observe('gauge', 'gw_draining', '1 after SIGTERM.', () => Number(life.draining));
   watchTables(metrics, parts.tables);
   watchProviders(metrics, parts.cooldown);
+  watchConnections(metrics, parts.upstream);
   watchRequestLog(metrics, parts);
-  watchStores(metrics, parts.stores);
+  watchStores(metrics, parts.stores, parts.settings.sealingKeys);
 }
 
 function watchTables(metrics: Metrics, tables: TablesSource): void {
@@ -63,14 +73,25 @@ function watchTables(metrics: Metrics, tables: TablesSource): void {
   );
 }
 
+const healthBy: Readonly<Record<CircuitState, number>> = { closed: 1, half_open: 0.5, open: 0 };
+
 function watchProviders(metrics: Metrics, cooldown: CooldownBook): void {
   metrics.observe(
     'gauge',
     'gw_provider_health',
-    '0 while a whole provider is tried last because several users saw it fail.',
-    () =>
-      providerNames.map((provider) => [{ provider }, cooldown.isProviderCooling(provider) ? 0 : 1] as const),
+    '0 while a whole provider is tried last because several users saw it fail, 0.5 while a probe is under way.',
+    () => providerNames.map((provider) => [{ provider }, healthBy[cooldown.circuitOf(provider)]] as const),
     ['provider'],
+  );
+  metrics.observe(
+    'counter',
+    'gw_provider_circuit_transitions_total',
+    'How often attempts brought a provider into a state: open, half_open, closed.',
+    () =>
+      providerNames.flatMap((provider) =>
+        circuitStates.map((to) => [{ provider, to }, cooldown.transitions(provider, to)] as const),
+      ),
+    ['provider', 'to'],
   );
   metrics.observe(
     'gauge',
@@ -78,6 +99,24 @@ function watchProviders(metrics: Metrics, cooldown: CooldownBook): void {
     'How long a provider last asked to wait.',
     () => [...metrics.attempts.retryAfterSeconds].map(([provider, value]) => [{ provider }, value] as const),
     ['provider'],
+  );
+}
+
+function watchConnections(metrics: Metrics, upstream: Pick<UpstreamHttp, 'connections'>): void {
+  const none = { active: 0, idle: 0, waiting: 0 };
+  metrics.observe(
+    'gauge',
+    'gw_upstream_connections',
+    'Sockets to providers: active with a call, idle, or waiting to be made.',
+    () => {
+      const now = upstream.connections();
+      return providerNames.flatMap((provider) =>
+        Object.entries(now.get(provider) ?? none).map(
+          ([state, count]) => [{ provider, state }, count] as const,
+        ),
+      );
+    },
+    ['provider', 'state'],
   );
 }
 
@@ -107,58 +146,6 @@ function watchRequestLog(metrics: Metrics, { stores, settings }: WatchedParts): 
   gauge('gw_log_store_away', '1 while rows go straight to the spool.', () => Number(rows().away));
   gauge('gw_log_spool_bytes', 'Size of the spool.', () => rows().spoolBytes);
   gauge('gw_log_spool_limit_bytes', 'Size at which the spool is full.', () => settings.spoolBytes);
-}
-
-/** Sampled by `max`: pg opens connections on demand. */
-function poolReadings(
-  pools: readonly (readonly [name: string, pool: pg.Pool])[],
-  read: (pool: pg.Pool) => number,
-): readonly (readonly [{ readonly pool: string }, number])[] {
-  return pools.map(([name, pool]) => [{ pool: name }, read(pool)] as const);
-}
-
-function watchStores(metrics: Metrics, { database, cacheStats }: Stores): void {
-  const pools: (readonly [string, pg.Pool])[] =
-    database === null
-      ? []
-      : [
-          ['main', database.pool],
-          ['query', database.queryPool],
-        ];
-  metrics.observe(
-    'gauge',
-    'gw_db_pool_connections',
-    'Connections to Postgres by what they do.',
-    () =>
-      pools.flatMap(([pool, { totalCount, idleCount }]) => [
-        [{ pool, state: 'active' }, totalCount - idleCount] as const,
-        [{ pool, state: 'idle' }, idleCount] as const,
-      ]),
-    ['pool', 'state'],
-  );
-  metrics.observe(
-    'gauge',
-    'gw_db_pool_waiting',
-    'Callers waiting for a connection.',
-    () => poolReadings(pools, (pool) => pool.waitingCount),
-    ['pool'],
-  );
-  metrics.observe(
-    'gauge',
-    'gw_db_pool_max',
-    'Most connections of a pool.',
-    () => poolReadings(pools, (pool) => pool.options.max ?? 0),
-    ['pool'],
-  );
-  metrics.observe('gauge', 'gw_redis_up', '1 while the shared cache answers, or none is configured.', () =>
-    Number(cacheStats?.().up ?? true),
-  );
-  metrics.observe(
-    'counter',
-    'gw_cache_errors_total',
-    'Operations of the shared cache that failed; each was a miss.',
-    () => cacheStats?.().errors ?? 0,
-  );
 }
 
 /** What load shedding looks at, as a share of its limits; 0 where no limit is set. */

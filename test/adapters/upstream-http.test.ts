@@ -65,6 +65,7 @@ const raw = (body: string, headers = ''): string =>
 
 function callTo(origin: string, overrides: Partial<UpstreamCall> = {}): UpstreamCall {
   return {
+    provider: 'openai',
     origin,
     path: '/v1/chat/completions',
     headers: { 'content-type': 'application/json', authorization: 'Bearer k' },

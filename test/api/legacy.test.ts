@@ -13,6 +13,8 @@ import { tables } from '../support/tables.ts';
 import type { VendorPack } from '../support/vendor-pack.ts';
 import { startVendorPack } from '../support/vendor-pack.ts';
 import { hang } from '../support/vendor-plans.ts';
+import { scrape } from '../telemetry/exercised-gateway.ts';
+import { sumOf } from '../telemetry/exposition.ts';
 
 const name = 'oldname';
 const future = '2999-01-01T00:00:00Z';
@@ -122,6 +124,20 @@ describe('before the sunset', () => {
       await chat(user.client, {}, { 'x-gateway-cache-ttl': 'abc', [`x-${name}-cache-ttl`]: '60' }),
       /ttl/i,
     );
+  });
+
+  test('each use is counted by where it was', async () => {
+    const used = async () => {
+      const exposition = await scrape(gateway);
+      return ['key', 'mode', 'header'].map((surface) =>
+        sumOf(exposition, 'gw_legacy_use_total', { surface }),
+      );
+    };
+    const [key = 0, mode = 0, header = 0] = await used();
+    const old = httpClient(gateway.url, await legacyKeyOf(gateway, user));
+    await chatOk(old, { model: `${name}/cheap` }, { [`x-${name}-cache`]: 'true' });
+    await chatOk(user.client);
+    expect(await used()).toEqual([key + 1, mode + 1, header + 1]);
   });
 
   test('a request of the new surface is not marked', async () => {

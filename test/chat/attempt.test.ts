@@ -45,6 +45,7 @@ describe('what is sent', () => {
     const { world, outcome } = begin(openai);
     const upstream = await world.transport.call(0);
     expect(upstream.call).toMatchObject({
+      provider: 'openai',
       origin: 'https://api.openai.com',
       path: '/v1/chat/completions',
       headers: {

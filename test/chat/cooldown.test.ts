@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CooldownBook } from '../../src/chat/cooldown.ts';
+import { CooldownBook, circuitStates } from '../../src/chat/cooldown.ts';
 import type { AttemptFailure, FailureKind } from '../../src/core/outcome.ts';
 import type { TablesInput } from '../support/tables.ts';
 import { candidateOf, heldKey, testTables } from './story.ts';
@@ -158,5 +158,31 @@ test('trouble of the provider ends for everybody when one of them is served', ()
 test('three users with less than five failures together change nothing', () => {
   const { book, fail, of } = openBook();
   for (const user of ['a', 'b', 'c', 'd']) fail(1, down, user, of(user));
+  expect(book.isCooled(of('e'))).toBe(false);
+});
+
+test('a whole provider goes from closed to open, over its probe, and back, and each step is counted', () => {
+  const { book, fail, time, of } = openBook();
+  const counts = () => circuitStates.map((state) => book.transitions('openai', state));
+  expect([book.circuitOf('openai'), counts()]).toEqual(['closed', [0, 0, 0]]);
+  for (const user of ['a', 'a', 'b', 'b', 'c']) fail(1, down, user, of(user));
+  expect([book.circuitOf('openai'), counts()]).toEqual(['open', [0, 0, 1]]);
+  time.nowMs += 5_000;
+  expect(book.circuitOf('openai')).toBe('closed');
+  book.started(of('d'));
+  expect([book.circuitOf('openai'), counts()]).toEqual(['half_open', [0, 1, 1]]);
+  fail(1, down, 'd', of('d'));
+  expect([book.circuitOf('openai'), counts()]).toEqual(['open', [0, 1, 2]]);
+  book.started(of('d'));
+  book.succeeded(of('d'));
+  expect([book.circuitOf('openai'), counts()]).toEqual(['closed', [1, 2, 2]]);
+});
+
+test('a probe that fails for want of a good key is over, and says nothing of the provider', () => {
+  const { book, fail, time, of } = openBook();
+  for (const user of ['a', 'b', 'c']) fail(2, down, user, of(user));
+  time.nowMs += 5_000;
+  fail(1, keyRejected, 'd', of('d'));
+  expect(book.circuitOf('openai')).toBe('closed');
   expect(book.isCooled(of('e'))).toBe(false);
 });

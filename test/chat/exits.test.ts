@@ -372,6 +372,9 @@ describe('after the first token', () => {
     await story.end();
     expectCut(story, 'provider_error', 'upstream_interrupted');
     expect(onlyRow(story)).toMatchObject({ status: 'incomplete', latencyMs: 119_000 });
+    const { streamEnds, stalls } = story.world.telemetry;
+    expect(streamEnds).toEqual(['idle_timeout']);
+    expect(stalls).toEqual([59_000, 60_000]);
   });
 
   test('the limit of the whole request cuts a stream that never ends', async () => {
@@ -383,6 +386,7 @@ describe('after the first token', () => {
     await story.end();
     expectCut(story, 'provider_error', 'upstream_interrupted');
     expect(onlyRow(story)).toMatchObject({ status: 'incomplete', latencyMs: 300_000 });
+    expect(story.world.telemetry.streamEnds).toEqual(['upstream_error']);
   });
 
   test('more bytes than a stream may have cut it', async () => {

@@ -265,6 +265,7 @@ export class FakeTelemetry implements ChatTelemetry {
   readonly cache: string[] = [];
   readonly rows: LogRow[] = [];
   readonly streamEnds: string[] = [];
+  readonly stalls: number[] = [];
   streams = 0;
 
   candidatesSkipped: ChatTelemetry['candidatesSkipped'] = (_call, skipped) => {
@@ -276,6 +277,8 @@ export class FakeTelemetry implements ChatTelemetry {
   };
   attemptStarted = (): void => undefined;
   attemptSent = (): TraceHeaders => ({});
+  answerBegan = (): void => undefined;
+  streamStalled: ChatTelemetry['streamStalled'] = (_call, gapMs) => void this.stalls.push(gapMs);
   rowKept = (): void => undefined;
   streamOpened = (): void => {
     this.streams += 1;

@@ -95,9 +95,11 @@ test('a destroyed stream does not look whole', async () => {
 });
 
 test('a client that reads slowly says stop, and calls back once it has caught up', async () => {
-  const { client, answer } = await exchange();
+  const { client, answer, life } = await exchange();
   client.open();
+  expect(life.bufferedBytes).toBe(0);
   client.write(Buffer.alloc(moreThanSocketsHold));
+  expect(life.bufferedBytes).toBeGreaterThan(0);
   let drained = 0;
   const caughtUp = new Promise<void>((resolve) => {
     client.onDrain(() => {
@@ -111,6 +113,7 @@ test('a client that reads slowly says stop, and calls back once it has caught up
   client.end('');
   await text;
   expect(drained).toBe(1);
+  expect(life.bufferedBytes).toBe(0);
 });
 
 test('a slow client that leaves calls back too, so that those who wait with it go on', async () => {

@@ -22,6 +22,8 @@ const ecdsaWithSha256 = der(0x30, Buffer.from('06082a8648ce3d040302', 'hex'));
 function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const body = Buffer.concat(parts);
   if (body.length < 128) return Buffer.concat([Buffer.from([tag, body.length]), body]);
+  // The shortest form of a length is the only one that strict readers take.
+  if (body.length < 256) return Buffer.concat([Buffer.from([tag, 0x81, body.length]), body]);
   return Buffer.concat([Buffer.from([tag, 0x82, body.length >> 8, body.length & 0xff]), body]);
 }
 

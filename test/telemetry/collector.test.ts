@@ -1,4 +1,4 @@
-/** What tracing costs when its collector is sick, when it is sampled away, and what the bundle adds. */
+/** What tracing costs when its collector is sick, and when it is sampled away. */
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,6 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { chatOk, streamed } from '../support/chat.ts';
 import { closedPort } from '../support/dead-ports.ts';
 import { eventually } from '../support/eventually.ts';
-import { redisUrl } from '../support/redis.ts';
 import { registerWithKeys } from '../support/register.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
 import { startGateway } from '../support/start-gateway.ts';
@@ -30,11 +29,8 @@ async function collectorUntilEnd(): Promise<OtlpReceiver> {
   return collector;
 }
 
-async function gatewayUntilEnd(
-  env: Readonly<Record<string, string>>,
-  redis?: string,
-): Promise<GatewayUnderTest> {
-  const gateway = await startGateway({ env, ...(redis === undefined ? {} : { redisUrl: redis }) });
+async function gatewayUntilEnd(env: Readonly<Record<string, string>>): Promise<GatewayUnderTest> {
+  const gateway = await startGateway({ env });
   open.push(gateway);
   return gateway;
 }
@@ -116,34 +112,6 @@ describe('sampling', () => {
     open.splice(open.indexOf(gateway), 1);
     await gateway.stop();
     expect(collector.spans).toEqual([]);
-  });
-});
-
-describe('auto-instrumentation', () => {
-  test('adds spans of the stores below the request, and none to vendors', async () => {
-    const collector = await collectorUntilEnd();
-    const gateway = await gatewayUntilEnd({ ...collector.env, GW_OTEL_AUTO: '1' }, redisUrl());
-    const user = await registerWithKeys(gateway.url);
-    const { traceId, headers } = traceOf();
-    await chatOk(
-      user.client,
-      { messages: [{ role: 'user', content: traceId }] },
-      { ...headers, 'x-gateway-cache': 'true' },
-    );
-    const spans = await eventually(async () => {
-      const seen = await collector.trace(traceId, 3);
-      const ids = new Set(seen.map((span) => span.spanId));
-      const whole = seen.every((span) => span.kind === 'SERVER' || ids.has(span.parentSpanId));
-      return whole && seen.some((span) => span.name === 'getrange') ? seen : undefined;
-    });
-    expect(spans.filter((span) => span.kind === 'SERVER')).toHaveLength(1);
-    const clients = spans.filter((span) => span.kind === 'CLIENT');
-    expect(clients.filter((span) => span.name === 'chat gpt-test')).toHaveLength(1);
-    expect(clients.every((span) => span.name.startsWith('chat ') || !span.attributes['url.full'])).toBe(true);
-    expect(spans.some((span) => span.name.startsWith('pg.query'))).toBe(true);
-    expect(gateway.vendors.openai.ledger[0]?.headers).not.toHaveProperty('traceparent');
-    expect(collector.bodies.join()).not.toContain(user.id);
-    expect(collector.bodies.join()).not.toContain(user.key);
   });
 });
 

@@ -38,7 +38,13 @@ interface Dashboard {
   readonly panels: readonly Panel[];
   readonly annotations: { readonly list: readonly { readonly expr: string }[] };
   readonly templating: {
-    readonly list: readonly { readonly name: string; readonly query: string | { readonly query: string } }[];
+    readonly list: readonly {
+      readonly name: string;
+      readonly type: string;
+      readonly query: string | { readonly query: string };
+      readonly allValue?: string;
+      readonly current?: { readonly value: readonly string[] };
+    }[];
   };
 }
 
@@ -75,11 +81,12 @@ const expressions: readonly (readonly [where: string, expr: string])[] = [
 ];
 
 /** Added by Prometheus to whatever it scrapes in a cluster. */
-const targetLabels = ['namespace', 'pod', 'job', 'instance'];
+const targetLabels = ['cluster', 'namespace', 'pod', 'job', 'instance'];
 /** From kube-state-metrics. */
 const foreign: Readonly<Record<string, readonly string[]>> = {
   kube_horizontalpodautoscaler_status_current_replicas: ['horizontalpodautoscaler'],
   kube_horizontalpodautoscaler_spec_max_replicas: ['horizontalpodautoscaler'],
+  kube_deployment_status_observed_generation: ['deployment'],
 };
 /** Exported for those who ask, on no dashboard and in no alert; each with its reason. */
 const unused: Readonly<Record<string, string>> = {};
@@ -163,9 +170,24 @@ describe.each(dashboards)('the dashboard %s', (_name, dashboard) => {
     expect(dashboard.description.length).toBeGreaterThan(20);
     expect(dashboard.editable).toBe(false);
     const names = dashboard.templating.list.map(({ name }) => name);
-    expect(names.slice(0, 3)).toEqual(['datasource', 'namespace', 'pod']);
-    const full = ['mode', 'provider', 'model'];
-    expect([[], full]).toContainEqual(names.slice(3));
+    expect(names.slice(0, 4)).toEqual(['datasource', 'cluster', 'namespace', 'pod']);
+    // The pods themselves know of no modes and models.
+    expect([['provider'], ['mode', 'provider', 'model']]).toContainEqual(names.slice(4));
+  });
+
+  test('shows everything at first, also where the cluster has no name', () => {
+    for (const { name, type, allValue, current } of dashboard.templating.list) {
+      if (type !== 'query') continue;
+      expect(allValue, name).toBe('.*');
+      expect(current?.value, name).toEqual(['$__all']);
+    }
+  });
+
+  test('marks new tables, rollouts and starts of pods', () => {
+    const texts = dashboard.annotations.list.map(({ expr }) => expr).join();
+    for (const metric of ['gw_config_generation', 'kube_deployment_status_observed_generation'])
+      expect(texts).toContain(`changes(${metric}{`);
+    expect(texts).toContain('process_start_time_seconds');
   });
 
   test('asks for variables that exist', () => {
@@ -196,14 +218,14 @@ describe.each(dashboards)('the dashboard %s', (_name, dashboard) => {
     for (const { gridPos } of dashboard.panels) expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24);
   });
 
-  test('is bound to the chosen namespaces and pods, and rates over the scrape interval or long windows', () => {
+  test('is bound to the chosen clusters, namespaces and pods, and rates over the scrape interval or long windows', () => {
     for (const panel of panelsOf(dashboard)) {
       const refs = (panel.targets ?? []).map(({ refId }) => refId);
       expect(new Set(refs).size, panel.title).toBe(refs.length);
       for (const { expr } of panel.targets ?? []) {
         const { selectors } = parseExpression(expr);
         for (const { metric, labels } of selectors)
-          expect(labels, metric).toEqual(expect.arrayContaining(['namespace', 'pod']));
+          expect(labels, metric).toEqual(expect.arrayContaining(['cluster', 'namespace', 'pod']));
         for (const [, window] of expr.matchAll(/\[([^\]]+)\]/g))
           expect(['$__rate_interval', '1h', '24h']).toContain(window);
         const counters = selectors.filter(({ metric }) => /_total$|_bucket$|_count$|_sum$/.test(metric));

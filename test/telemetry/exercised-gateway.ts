@@ -3,7 +3,7 @@ import { httpClient } from '../support/http-client.ts';
 import type { User } from '../support/register.ts';
 import { addKey, registerWithKeys } from '../support/register.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
+import { sealingKeys, startGateway } from '../support/start-gateway.ts';
 import { answer, failure, tokensThen } from '../support/vendor-plans.ts';
 import type { Script } from '../support/vendor-reply.ts';
 import type { Exposition } from './exposition.ts';
@@ -25,7 +25,8 @@ export const slowStream: Script = (request) => {
 export async function startExercisedGateway(
   env: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly gateway: GatewayUnderTest; readonly user: User }> {
-  const gateway = await startGateway({ env });
+  const rotation = { GW_SEALING_KEYS: `${sealingKeys('k2')},${sealingKeys('k1')}` };
+  const gateway = await startGateway({ env: { ...rotation, ...env } });
   const { vendors } = gateway;
   const user = await registerWithKeys(gateway.url);
   await addKey(user, {

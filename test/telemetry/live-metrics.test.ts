@@ -1,12 +1,16 @@
 /** Metrics of a running gateway against its own log rows and its vendors' ledgers. */
+import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chat, chatOk } from '../support/chat.ts';
+import { newServiceKey } from '../../src/core/service-key.ts';
+import { chat, chatOk, streamed } from '../support/chat.ts';
 import { httpClient } from '../support/http-client.ts';
 import type { User } from '../support/register.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { failure } from '../support/vendor-plans.ts';
+import { answer, failure } from '../support/vendor-plans.ts';
+import { gate, heldBy } from '../support/vendor-reply.ts';
 import type { LogPage } from '../support/wire-types.ts';
 import { scrape, startExercisedGateway } from './exercised-gateway.ts';
+import type { Exposition } from './exposition.ts';
 import { sumOf } from './exposition.ts';
 import type { OtlpReceiver } from './otlp-receiver.ts';
 import { startOtlpReceiver } from './otlp-receiver.ts';
@@ -78,6 +82,85 @@ test('a scrape is OpenMetrics, whole, with exemplars that lead to traces that ex
   for (const traceId of new Set(exemplars))
     expect(await collector.trace(traceId, 1), traceId).not.toEqual([]);
   expect(exposition.series.length).toBeLessThan(5_000);
+});
+
+test('10,000 paths and hundreds of models that nobody knows add no series', async () => {
+  const sizeOf = ({ series }: Exposition) => {
+    const sizes = new Map<string, number>();
+    for (const { name } of series) sizes.set(name, (sizes.get(name) ?? 0) + 1);
+    return sizes;
+  };
+  await user.client.get('/no/such/path');
+  await chatOk(user.client, {}, { 'x-gateway-override-model': 'openai:unknown' });
+  const stranger = httpClient(gateway.url, 'no-key');
+  await stranger.get('/v1/models');
+  const before = sizeOf(await scrape(gateway));
+  for (let round = 0; round < 250; round += 1) {
+    await Promise.all([
+      ...Array.from({ length: 40 }, () => user.client.get(`/${randomUUID()}/${randomUUID()}`)),
+      stranger.get('/v1/models'),
+      chatOk(user.client, {}, { 'x-gateway-override-model': `openai:${randomUUID()}` }),
+    ]);
+  }
+  const after = await scrape(gateway);
+  const grown = [...sizeOf(after)].filter(([name, size]) => size > (before.get(name) ?? 0));
+  expect(grown.map(([name]) => name).filter((name) => !name.startsWith('nodejs_'))).toEqual([]);
+  expect(after.series.length).toBeLessThan(5_000);
+  expect(sumOf(after, 'gw_metrics_dropped_labels_total')).toBe(0);
+});
+
+test('work of the stores and time of our own are observed where they occur', async () => {
+  const before = await scrape(gateway);
+  await streamed(user.client);
+  await user.client.get('/v1/keys');
+  const after = await scrape(gateway);
+  const grown = (name: string, labels: Record<string, string> = {}) =>
+    sumOf(after, name, labels) - sumOf(before, name, labels);
+  expect(grown('gw_overhead_seconds_count', { phase: 'first_byte_relay' })).toBe(1);
+  expect(grown('gw_db_query_seconds_count', { query: 'list_keys' })).toBe(1);
+  expect(sumOf(after, 'gw_db_query_seconds_count', { query: 'find_account' })).toBeGreaterThan(0);
+  expect(grown('gw_log_flush_seconds_count')).toBeGreaterThan(0);
+  const pools = after.series
+    .filter(({ name }) => name === 'gw_db_pool_max')
+    .map(({ labels }) => labels['pool']);
+  expect(pools).toEqual(['main', 'query', 'log']);
+});
+
+test('refused callers are counted by why', async () => {
+  const before = await scrape(gateway);
+  const keyless = httpClient(gateway.url);
+  await keyless.get('/v1/models');
+  await keyless.get('/v1/models', { authorization: 'Basic x' });
+  await httpClient(gateway.url, newServiceKey(randomBytes(32))).get('/v1/models');
+  const after = await scrape(gateway);
+  for (const reason of ['missing', 'malformed', 'unknown_key']) {
+    const name = 'gw_auth_failures_total';
+    expect(sumOf(after, name, { reason }) - sumOf(before, name, { reason }), reason).toBe(1);
+  }
+});
+
+test('provider keys are counted by the sealing key they lie under', async () => {
+  const { series } = await scrape(gateway);
+  const states = series
+    .filter(({ name }) => name === 'gw_sealed_keys')
+    .map(({ labels: { kid, state } }) => `${kid} ${state}`);
+  expect(states).toEqual(['k2 active', 'k1 retired', '_missing missing']);
+});
+
+test('sockets to vendors are told by provider and state', async () => {
+  gateway.vendors.clear();
+  const first = gate();
+  gateway.vendors.openai.script(heldBy(first, answer()));
+  const asked = chatOk(user.client);
+  await gateway.vendors.openai.received(0);
+  const sockets = async (provider: string, state: string) =>
+    sumOf(await scrape(gateway), 'gw_upstream_connections', { provider, state });
+  expect(await sockets('openai', 'active')).toBe(1);
+  expect(await sockets('together', 'active')).toBe(0);
+  first.open();
+  await asked;
+  expect(await sockets('openai', 'active')).toBe(0);
+  expect(await sockets('openai', 'idle')).toBeGreaterThan(0);
 });
 
 test('metrics name no user, key, request or address', async () => {

@@ -1,9 +1,16 @@
 /** Metrics: exact where they count money, bounded where clients choose the names, there before the first event. */
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import type { AttemptRecord } from '../../src/chat/telemetry-port.ts';
+import { compileTables } from '../../src/core/compile-tables.ts';
 import type { LogRow } from '../../src/core/log-row.ts';
+import { tierNames } from '../../src/core/mode.ts';
+import type { AttemptFailure, FailureKind } from '../../src/core/outcome.ts';
+import { routingTablesSchema } from '../../src/core/routing-tables.ts';
 import { noUsage } from '../../src/core/usage.ts';
 import { statusLabel } from '../../src/telemetry/http-metrics.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
@@ -62,6 +69,50 @@ function rowOf(additions: Partial<LogRow> = {}): LogRow {
   };
 }
 
+const shippedTables = compileTables(
+  routingTablesSchema.parse(
+    parse(readFileSync(join(import.meta.dirname, '../../charts/model-gateway/files/tables.yaml'), 'utf8')),
+  ),
+  'shipped',
+  1,
+);
+const routes = ['/v1/users', '/v1/keys', '/v1/keys/:id', '/v1/logs', '/v1/stats', '/v1/models', null];
+const usualStatuses = [200, 401, 422, 503];
+const usualFailures: readonly FailureKind[] = ['rate-limited', 'upstream-failed', 'timed-out'];
+
+/** Every mode and override on every model of the tiers, in every usual way, and every route. */
+function useEverything(metrics: Metrics): void {
+  const call = callOf({ tables: shippedTables });
+  const shared = { method: 'POST', durationMs: 1, whole: true, trace: null };
+  for (const route of routes)
+    for (const status of usualStatuses) metrics.http.requestEnded({ ...shared, route, status });
+  for (const tier of tierNames) {
+    for (const { provider, model } of shippedTables.tier(tier)) {
+      const candidate = { ...candidateOf(provider, shippedTables), model };
+      metrics.attempts.attemptEnded(call, recordOf(model, { candidate }));
+      metrics.attempts.attemptEnded(call, recordOf(model, { candidate, end: 'aborted' }));
+      for (const kind of usualFailures) {
+        const failure = { kind, retryAfterMs: null } as AttemptFailure;
+        metrics.attempts.attemptEnded(call, recordOf(model, { candidate, end: 'failed', failure }));
+      }
+      for (const mode of [`gw/${tier}`, 'override'])
+        for (const stream of [true, false])
+          for (const status of ['success', 'client_closed', 'incomplete'] as const)
+            metrics.chat.settled(call, rowOf({ mode, provider, model, stream, status }));
+      metrics.chat.settled(
+        call,
+        rowOf({
+          mode: `gw/${tier}`,
+          provider: 'cache',
+          model: `${provider}:${model}`,
+          cacheHit: true,
+          savedMicroUsd: 1n,
+        }),
+      );
+    }
+  }
+}
+
 function familyOf(name: string, families: Iterable<string>): string {
   return (
     [...families].filter((family) => name.startsWith(family)).sort((a, b) => b.length - a.length)[0] ?? name
@@ -103,8 +154,8 @@ describe('label sets', () => {
 
   test('paths, methods and statuses that others make up share one', async () => {
     const metrics = new Metrics();
-    for (let index = 0; index < 1_000; index += 1) {
-      const shared = { durationMs: 1, whole: true, trace: null, legacy: false };
+    for (let index = 0; index < 10_000; index += 1) {
+      const shared = { durationMs: 1, whole: true, trace: null };
       metrics.http.requestEnded({ ...shared, method: `M${index}`, route: null, status: 600 + (index % 99) });
     }
     const { series } = await read(metrics);
@@ -136,11 +187,17 @@ describe('label sets', () => {
     expect(series).toHaveLength(400);
   });
 
-  test('of the shipped shape of tables fit a pod’s budget', async () => {
+  test('of the shipped tables with everything in use fit a pod’s budget', async () => {
     const metrics = new Metrics();
-    metrics.useTables(tables);
+    metrics.useTables(shippedTables);
+    const born = (await read(metrics)).series.length;
+    useEverything(metrics);
     const { series } = await read(metrics);
-    expect(series.length).toBeLessThan(4_000);
+    expect(born).toBeLessThan(2_200);
+    expect(series.length).toBeGreaterThan(3_000);
+    // What a running process adds, gauges and Node's own, is below 400.
+    expect(series.length).toBeLessThan(5_000 - 400);
+    expect(sumOf(await read(metrics), 'gw_metrics_dropped_labels_total')).toBe(0);
   });
 });
 
@@ -151,12 +208,19 @@ test('what can happen is there at 0 before it does', async () => {
   const values = (name: string, label: string) =>
     new Set(exposition.series.filter((one) => one.name === name).map((one) => one.labels[label]));
   expect(values('gw_streams_total', 'end')).toEqual(
-    new Set(['complete', 'upstream_error', 'client_abort', 'drain_cut']),
+    new Set(['complete', 'upstream_error', 'idle_timeout', 'client_abort', 'drain_cut']),
   );
   expect(values('gw_cache_requests_total', 'result')).toEqual(new Set(['hit', 'miss', 'bypass']));
   expect(values('gw_candidates_skipped_total', 'reason').size).toBe(4);
   expect(values('gw_fallbacks_total', 'reason').size).toBe(8);
   expect(values('gw_shed_requests_total', 'resource').size).toBe(3);
+  expect(values('gw_auth_failures_total', 'reason').size).toBe(4);
+  expect(values('gw_legacy_use_total', 'surface')).toEqual(new Set(['key', 'mode', 'header']));
+  expect(values('gw_db_query_seconds_count', 'query').size).toBe(8);
+  expect(values('gw_overhead_seconds_count', 'phase')).toEqual(
+    new Set(['before_upstream', 'first_byte_relay', 'after_last_byte']),
+  );
+  expect([...values('gw_cache_saved_microusd_total', 'model')]).toContain('gpt-test');
   expect([...values('http_server_request_duration_seconds_count', 'http_response_status_code')]).toContain(
     '502',
   );

@@ -9,7 +9,7 @@ import type { User } from '../support/register.ts';
 import { addKey, providerSecret, registerWithKeys } from '../support/register.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
 import { startGateway } from '../support/start-gateway.ts';
-import { answer, failure, hang, tokensThen } from '../support/vendor-plans.ts';
+import { answer, failure, hang, reset, tokensThen } from '../support/vendor-plans.ts';
 import type { OtlpReceiver, ReceivedSpan } from './otlp-receiver.ts';
 import { startOtlpReceiver } from './otlp-receiver.ts';
 
@@ -50,6 +50,7 @@ function clientTrace(flags = '01') {
 }
 
 const server = (spans: readonly ReceivedSpan[]) => spans.find((span) => span.kind === 'SERVER');
+const eventsOf = (span: ReceivedSpan | undefined) => span?.events.map(({ name }) => name);
 const attempts = (spans: readonly ReceivedSpan[]) =>
   spans
     .filter((span) => span.kind === 'CLIENT')
@@ -125,6 +126,7 @@ describe('a request that is served', () => {
       'gen_ai.response.finish_reasons': ['stop'],
       'gw.attempt.outcome': 'served',
     });
+    expect(eventsOf(attempt)).toEqual(['first_byte', 'first_chunk']);
     const firstChunkMs = 1000 * Number(attempt?.attributes['gen_ai.response.time_to_first_chunk']);
     const lasted = (span: ReceivedSpan | undefined) => (span?.endMs ?? 0) - (span?.startMs ?? 0);
     expect(lasted(attempt)).toBeGreaterThanOrEqual(firstChunkMs + 110);
@@ -187,8 +189,27 @@ describe('a request that falls back', () => {
         },
       },
     ]);
-    for (const attempt of attempts(spans))
+    for (const attempt of attempts(spans)) {
       expect(attempt.attributes).not.toHaveProperty('http.request.resend_count');
+      expect(eventsOf(attempt)).toEqual(['first_byte']);
+    }
+  });
+
+  test('tells in its own words of a call that got no answer', async () => {
+    gateway.vendors.openai.script(reset);
+    const { traceId, headers } = clientTrace();
+    await chatOk(user.client, {}, headers);
+    const [attempt] = attempts(await collector.trace(traceId, 3));
+    expect(attempt?.attributes).toMatchObject({ 'error.type': 'unreachable' });
+    expect(attempt?.events).toEqual([
+      {
+        name: 'exception',
+        attributes: {
+          'exception.type': 'unreachable',
+          'exception.message': 'The connection was closed before the answer was complete.',
+        },
+      },
+    ]);
   });
 
   test('names the candidates it passed over as events', async () => {
@@ -237,6 +258,9 @@ describe('a request that falls back', () => {
     expect(attempts(spans)).toMatchObject([
       { status: 'ERROR', attributes: { 'error.type': 'interrupted', 'gw.attempt.outcome': 'failed' } },
     ]);
+    const [attempt] = attempts(spans);
+    expect(eventsOf(attempt)).toEqual(['first_byte', 'first_chunk', 'exception']);
+    expect(attempt?.events.at(-1)?.attributes).toEqual({ 'exception.type': 'interrupted' });
     expect(server(spans)).toMatchObject({ status: 'UNSET', attributes: { 'gw.outcome': 'incomplete' } });
   });
 });

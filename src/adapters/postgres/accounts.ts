@@ -35,6 +35,8 @@ export interface AccountsOptions {
   /** A direct connection, for LISTEN. */
   readonly directUrl: string;
   readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Given: `readAccount`, watched. */
+  readonly read?: typeof readAccount;
 }
 
 interface Load {
@@ -46,6 +48,7 @@ interface Load {
 class CachedAccounts implements PostgresAccounts {
   readonly #pool: pg.Pool;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #readAccount: typeof readAccount;
   readonly #changes: ReturnType<typeof listenForKeyChanges>;
   readonly #closing = new AbortController();
   /** By the whole hash, never a prefix. Unknown keys are not kept: that would let strangers fill the cache. */
@@ -56,8 +59,9 @@ class CachedAccounts implements PostgresAccounts {
   #away = false;
   #probing: Promise<void> | null = null;
 
-  constructor({ pool, directUrl, clock }: AccountsOptions) {
+  constructor({ pool, directUrl, clock, read = readAccount }: AccountsOptions) {
     this.#pool = pool;
+    this.#readAccount = read;
     this.#clock = clock;
     this.#cache = new LRUCache<string, Account>({
       max: maxCachedAccounts,
@@ -130,7 +134,7 @@ class CachedAccounts implements PostgresAccounts {
       const readAtMs = this.#clock.monotonicMs();
       let account: Account | null;
       try {
-        account = await withDatabase(() => readAccount(this.#pool, keyHash, readAtMs));
+        account = await withDatabase(() => this.#readAccount(this.#pool, keyHash, readAtMs));
         this.#away = false;
       } catch (error) {
         const usable = stale !== undefined && readAtMs - stale.readAtMs <= awayTtlMs;

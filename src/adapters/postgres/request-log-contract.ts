@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Clock, RequestLog } from '../../chat/ports.ts';
+import type { insertLogRows } from './log-insert.ts';
 
 export interface RequestLogStats {
   /** Rows handed to `record`. */
@@ -40,6 +41,8 @@ export interface RequestLogOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Writes one line of NDJSON to stdout: the last resort for a row. */
   readonly print: (line: string) => void;
+  /** Given: `insertLogRows`, watched, for the group commit. */
+  readonly insert?: typeof insertLogRows;
 }
 
 export interface PostgresRequestLog extends RequestLog {

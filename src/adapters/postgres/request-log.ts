@@ -155,7 +155,8 @@ class GroupCommitLog implements PostgresRequestLog {
     this.#flights.set(writer, { entries, startedAtMs: this.#options.clock.monotonicMs() });
     const rows = entries.map((entry) => entry.text);
     try {
-      await insertLogRows(this.#options.pool, rows, this.#lane + writer);
+      const { insert = insertLogRows, pool } = this.#options;
+      await insert(pool, rows, this.#lane + writer);
       for (const entry of entries) {
         if (this.#settle(entry)) this.#written += 1;
       }

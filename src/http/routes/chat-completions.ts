@@ -8,6 +8,7 @@ import { parseMode } from '../../core/mode.ts';
 import type { RoutingTables } from '../../core/tables.ts';
 import { parseChatBody } from '../chat-body.ts';
 import { readGatewayHeaders } from '../gateway-headers.ts';
+import type { HttpTelemetry } from '../http-telemetry.ts';
 import { activeLegacyName, markLegacy } from '../legacy.ts';
 import type { Life } from '../life.ts';
 import { ReplyClient } from '../sse-reply.ts';
@@ -15,6 +16,7 @@ import { ReplyClient } from '../sse-reply.ts';
 export interface ChatRouteIo extends ChatIo {
   readonly tables: () => RoutingTables;
   readonly life: Life;
+  readonly httpTelemetry: Pick<HttpTelemetry, 'legacyUsed'>;
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
 }
 
@@ -46,6 +48,8 @@ function readCall(request: FastifyRequest, reply: FastifyReply, io: ChatRouteIo)
   }
   const { options, usedLegacy } = readGatewayHeaders(request.headers, legacyName);
   if (parsed.legacy || usedLegacy) markLegacy(reply, tables);
+  if (parsed.legacy) io.httpTelemetry.legacyUsed('mode');
+  if (usedLegacy) io.httpTelemetry.legacyUsed('header');
   return {
     userId: request.account.userId,
     requestId: request.id,

@@ -1,0 +1,26 @@
+import type { Pool } from 'undici';
+
+/** Sockets of one provider, to all its addresses. */
+export interface UpstreamConnections {
+  readonly active: number;
+  readonly idle: number;
+  /** Calls whose connection is still being made. */
+  readonly waiting: number;
+}
+
+/** Sums the sockets of pools by the first word of their names. */
+export function connectionsOf(
+  pools: Iterable<readonly [name: string, pool: Pool]>,
+): ReadonlyMap<string, UpstreamConnections> {
+  const byProvider = new Map<string, UpstreamConnections>();
+  for (const [name, { stats }] of pools) {
+    const provider = name.slice(0, name.indexOf(' '));
+    const { active, idle, waiting } = byProvider.get(provider) ?? { active: 0, idle: 0, waiting: 0 };
+    byProvider.set(provider, {
+      active: active + stats.running,
+      idle: idle + Math.max(0, stats.connected - stats.running),
+      waiting: waiting + stats.pending,
+    });
+  }
+  return byProvider;
+}

@@ -1,0 +1,98 @@
+import type pg from 'pg';
+import type { SealingKey } from '../core/sealing-key.ts';
+import type { Stores } from '../stores.ts';
+import type { Metrics } from './metrics.ts';
+
+type Database = NonNullable<Stores['database']>;
+
+/** A label value for master keys that are not configured: what they sealed cannot be opened. */
+const missingKey = '_missing';
+
+/** Numbers of Postgres and Redis, read when they are scraped. */
+export function watchStores(
+  metrics: Metrics,
+  { database, cacheStats }: Stores,
+  sealingKeys: readonly SealingKey[],
+): void {
+  watchPools(metrics, database);
+  metrics.observe(
+    'gauge',
+    'gw_sealed_keys',
+    'Provider keys by the master key that sealed them, counted once a minute; missing: it is not configured.',
+    () => (database === null ? [] : sealedKeys(database, sealingKeys)),
+    ['kid', 'state'],
+  );
+  metrics.observe('gauge', 'gw_redis_up', '1 while the shared cache answers, or none is configured.', () =>
+    Number(cacheStats?.().up ?? true),
+  );
+  metrics.observe(
+    'counter',
+    'gw_cache_errors_total',
+    'Operations of the shared cache that failed; each was a miss.',
+    () => cacheStats?.().errors ?? 0,
+  );
+}
+
+/** The first configured key seals, the others are on their way out. Nothing before the first count. */
+function sealedKeys(
+  { sealedKeys: read }: Database,
+  sealingKeys: readonly SealingKey[],
+): readonly (readonly [{ readonly kid: string; readonly state: string }, number])[] {
+  const counts = read();
+  if (counts === null) return [];
+  let missing = 0;
+  for (const [kid, count] of counts) {
+    if (!sealingKeys.some(({ id }) => id === kid)) missing += count;
+  }
+  return [
+    ...sealingKeys.map(({ id }, index) => {
+      const state = index === 0 ? 'active' : 'retired';
+      return [{ kid: id, state }, counts.get(id) ?? 0] as const;
+    }),
+    [{ kid: missingKey, state: 'missing' }, missing],
+  ];
+}
+
+/** Sampled by `max`: pg opens connections on demand. */
+function poolReadings(
+  pools: readonly (readonly [name: string, pool: pg.Pool])[],
+  read: (pool: pg.Pool) => number,
+): readonly (readonly [{ readonly pool: string }, number])[] {
+  return pools.map(([name, pool]) => [{ pool: name }, read(pool)] as const);
+}
+
+function watchPools(metrics: Metrics, database: Database | null): void {
+  const pools: (readonly [string, pg.Pool])[] =
+    database === null
+      ? []
+      : [
+          ['main', database.pool],
+          ['query', database.queryPool],
+          ['log', database.logPool],
+        ];
+  metrics.observe(
+    'gauge',
+    'gw_db_pool_connections',
+    'Connections to Postgres by what they do.',
+    () =>
+      pools.flatMap(([pool, { totalCount, idleCount }]) => [
+        [{ pool, state: 'active' }, totalCount - idleCount] as const,
+        [{ pool, state: 'idle' }, idleCount] as const,
+      ]),
+    ['pool', 'state'],
+  );
+  metrics.observe(
+    'gauge',
+    'gw_db_pool_waiting',
+    'Callers waiting for a connection.',
+    () => poolReadings(pools, (pool) => pool.waitingCount),
+    ['pool'],
+  );
+  metrics.observe(
+    'gauge',
+    'gw_db_pool_max',
+    'Most connections of a pool.',
+    () => poolReadings(pools, (pool) => pool.options.max ?? 0),
+    ['pool'],
+  );
+}

@@ -1,0 +1,88 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import { addProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
+import { reseal } from '../../../src/adapters/postgres/reseal.ts';
+import { countSealedKeys, watchSealedKeys } from '../../../src/adapters/postgres/sealed-key-counts.ts';
+import { registerUser } from '../../../src/adapters/postgres/users.ts';
+import { createSealer } from '../../../src/adapters/sealer.ts';
+import { Secret } from '../../../src/core/secret.ts';
+import { eventually } from '../../support/eventually.ts';
+import type { TestDatabase } from '../../support/postgres.ts';
+import { createDatabase } from '../../support/postgres.ts';
+
+const oldKey = { id: 'old', key: randomBytes(32) };
+const newKey = { id: 'new', key: randomBytes(32) };
+
+let database: TestDatabase;
+let pool: pg.Pool;
+
+beforeEach(async () => {
+  database = await createDatabase();
+  pool = createPool(database.url, 2);
+});
+
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+/** Registers a user with one key for each of the providers, sealed by the first of `keys`. */
+async function addKeys(...keys: readonly (typeof oldKey)[]): Promise<void> {
+  const { userId } = await registerUser(pool, { email: `${randomUUID()}@example.com` });
+  const sealer = createSealer(keys);
+  for (const provider of ['openai', 'sarvam'] as const) {
+    const key = { provider, apiKey: new Secret('x'), baseUrl: null, declaredRegion: null, label: null };
+    await addProviderKey(pool, sealer, userId, key);
+  }
+}
+
+test('keys are counted by the master key that sealed them', async () => {
+  expect(await countSealedKeys(pool)).toEqual(new Map());
+  await addKeys(oldKey);
+  await addKeys(newKey, oldKey);
+  await addKeys(newKey, oldKey);
+  expect(await countSealedKeys(pool)).toEqual(
+    new Map([
+      ['old', 2],
+      ['new', 4],
+    ]),
+  );
+  await reseal(pool, createSealer([newKey, oldKey]));
+  expect(await countSealedKeys(pool)).toEqual(new Map([['new', 6]]));
+});
+
+test('the count is there once the schema is, renewed a minute later, and kept while Postgres is away', async () => {
+  let nowMs = 0;
+  let schemaIsThere = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    schemaIsThere = resolve;
+  });
+  let counted = 0;
+  let away = false;
+  const count = async () => {
+    counted += 1;
+    if (away) throw new Error('away');
+    return countSealedKeys(pool);
+  };
+  const read = watchSealedKeys({ count, opened, monotonicMs: () => nowMs });
+  expect(read()).toBeNull();
+  schemaIsThere();
+  await eventually(async () => read() ?? undefined);
+  await addKeys(oldKey);
+  nowMs = 59_999;
+  expect(read()).toEqual(new Map());
+  expect(counted).toBe(1);
+  nowMs = 60_000;
+  read();
+  expect(await eventually(async () => (read()?.size === 1 ? read() : undefined))).toEqual(
+    new Map([['old', 2]]),
+  );
+  expect(counted).toBe(2);
+  away = true;
+  nowMs = 120_000;
+  expect(read()).toEqual(new Map([['old', 2]]));
+  expect(counted).toBe(3);
+  expect(await eventually(async () => read() ?? undefined)).toEqual(new Map([['old', 2]]));
+});

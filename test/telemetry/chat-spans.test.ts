@@ -1,0 +1,65 @@
+/** What is noted on the span of an attempt while it lasts, without a wait for it. */
+import type { Attributes, Span, Tracer } from '@opentelemetry/api';
+import { TraceFlags, trace } from '@opentelemetry/api';
+import { expect, test } from 'vitest';
+import type { ChatCall } from '../../src/core/chat-call.ts';
+import { ChatSpans } from '../../src/telemetry/chat-spans.ts';
+import { startRequestSpan } from '../../src/telemetry/request-span.ts';
+import { callOf, candidateOf, testTables } from '../chat/story.ts';
+
+const tables = testTables();
+const candidate = candidateOf('openai', tables);
+
+type Event = readonly [name: string, attributes: Attributes | undefined];
+
+/** A call whose spans keep their events, sampled or not. */
+function begin(traceFlags: TraceFlags) {
+  const events: Event[] = [];
+  const startSpan = (): Span => {
+    const span = trace.wrapSpanContext({ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), traceFlags });
+    const addEvent = (name: string, attributes?: Attributes) => {
+      events.push([name, attributes]);
+      return span;
+    };
+    return Object.assign(span, { addEvent });
+  };
+  const tracer = { startSpan } as unknown as Tracer;
+  const request = startRequestSpan(tracer, 'POST', '/v1/chat/completions', {});
+  return { events, spans: new ChatSpans(tracer, []), call: { ...callOf({ tables }), trace: request } };
+}
+
+function tellStalls(spans: ChatSpans, call: ChatCall): void {
+  spans.attemptStarted(call, candidate, 1);
+  spans.answerBegan(call);
+  spans.streamOpened(call);
+  spans.streamStalled(call, 7_500);
+  spans.attemptEnded(call, {
+    candidate,
+    number: 1,
+    end: 'served',
+    failure: null,
+    startedAtMs: 0,
+    durationMs: 9_000,
+    firstTokenMs: 100,
+    usage: null,
+    answer: null,
+    dropped: [],
+  });
+}
+
+test('a silence of an open stream is an event with its length in seconds', () => {
+  const { events, spans, call } = begin(TraceFlags.SAMPLED);
+  tellStalls(spans, call);
+  expect(events).toEqual([
+    ['first_byte', undefined],
+    ['first_chunk', undefined],
+    ['stall', { 'gw.stall.seconds': 7.5 }],
+  ]);
+});
+
+test('nothing is noted for a request that is not sampled', () => {
+  const { events, spans, call } = begin(TraceFlags.NONE);
+  tellStalls(spans, call);
+  expect(events).toEqual([]);
+  expect(call.trace.attempt).toBeNull();
+});
