@@ -32,8 +32,9 @@ import { openSidecarStores } from './sidecar.ts';
 import { storeRoutesIo } from './store-routes.ts';
 import type { Stores } from './stores.ts';
 import { openStores, storeEndpoints } from './stores.ts';
-import { createLogging } from './telemetry/logger.ts';
+import { createLogger } from './telemetry/logger.ts';
 import { Metrics } from './telemetry/metrics.ts';
+import { StdoutLines } from './telemetry/stdout-lines.ts';
 import { Telemetry } from './telemetry/telemetry.ts';
 import type { Tracing } from './telemetry/tracing.ts';
 import { watchGauges, watchPressure } from './telemetry/watch-gauges.ts';
@@ -55,7 +56,11 @@ export async function startGateway(
   settings: Settings,
   tracing: Tracing | null = null,
 ): Promise<RunningGateway> {
-  const { log, writeAccess, flush } = createLogging(settings.logLevel);
+  const lines = new StdoutLines();
+  // A stop that is cut short still says why.
+  process.once('exit', () => lines.flush());
+  const log = createLogger(settings.logLevel, lines);
+  const writeAccess = log.isLevelEnabled('info') ? (line: string) => void lines.write(line) : null;
   const clock = createSystemClock();
   const sealer = createSealer(sealingKeys(settings));
   const own: Endpoint[] = await storeEndpoints(settings);
@@ -67,8 +72,8 @@ export async function startGateway(
   const { databaseUrl } = settings;
   const stores =
     databaseUrl === null
-      ? openSidecarStores(settings, sealer)
-      : await openStores({ settings, databaseUrl, sealer, clock, log, metrics: metrics.stores });
+      ? openSidecarStores(settings, sealer, lines)
+      : await openStores({ settings, databaseUrl, sealer, clock, log, lines, metrics: metrics.stores });
   const life = new Life();
   const telemetry = new Telemetry(metrics, writeAccess, tracing, settings.tracing);
   const cooldown = new CooldownBook(clock.monotonicMs);
@@ -93,12 +98,12 @@ export async function startGateway(
     },
     log,
   );
-  const stop = stopper({ app, admin, life, settings, stores, tables, upstream, log, tracing, flush });
+  const stop = stopper({ app, admin, life, settings, stores, tables, upstream, log, tracing, lines });
   try {
     const adminUrl = await listen(admin, settings.adminHost, settings.adminPort, own);
     const url = await listen(app, settings.host, settings.port, own);
     log.info({ url, adminUrl }, 'listening');
-    flush();
+    lines.flush();
     return { url, adminUrl, close: stop };
   } catch (error) {
     await stop();
@@ -216,14 +221,14 @@ interface Running {
   readonly upstream: { close(): Promise<void> };
   readonly log: Logger;
   readonly tracing: Tracing | null;
-  readonly flush: () => void;
+  readonly lines: StdoutLines;
 }
 
 function stopper(running: Running): () => Promise<void> {
   const hurry = new AbortController();
   let stopped: Promise<void> | null = null;
   const stop = async (): Promise<void> => {
-    const { app, admin, life, settings, stores, tables, upstream, log, tracing, flush } = running;
+    const { app, admin, life, settings, stores, tables, upstream, log, tracing, lines } = running;
     log.info({ active: life.activeCount }, 'draining');
     await drain(app, life, { delayMs: settings.drainDelayMs, drainMs: settings.drainMs }, hurry.signal);
     await upstream.close();
@@ -231,7 +236,7 @@ function stopper(running: Running): () => Promise<void> {
     tables.close();
     await Promise.all([admin.close(), tracing?.close()]);
     log.info('stopped');
-    flush();
+    await lines.close();
   };
   return () => {
     if (stopped !== null) hurry.abort();

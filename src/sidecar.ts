@@ -14,6 +14,7 @@ import { hashServiceKey, hasServiceKeyShape } from './core/service-key.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
 import type { Stores } from './stores.ts';
+import type { StdoutLines } from './telemetry/stdout-lines.ts';
 
 /** More keys than one application has providers. */
 const maxKeys = 100;
@@ -88,27 +89,31 @@ function onlyAccount(settings: Settings, sealer: Sealer): Accounts {
   return { find, refresh: async (keyHash) => find(keyHash) };
 }
 
+type Lines = Pick<StdoutLines, 'write' | 'flush'>;
+
 /**
  * The stores of a gateway that runs beside one application and has no database: one service key and the
  * provider keys from mounted files, answers cached in memory, rows as NDJSON on stdout.
  */
-export function openSidecarStores(settings: Settings, sealer: Sealer): Stores {
+export function openSidecarStores(settings: Settings, sealer: Sealer, lines: Lines): Stores {
   const accounts = onlyAccount(settings, sealer);
   let printed = 0;
+  let dropped = 0;
   return {
     accounts: { ...accounts, invalidate: () => undefined },
     database: null,
     requestLog: {
       async record(row) {
-        printed += 1;
-        process.stdout.write(`${encodeLogRow(row)}\n`);
+        if (lines.write(`${encodeLogRow(row)}\n`)) printed += 1;
+        else dropped += 1;
+        lines.flush();
       },
       accepting: () => true,
       stats: (): RequestLogStats => ({
-        accepted: printed,
+        accepted: printed + dropped,
         written: printed,
         spooled: 0,
-        dropped: 0,
+        dropped,
         replayed: 0,
         bad: 0,
         printed,

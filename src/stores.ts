@@ -23,6 +23,7 @@ import type { Accounts, Clock, RequestLog, ResponseCache } from './chat/ports.ts
 import type { Endpoint } from './core/outbound-policy.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
+import type { StdoutLines } from './telemetry/stdout-lines.ts';
 import type { StoreMetrics } from './telemetry/store-metrics.ts';
 
 /** Pages of logs and statistics have connections of their own, so that they never delay a chat request. */
@@ -58,12 +59,13 @@ export interface StoresIo {
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly lines: Pick<StdoutLines, 'print'>;
   readonly metrics: StoreMetrics;
 }
 
 /** Opens the stores without waiting for any of them: Postgres and Redis may come later. */
 export async function openStores(io: StoresIo): Promise<Stores> {
-  const { settings, databaseUrl, sealer, clock, log, metrics } = io;
+  const { settings, databaseUrl, sealer, clock, log, lines, metrics } = io;
   const stopping = new AbortController();
   const directUrl = settings.databaseDirectUrl ?? databaseUrl;
   const pool = createPool(databaseUrl, settings.databasePool);
@@ -78,7 +80,7 @@ export async function openStores(io: StoresIo): Promise<Stores> {
     whenFull: spoolFull,
     replica: hostname(),
     clock,
-    print: (line) => process.stdout.write(`${line}\n`),
+    print: (line) => lines.print(line),
     insert: metrics.timeFlush(insertLogRows),
   });
   const read = metrics.timeQuery('find_account', readAccount);

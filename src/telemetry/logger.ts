@@ -2,11 +2,6 @@ import type { DestinationStream, Logger } from 'pino';
 import { pino } from 'pino';
 import { redactReason } from '../core/redact.ts';
 
-/** Lines are written in blocks of this many bytes, or when `flushEveryMs` have passed. */
-const minBlockBytes = 4096;
-const flushEveryMs = 250;
-/** What waits for a stdout that nobody reads; beyond it lines are dropped rather than kept in memory. */
-const maxWaitingBytes = 16 * 1024 * 1024;
 const maxStackLength = 4000;
 
 /**
@@ -58,37 +53,7 @@ export function errorFields(error: unknown): ErrorFields {
   };
 }
 
-export interface Logging {
-  readonly log: Logger;
-  /** Takes a whole line as it is; null when the level leaves such lines out. */
-  readonly writeAccess: ((line: string) => void) | null;
-  /** Writes at once what waits. */
-  flush(): void;
-}
-
-/**
- * JSON lines on stdout, written behind the event loop in blocks: a request never waits for them. pino writes
- * what is left when the process ends.
- */
-export function createLogging(level: string): Logging {
-  const destination = pino.destination({
-    dest: 1,
-    sync: false,
-    minLength: minBlockBytes,
-    maxLength: maxWaitingBytes,
-    periodicFlush: flushEveryMs,
-  });
-  // A stdout that went away is no reason to stop serving.
-  destination.on('error', () => undefined);
-  const log = createLogger(level, destination);
-  return {
-    log,
-    writeAccess: log.isLevelEnabled('info') ? (line) => void destination.write(line) : null,
-    flush: () => destination.flushSync(),
-  };
-}
-
-/** The logger itself, writing to `destination`. */
+/** JSON lines for `destination`. */
 export function createLogger(level: string, destination: DestinationStream): Logger {
   return pino(
     {

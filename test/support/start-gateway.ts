@@ -34,6 +34,7 @@ export interface GatewayUnderTest {
   readonly url: string;
   readonly adminUrl: string;
   readonly pid: number;
+  readonly process: ChildProcess;
   readonly vendors: VendorPack;
   readonly database: TestDatabase;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -146,6 +147,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   return {
     ...addresses,
     pid: child.pid ?? 0,
+    process: child,
     vendors,
     database,
     env,
