@@ -1,12 +1,18 @@
 import { check } from 'k6';
 import { chat, checkJson, checkStream, logRows, serviceKey } from './lib/gateway.js';
-import { soakThresholds } from './lib/thresholds.js';
+import { watchMemory } from './lib/memory.js';
+import { memoryThresholds, soakThresholds } from './lib/thresholds.js';
 
-/** A steady rate for a long time, streams and JSON in turn; the last third must be as good as the first. */
+/**
+ * A steady rate for a long time, streams and JSON in turn; the last third must be as good as the first, and where
+ * METRICS_URL names the metrics of the gateway's only replica, its memory may not grow.
+ */
 
 /** Requests per second. */
 const rate = Number(__ENV.RATE ?? 20);
 const thirdSeconds = Number(__ENV.SECONDS ?? 3_600) / 3;
+/** For the last scrape. */
+const MEMORY_SPARE_SECONDS = 30;
 
 function third(index) {
   return {
@@ -21,9 +27,22 @@ function third(index) {
   };
 }
 
+const metricsUrl = __ENV.METRICS_URL;
+const memoryWatch = {
+  executor: 'per-vu-iterations',
+  exec: 'memory',
+  startTime: `${thirdSeconds}s`,
+  maxDuration: `${2 * thirdSeconds + MEMORY_SPARE_SECONDS}s`,
+};
+
 export const options = {
-  scenarios: { early: third(0), middle: third(1), late: third(2) },
-  thresholds: soakThresholds,
+  scenarios: {
+    early: third(0),
+    middle: third(1),
+    late: third(2),
+    ...(metricsUrl ? { memory: memoryWatch } : {}),
+  },
+  thresholds: { ...soakThresholds, ...(metricsUrl ? memoryThresholds : {}) },
 };
 
 export function setup() {
@@ -33,6 +52,11 @@ export function setup() {
 export default function ({ key }) {
   if (__ITER % 2 === 0) checkStream(chat(key, { stream: true }));
   else checkJson(chat(key));
+}
+
+/** The first third is left out: a process that warms up grows. */
+export function memory() {
+  watchMemory(metricsUrl, 2 * thirdSeconds);
 }
 
 /** What was served must stand in the log, as it was served. */

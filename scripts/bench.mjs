@@ -1,17 +1,21 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { DIRECT, FLOOR, page, resultTable } from './bench/page.mjs';
+import { page } from './bench/page.mjs';
+import { dutyTable, telemetryTable } from './bench/tables.mjs';
+import { BARE_HTTP, CACHED, DIRECT, FLOOR, GATEWAY, telemetryGateways, UNWATCHED } from './bench/targets.mjs';
 import { build } from './lib/build.mjs';
 import { inProject, LaunchError } from './lib/project.mjs';
 import { oneSkip, runStage, withPostgres } from './lib/stage.mjs';
 
 /**
- * `npm run bench [-- YYYY-MM-DD]`: what the built gateway costs, against bare forwarders on the same stack. Prints a
- * table of ratios and writes docs/performance.md. Less than four minutes; on loopback only.
+ * `npm run bench [-- YYYY-MM-DD | --quick]`: what the built gateway costs, against bare forwarders on the same stack, and
+ * what its telemetry costs. Prints tables of ratios and writes docs/performance.md. Less than eight minutes; on loopback
+ * only.
  */
 
 const everySuite = ['json', 'burst', 'paced', 'latency'];
+const streamSuites = ['json', 'burst', 'paced'];
 /** How long we look at what else runs. */
 const LOOK_MS = 1_000;
 
@@ -20,15 +24,19 @@ await runStage('scripts/bench.mjs', async (node) => {
     console.log('Skipped: CPU times are read from /proc, which only Linux has.');
     return oneSkip;
   }
-  const date = process.argv[2] ?? new Date().toISOString().slice(0, 10);
+  const quick = process.argv[2] === '--quick';
+  const date = (quick ? undefined : process.argv[2]) ?? new Date().toISOString().slice(0, 10);
   if (!/^\d{4}-\d{2}-\d{2}$/.test(date)) throw new LaunchError(`"${date}" is not a date like 2026-01-31.`);
   if (!(await build(node))) throw new LaunchError('The build failed; the compiler says why above.');
 
   const before = await busyCores();
-  const { rounds, held } = await withPostgres(benchmark);
+  const found = await withPostgres((folder, databaseUrl) => benchmark(folder, databaseUrl, quick));
   const foreignCores = Math.max(before, await busyCores());
-  console.log(`\nCPU against ${FLOOR}, median (least–most):\n\n${resultTable(rounds, held)}\n`);
-  writeFileSync(inProject('docs', 'performance.md'), page({ rounds, held, date, foreignCores }));
+  const { rounds, held } = found;
+  console.log(`\nCPU against ${FLOOR}, median (least–most):\n\n${dutyTable(rounds, held)}\n`);
+  console.log(`CPU against "${UNWATCHED}":\n\n${telemetryTable(rounds)}\n`);
+  const file = inProject('docs', 'performance.md');
+  if (!quick) writeFileSync(file, page({ ...found, date, foreignCores }, readFileSync(file, 'utf8')));
   return { passed: 1, failed: 0, skipped: 0 };
 });
 
@@ -42,7 +50,7 @@ async function busyCores() {
 }
 
 /** Starts everything but Postgres, measures, and stops it, whatever happens. */
-async function benchmark(folder, databaseUrl) {
+async function benchmark(folder, databaseUrl, quick) {
   const running = [];
   const started = async (starting) => {
     const one = await starting;
@@ -50,43 +58,44 @@ async function benchmark(folder, databaseUrl) {
     return one;
   };
   try {
-    return await measureAll(started, databaseUrl, folder);
+    return await measureAll(started, databaseUrl, folder, quick);
   } finally {
     await Promise.all(running.map((one) => one.stop()));
   }
 }
 
-async function measureAll(started, databaseUrl, folder) {
+async function measureAll(started, databaseUrl, folder, quick) {
   const { gatewayEnvironment, registerUser, startGateway, startWorker } = await import(
     './bench/processes.mjs'
   );
   const { measureHeld, measureRounds, warmUp } = await import('./bench/measure.mjs');
   const vendor = await started(startWorker('vendor.mjs'));
   const load = await started(startWorker('load.mjs'));
-  const env = gatewayEnvironment(databaseUrl, vendor.url);
-  const gateway = (extra = {}) => started(startGateway(folder, { ...env, ...extra }));
+  const shared = gatewayEnvironment(databaseUrl, vendor.url);
+  const gateway = ({ env = {}, preload } = {}) =>
+    started(startGateway(folder, { ...shared, ...env }, preload));
   const floor = (kind) => started(startWorker('floor.mjs', [kind, vendor.url]));
-  /** What gets all suites. */
+  /** Whose latency and memory are looked at too. */
   const starters = {
     [FLOOR]: () => floor('fastify'),
-    'bare node:http': () => floor('http'),
-    gateway: () => gateway(),
+    [BARE_HTTP]: () => floor('http'),
+    [GATEWAY]: () => gateway(),
   };
 
   const first = await gateway();
   const headers = await registerUser(first.url);
   const targets = [];
+  const add = (name, target, suites, more = {}) =>
+    targets.push({ ...target, name, suites, headers: { ...headers, ...more } });
   for (const [name, start] of Object.entries(starters)) {
-    const target = name === 'gateway' ? first : await start();
-    targets.push({ ...target, name, headers, suites: everySuite });
+    add(name, name === GATEWAY ? first : await start(), everySuite);
   }
-  const variant = (name, target, more = {}) =>
-    targets.push({ ...target, name, headers: { ...headers, ...more }, suites: ['json'] });
-  variant('gateway, no access line', await gateway({ GW_LOG_LEVEL: 'warn' }));
-  variant('gateway, tracing on', await gateway({ OTEL_EXPORTER_OTLP_ENDPOINT: vendor.url }));
-  variant('gateway, from the cache', await gateway(), { 'x-gateway-cache': 'true' });
+  add(CACHED, await gateway(), ['json'], { 'x-gateway-cache': 'true' });
+  for (const [name, options] of Object.entries(telemetryGateways(vendor.url))) {
+    add(name, await gateway(options), streamSuites);
+  }
 
-  const stage = { vendor, load };
+  const stage = { vendor, load, quick };
   console.log('Warming up ...');
   await warmUp(stage, targets);
   const direct = { ...vendor, name: DIRECT, suites: ['latency'] };

@@ -1,11 +1,13 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { homedir } from 'node:os';
+import { measureParts } from './bench/micro.mjs';
 import { build } from './lib/build.mjs';
 import { isStopped, run } from './lib/children.mjs';
 import { inProject, LaunchError, root } from './lib/project.mjs';
 import { oneSkip, runStage, skipOrThrow, withPostgres } from './lib/stage.mjs';
 import { findK6 } from './load-k6.mjs';
+import { exactly, failures, runs } from './load-runs.mjs';
 
 /** A k6 run that takes longer is stuck: each is meant to take some five seconds. */
 const RUN_LIMIT_MS = 60_000;
@@ -13,42 +15,28 @@ const VENDOR_START_MS = 10_000;
 /** k6 says so when a threshold was crossed. */
 const THRESHOLDS_CROSSED = 99;
 
-const few = ['--vus', '4', '--duration', '5s'];
-
-/** One test each: `exit` is the exit code of k6 that makes it a pass. */
-const tests = [
-  { script: 'chat-stream.js', args: few },
-  { script: 'chat-json.js', args: few },
-  { script: 'cache-hits.js', args: few },
-  { script: 'fallback.js', args: few },
-  { script: 'soak.js', env: { SECONDS: '6', RATE: '20' } },
-  { script: 'spike.js', env: { SECONDS: '6', RATE: '5', PEAK_RATE: '60' } },
-  // What checks nothing would pass here too.
-  {
-    script: 'chat-stream.js',
-    title: 'chat-stream.js notices a vendor that cuts its streams',
-    args: few,
-    env: { PROVIDER_KEY: 'load-cut' },
-    exit: THRESHOLDS_CROSSED,
-  },
-];
-
 /** Nothing of our own environment that would send a script elsewhere or change its limits. */
 const plain = { PATH: process.env.PATH, HOME: homedir(), K6_AUTO_EXTENSION_RESOLUTION: 'false' };
 
 /**
  * `npm run test:load [-- script ...]`: the k6 scripts of load-tests/, each for a few seconds against the built gateway
- * with a vendor of its own, all on loopback. Without k6, and Go to build it, the run is skipped, or fails with
- * GW_REQUIRE_TOOLS=1.
+ * with a vendor of its own, all on loopback; without names the micro-benches too, once each. Without k6, and Go to build
+ * it, the run is skipped, or fails with GW_REQUIRE_TOOLS=1.
  */
 await runStage('scripts/load.mjs', async (node) => {
   const k6 = await findK6().catch(skipOrThrow);
   if (k6 === null) return oneSkip;
   if (!(await build(node))) throw new LaunchError('The build failed; the compiler says why above.');
-  return withPostgres((_folder, databaseUrl) => withGateway(databaseUrl, (url) => testAll(k6, url)));
+  return withPostgres(async (folder, databaseUrl) => {
+    const tally = await withGateway(databaseUrl, (urls) => testAll(k6, urls));
+    if (process.argv.length > 2 || isStopped()) return tally;
+    return (await microBenchesRun(node, folder))
+      ? { ...tally, passed: tally.passed + 1 }
+      : { ...tally, failed: tally.failed + 1 };
+  });
 });
 
-/** What `work(url)` gives; vendor and gateway are gone afterwards, whatever happens. */
+/** What `work(urls)` gives; vendor and gateway are gone afterwards, whatever happens. */
 async function withGateway(databaseUrl, work) {
   const { startGateway } = await import('../test/support/start-gateway.ts');
   let vendor;
@@ -58,7 +46,11 @@ async function withGateway(databaseUrl, work) {
     vendor = await startVendor();
     const vendors = { env: { GW_OPENAI_BASE_URL: vendor.url, GW_SARVAM_BASE_URL: vendor.url } };
     gateway = await startGateway({ vendors });
-    return await work(gateway.url);
+    return await work({
+      url: gateway.url,
+      vendorUrl: vendor.url,
+      metricsUrl: `${gateway.adminUrl}/metrics`,
+    });
   } finally {
     await gateway?.stop();
     vendor?.child.kill();
@@ -72,29 +64,51 @@ async function startVendor() {
   return { child, url };
 }
 
-async function testAll(k6, url) {
+/** Each once: what nobody runs would rot. */
+async function microBenchesRun(node, folder) {
+  try {
+    const parts = await measureParts(node, folder, { smoke: true });
+    console.log(`\nok: ${parts.length} micro-benches run`);
+    return true;
+  } catch (error) {
+    if (!(error instanceof LaunchError)) throw error;
+    console.log(`\nFAILED: ${error.message}`);
+    return false;
+  }
+}
+
+async function testAll(k6, urls) {
   const names = process.argv.slice(2);
-  const chosen = tests.filter(({ script }) => names.length === 0 || names.includes(script));
+  const mustFail = failures(urls).map((test) => ({
+    ...test,
+    title: `${test.script} notices ${test.title}`,
+  }));
+  const chosen = [...runs(urls), ...mustFail].filter(
+    ({ script }) => names.length === 0 || names.includes(script),
+  );
   const tally = { passed: 0, failed: 0, skipped: 0 };
   for (const test of chosen) {
     if (isStopped()) return { ...tally, failed: tally.failed + 1 };
-    if (await passes(k6, url, test)) tally.passed += 1;
+    if (await passes(k6, urls.url, test)) tally.passed += 1;
     else tally.failed += 1;
   }
   return tally;
 }
 
-async function passes(k6, url, { script, title = script, args = [], env = {}, exit = 0 }) {
+async function passes(k6, url, { script, title = script, args = [], env = {}, crossed = null }) {
   console.log(`\n-- ${title}`);
   // No control port, no usage report, no look-up of extensions: nothing but the gateway is spoken to.
   const quiet = ['run', '--quiet', '--no-color', '--no-usage-report', '--address', ''];
-  const { code } = await run(k6, [...quiet, ...args, inProject('load-tests', script)], {
+  const { code, output } = await run(k6, [...quiet, ...args, inProject('load-tests', script)], {
     cwd: root,
-    env: { ...plain, BASE_URL: url, ...env },
-    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...plain, ...exactly, BASE_URL: url, ...env },
+    stdio: ['ignore', 'inherit', 'pipe'],
     timeout: RUN_LIMIT_MS,
     killSignal: 'SIGKILL',
   });
-  console.log(`${code === exit ? 'ok' : 'FAILED'}: ${title} (k6 ended with ${code}, ${exit} is right)`);
-  return code === exit;
+  process.stderr.write(output);
+  const found = /thresholds on metrics '(.+)' have been crossed/.exec(output)?.[1].split(', ') ?? [];
+  const isRight = crossed === null ? code === 0 : code === THRESHOLDS_CROSSED && found.includes(crossed);
+  console.log(`${isRight ? 'ok' : 'FAILED'}: ${title} (k6 ended with ${code})`);
+  return isRight;
 }

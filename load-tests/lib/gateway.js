@@ -1,5 +1,6 @@
 import { check, fail } from 'k6';
 import http from 'k6/http';
+import { Counter } from 'k6/metrics';
 import { readStream } from './sse.js';
 
 /** The deployment under test, without a trailing slash. */
@@ -9,7 +10,21 @@ const model = __ENV.MODEL ?? 'gw/balanced';
 const overrideModel = __ENV.OVERRIDE_MODEL;
 /** Least number of content chunks of a stream: one alone would mean that something held the others back. */
 const minChunks = Number(__ENV.MIN_CHUNKS ?? 2);
+/** Most of them, for a vendor that is known to send so many. */
+const maxChunks = Number(__ENV.MAX_CHUNKS ?? Number.POSITIVE_INFINITY);
 const maxTokens = Number(__ENV.MAX_TOKENS ?? 32);
+
+/** After a run k6 waits 30 s for its open requests and then forgets them: what hangs must have failed before. */
+const GRACEFUL_STOP_SECONDS = 30;
+const timeoutSeconds = Number(__ENV.TIMEOUT_SECONDS ?? 25);
+if (!(timeoutSeconds > 0 && timeoutSeconds < GRACEFUL_STOP_SECONDS)) {
+  throw new Error(`TIMEOUT_SECONDS must be above 0 and below ${GRACEFUL_STOP_SECONDS}.`);
+}
+const timeout = `${timeoutSeconds}s`;
+
+/** Answers that were right in every respect. */
+const wholeStreams = new Counter('whole_streams');
+const wholeAnswers = new Counter('whole_answers');
 
 /** What load-tests/vendor.mjs does for a request is told by the provider key that comes with it. */
 const vendorKey = __ENV.PROVIDER_KEY ?? 'load-healthy';
@@ -31,7 +46,10 @@ export function serviceKey(secrets = {}) {
 }
 
 function created(path, token, body) {
-  const response = http.post(`${baseUrl}${path}`, JSON.stringify(body), { headers: headersWith(token) });
+  const response = http.post(`${baseUrl}${path}`, JSON.stringify(body), {
+    headers: headersWith(token),
+    timeout,
+  });
   if (response.status !== 201) fail(`POST ${path} was answered ${response.status}: ${response.body}`);
   return response.json();
 }
@@ -48,7 +66,7 @@ export function chat(key, { stream = false, prompt = 'Count to ten.', headers = 
   return http.post(`${baseUrl}/v1/chat/completions`, JSON.stringify(body), {
     headers: { ...headersWith(key), ...override, ...headers },
     tags: { name },
-    timeout: '120s',
+    timeout,
   });
 }
 
@@ -58,6 +76,7 @@ export function logRows(key, since) {
   const response = http.get(`${baseUrl}/v1/logs?${query}`, {
     headers: headersWith(key),
     tags: { name: 'logs' },
+    timeout,
   });
   return response.status === 200 ? response.json('data') : null;
 }
@@ -65,16 +84,18 @@ export function logRows(key, since) {
 /** Checks a streamed answer; the `gateway` block of it, or null. */
 export function checkStream(response) {
   const stream = readStream(response.status === 200 ? response.body : '');
-  check(response, {
+  const isWhole = check(response, {
     'status is 200': ({ status }) => status === 200,
     'is an event stream': () => header(response, 'Content-Type').startsWith('text/event-stream'),
     'no error event': () => stream.error === null,
-    'enough content chunks': () => stream.contentChunks >= minChunks,
+    'as many content chunks as expected': () =>
+      stream.contentChunks >= minChunks && stream.contentChunks <= maxChunks,
     'one gateway block': () => stream.gatewayBlocks === 1,
     'gateway block on the final chunk': () => stream.isGatewayLast,
     'ends with [DONE]': () => stream.hasEnd,
     'gateway block is right': () => isRightBlock(stream.gateway, response),
   });
+  if (isWhole) wholeStreams.add(1);
   return stream.gateway;
 }
 
@@ -83,13 +104,14 @@ export function checkJson(response) {
   const answer = response.status === 200 ? parse(response.body) : null;
   const content = answer?.choices?.[0]?.message?.content ?? null;
   const gateway = answer?.gateway ?? null;
-  check(response, {
+  const isWhole = check(response, {
     'status is 200': ({ status }) => status === 200,
     'is a completion': () => answer?.object === 'chat.completion',
     'has content': () => typeof content === 'string' && content !== '',
     'usage adds up': () => addsUp(answer?.usage),
     'gateway block is right': () => isRightBlock(gateway, response),
   });
+  if (isWhole) wholeAnswers.add(1);
   return { gateway, content };
 }
 

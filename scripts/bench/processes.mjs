@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { openSync, readFileSync } from 'node:fs';
+import { openSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../../src/dev/free-port.ts';
@@ -10,8 +10,6 @@ const GATEWAY_START_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 10_000;
 const CALL_LIMIT_MS = 10_000;
 const POLL_MS = 20;
-/** Linux counts CPU time for user space in hundredths of a second, whatever the kernel's own tick. */
-const TICK_US = 10_000;
 
 /** A process of this folder: `url` (null if it serves nothing), `ask(message)`, which awaits its answer, `stop()`. */
 export async function startWorker(file, args = []) {
@@ -67,8 +65,8 @@ export function gatewayEnvironment(databaseUrl, vendorUrl) {
   };
 }
 
-/** `dist/main.js` as an operator runs it, its log in a file of the folder. */
-export async function startGateway(folder, env) {
+/** `dist/main.js` as an operator runs it, its log in a file of the folder. `preload` names files of this folder. */
+export async function startGateway(folder, env, preload = []) {
   const name = `gateway-${randomBytes(4).toString('hex')}`;
   const log = join(folder, `${name}.log`);
   const output = openSync(log, 'w');
@@ -76,7 +74,10 @@ export async function startGateway(folder, env) {
   const child = fork(inProject('dist', 'main.js'), [], {
     cwd: root,
     env: { ...env, PORT: port, GW_ADMIN_PORT: adminPort, GW_DATA_DIR: join(folder, name) },
-    execArgv: ['--import', inProject('scripts', 'bench', 'end-with-parent.mjs')],
+    execArgv: ['end-with-parent.mjs', ...preload].flatMap((file) => [
+      '--import',
+      inProject('scripts', 'bench', file),
+    ]),
     stdio: ['ignore', output, output, 'ipc'],
   });
   const limit = Date.now() + GATEWAY_START_LIMIT_MS;
@@ -119,10 +120,16 @@ async function post(url, headers, body) {
   return JSON.parse(text);
 }
 
-/** CPU time of a process so far in microseconds, user and system, all threads: proc_pid_stat(5), fields 14 and 15. */
+/**
+ * CPU time of a process so far in microseconds, user and system, of all threads that are alive. It is what the scheduler
+ * counts, in nanoseconds; /proc/<pid>/stat would only tell hundredths of a second.
+ */
 export function cpuMicroseconds(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * TICK_US;
+  let nanoseconds = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    nanoseconds += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ', 1)[0]);
+  }
+  return nanoseconds / 1_000;
 }
 
 /** Memory of a process that is in RAM, in MiB. */

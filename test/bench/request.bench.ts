@@ -1,0 +1,75 @@
+/** What the gateway does once per request beside reading and writing: against the one JSON.parse of its body. */
+import { randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { encodeLogRow } from '../../src/adapters/postgres/log-insert.ts';
+import { createSealer } from '../../src/adapters/sealer.ts';
+import { cacheKey } from '../../src/core/cache-key.ts';
+import { costMicroUsd, formatMicroUsd } from '../../src/core/cost.ts';
+import { planCandidates } from '../../src/core/plan.ts';
+import { noUsage } from '../../src/core/usage.ts';
+import { logRow } from '../adapters/postgres/log-rows.ts';
+import { balancedKeys, callOf, heldKey, testTables } from '../chat/story.ts';
+import { openAiAnswer } from '../support/openai-wire.ts';
+import type { Part } from './yardstick.ts';
+import { compare } from './yardstick.ts';
+
+/** A part takes about a microsecond, a clock a tenth of it: many at once. */
+const times = 100;
+const repeat = (work: () => unknown) => () => {
+  let last: unknown;
+  for (let count = 0; count < times; count += 1) last = work();
+  return last;
+};
+
+const prompt = 'The quick brown fox jumps over the lazy dog. '.repeat(20);
+const call = callOf({ request: { messages: [{ role: 'user', content: prompt }], temperature: 0.2 } });
+const body = JSON.stringify(call.request);
+const answer = Buffer.from(JSON.stringify(openAiAnswer('gpt-test', { text: [prompt] })));
+
+const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }]);
+const key = heldKey('openai');
+const binding = { recordId: key.id, userId: key.userId, provider: key.provider };
+const secret = `sk-proj-${'x'.repeat(40)}`;
+const sealedKey = { ...key, sealed: sealer.seal(secret, binding) };
+const sealedAnswer = sealer.sealValue(answer, 'answer');
+
+const isCooled = () => false;
+const price = testTables().price('openai', 'gpt-test');
+const usage = { ...noUsage, reported: true, inputTokens: 1_234, outputTokens: 567, cachedInputTokens: 89 };
+const row = logRow({
+  usage,
+  attempts: [{ provider: 'openai', model: 'gpt-test', status: 200, reason: 'served', latency_ms: 120 }],
+});
+const question = { userId: call.userId, residency: null, mode: call.mode, target: 'balanced' };
+
+const parts: readonly Part[] = [
+  {
+    name: 'plan: three candidates of a tier',
+    run: () => planCandidates(call, { keys: balancedKeys, isCooled }),
+  },
+  { name: 'provider key: open', run: () => sealer.open(sealedKey) },
+  { name: 'provider key: seal', run: () => sealer.seal(secret, binding) },
+  { name: 'cached answer of 1 KB: open', run: () => sealer.openValue(sealedAnswer, 'answer') },
+  { name: 'cached answer of 1 KB: seal', run: () => sealer.sealValue(answer, 'answer') },
+  { name: 'cost: price an answer and write it down', run: () => formatMicroUsd(costMicroUsd(usage, price)) },
+  { name: 'cache key of the request', run: () => cacheKey({ ...question, request: call.request }) },
+  { name: 'log row: encode', run: () => encodeLogRow(row) },
+];
+
+const parse: Part = {
+  name: 'JSON.parse of the request',
+  run: repeat(() => JSON.parse(body) as unknown),
+  times,
+};
+
+test('request', async ({ bench }) => {
+  expect(planCandidates(call, { keys: balancedKeys, isCooled })).toMatchObject({ kind: 'planned' });
+  expect(sealer.open(sealedKey).reveal()).toBe(secret);
+  expect(sealer.openValue(sealedAnswer, 'answer')).toEqual(answer);
+  expect(price).not.toBeNull();
+  await compare(
+    bench,
+    parse,
+    parts.map(({ name, run }) => ({ name, run: repeat(run), times })),
+  );
+});
