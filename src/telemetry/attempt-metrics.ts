@@ -7,6 +7,7 @@ import type { RoutingTables } from '../core/tables.ts';
 import type { Usage } from '../core/usage.ts';
 import { durationBuckets, overheadBuckets, tokenBuckets, tokenRateBuckets } from './buckets.ts';
 import type { ModelLabels } from './model-label.ts';
+import { otherModel } from './model-label.ts';
 import type { Families, HistogramSeries } from './series.ts';
 
 const modelLabels = ['gen_ai_provider_name', 'gen_ai_request_model'];
@@ -96,6 +97,10 @@ export class AttemptMetrics {
       this.#seriesOf(provider, model);
       this.#firstChunks.of(provider, model);
       for (const reason of unpricedReasons.slice(0, 2)) this.#unpriced.of(provider, model, reason);
+    }
+    // Overrides may name any model: the first answer without a price is to show as an increase.
+    for (const provider of providerNames) {
+      this.#unpriced.of(provider, otherModel, provider === 'self_hosted' ? 'self_hosted' : 'no_price');
     }
   }
 
