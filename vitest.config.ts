@@ -1,8 +1,10 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // A stage of their own, since they need Prometheus.
+    exclude: [...configDefaults.exclude, 'test/prometheus/**'],
     pool: 'forks',
     // Each worker drives real servers of its own; more of them only slow each other down.
     maxWorkers: 2,

@@ -1,0 +1,17 @@
+import { join } from 'node:path';
+import { defineConfig } from 'vitest/config';
+
+/** For `npm run test:prometheus`: apart from `npm test`, since it needs Prometheus (TEST_PROMETHEUS, TEST_PROMTOOL). */
+export default defineConfig({
+  test: {
+    root: join(import.meta.dirname, '../..'),
+    include: ['test/prometheus/**/*.test.ts'],
+    pool: 'forks',
+    // The run with faults measures time; what runs beside it would be measured too.
+    maxWorkers: 1,
+    testTimeout: 30_000,
+    // A hook drives the whole run.
+    hookTimeout: 180_000,
+    reporters: [['default', { summary: false }], './test/support/tally-reporter.ts'],
+  },
+});
