@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { isMap, isScalar, isSeq, parse, parseDocument, stringify } from 'yaml';
 import { tablesPartJsonSchema } from '../../src/core/tables-json-schema.ts';
 import { inProject } from '../lib/project.mjs';
@@ -14,6 +15,7 @@ export async function generatedFiles() {
     { path: `${chart}/README.md`, text: readme() },
     { path: 'k8s/base/tables.yaml', text: read(`${chart}/files/tables.yaml`) },
     { path: 'k8s/components/monitoring/prometheusrule.yaml', text: prometheusRule() },
+    { path: 'k8s/components/monitoring/dashboards.yaml', text: dashboards() },
   ];
 }
 
@@ -30,8 +32,8 @@ function schema() {
 
 /** The chart's alerts for those who do not use the chart. */
 function prometheusRule() {
-  const files = readdirSync(inProject(chart, 'rules')).filter((name) => name.endsWith('.yaml'));
-  const groups = files.sort().flatMap((name) => parse(read(`${chart}/rules/${name}`)).groups ?? []);
+  const files = filesOf('rules', '.yaml');
+  const groups = files.flatMap((name) => parse(read(`${chart}/rules/${name}`)).groups ?? []);
   const metadata = { name: 'model-gateway', labels: { 'app.kubernetes.io/name': 'model-gateway' } };
   const object = {
     apiVersion: 'monitoring.coreos.com/v1',
@@ -40,6 +42,28 @@ function prometheusRule() {
     spec: { groups },
   };
   return stringify(object, { lineWidth: 0 });
+}
+
+/** The chart's dashboards for the same people, found by Grafana's sidecar as those of the chart are. */
+function dashboards() {
+  const { labels, annotations } = parse(read(`${chart}/values.yaml`)).metrics.dashboards;
+  const objects = filesOf('dashboards', '.json').map((name) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      name: `model-gateway-${basename(name, '.json')}`,
+      labels: { 'app.kubernetes.io/name': 'model-gateway', ...labels },
+      annotations,
+    },
+    data: { [name]: JSON.stringify(JSON.parse(read(`${chart}/dashboards/${name}`))) },
+  }));
+  return objects.map((object) => stringify(object, { lineWidth: 0 })).join('---\n');
+}
+
+function filesOf(folder, ending) {
+  return readdirSync(inProject(chart, folder))
+    .filter((name) => name.endsWith(ending))
+    .sort();
 }
 
 function readme() {

@@ -15,31 +15,27 @@ const kubernetesVersion = [
   '-X k8s.io/component-base/version.gitMinor=36',
 ].join(' ');
 
+const ofKubernetes = (name) => ({
+  module: 'kubernetes',
+  package: `k8s.io/kubernetes/cmd/${name}`,
+  flags: kubernetesVersion,
+});
+const besideKubernetes = (name, flags = '') => ({ module: 'kubernetes', package: name, flags });
+
 /** Program → its module folder, package and linker flags. The versions stand in the modules' go.mod. */
 const programs = {
-  helm: {
-    module: 'kubernetes',
-    package: 'helm.sh/helm/v4/cmd/helm',
-    flags: '-X helm.sh/helm/v4/internal/version.version=v4.2.4',
-  },
-  kubectl: { module: 'kubernetes', package: 'k8s.io/kubernetes/cmd/kubectl', flags: kubernetesVersion },
+  helm: besideKubernetes('helm.sh/helm/v4/cmd/helm', '-X helm.sh/helm/v4/internal/version.version=v4.2.4'),
+  kubectl: ofKubernetes('kubectl'),
   etcd: { module: 'etcd', package: 'go.etcd.io/etcd/server/v3', flags: '' },
-  'kube-apiserver': {
-    module: 'kubernetes',
-    package: 'k8s.io/kubernetes/cmd/kube-apiserver',
-    flags: kubernetesVersion,
-  },
-  'kube-controller-manager': {
-    module: 'kubernetes',
-    package: 'k8s.io/kubernetes/cmd/kube-controller-manager',
-    flags: kubernetesVersion,
-  },
-  'kube-scheduler': {
-    module: 'kubernetes',
-    package: 'k8s.io/kubernetes/cmd/kube-scheduler',
-    flags: kubernetesVersion,
-  },
-  kwok: { module: 'kubernetes', package: 'sigs.k8s.io/kwok/cmd/kwok', flags: '' },
+  'kube-apiserver': ofKubernetes('kube-apiserver'),
+  'kube-controller-manager': ofKubernetes('kube-controller-manager'),
+  'kube-scheduler': ofKubernetes('kube-scheduler'),
+  kwok: besideKubernetes('sigs.k8s.io/kwok/cmd/kwok'),
+  kubelet: ofKubernetes('kubelet'),
+  'kube-proxy': ofKubernetes('kube-proxy'),
+  coredns: besideKubernetes('./coredns'),
+  pause: besideKubernetes('./pause'),
+  'metrics-server': besideKubernetes('sigs.k8s.io/metrics-server/cmd/metrics-server'),
 };
 
 /** YAML that is taken out of modules: file → the module and those of its files that belong into it. */
@@ -58,6 +54,16 @@ const documents = {
     folders: ['example/prometheus-operator-crd'],
     files: /_(servicemonitors|prometheusrules)\.yaml$/,
   },
+  'keda-crds.yaml': {
+    module: 'github.com/kedacore/keda/v2@v2.21.0',
+    folders: ['config/crd/bases'],
+    files: /_scaledobjects\.yaml$/,
+  },
+  'external-secrets-crds.yaml': {
+    module: 'github.com/external-secrets/external-secrets@v1.3.2',
+    folders: ['config/crds/bases'],
+    files: /^external-secrets\.io_externalsecrets\.yaml$/,
+  },
   'gateway-api-crds.yaml': {
     module: 'sigs.k8s.io/gateway-api@v1.4.0',
     folders: ['config/crd/standard'],
@@ -65,8 +71,18 @@ const documents = {
   },
 };
 
-/** All that `buildTools` knows, in the order in which they are useful. */
-export const toolNames = [...Object.keys(programs), ...Object.keys(documents)];
+/** What tests on a cluster of their own need to speak to it, and the control plane itself. */
+const clusterPrograms = [
+  ...['helm', 'kubectl'],
+  ...['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'],
+];
+/** A control plane with a fake node, and the kinds of others. */
+export const toolNames = [...clusterPrograms, 'kwok', ...Object.keys(documents)];
+/** A control plane with a real node. */
+export const nodeToolNames = [
+  ...clusterPrograms,
+  ...['kubelet', 'kube-proxy', 'coredns', 'pause', 'metrics-server'],
+];
 
 /** Where the programs are kept between runs; remove the folder to build them anew. */
 export function toolsFolder() {

@@ -1,0 +1,83 @@
+import { inject } from 'vitest';
+import type { Values } from '../../chart/chart-files.ts';
+import { chart, getObject, helm, kubectl, must } from '../../cluster/cluster.ts';
+import { tables } from '../../support/tables.ts';
+import { hostAddress, podNetwork } from './door.ts';
+
+/** Where the pods look for OpenAI: a door that the file opens to its fake vendor. */
+export const vendorPort = 8000;
+const nodeAddress = '10.123.0.2';
+
+/** `kubectl rollout status` is asked in pieces, each shorter than the limit of one program. */
+const rolloutPieces = 5;
+const rolloutPiece = '--timeout=40s';
+
+/** What a platform team sets, with the fake vendor in place of OpenAI. */
+export const values: Values = {
+  image: { pullPolicy: 'IfNotPresent' },
+  database: { existingSecret: 'gateway-database' },
+  redis: { existingSecret: 'gateway-redis' },
+  sealing: { existingSecret: 'gateway-sealing' },
+  migrations: { mode: 'hook' },
+  service: { type: 'NodePort' },
+  vendors: { openai: `http://${hostAddress}:${vendorPort}` },
+  selfHosted: { allow: [{ cidr: `${hostAddress}/32`, ports: [vendorPort] }] },
+  tests: { podCidrs: [podNetwork] },
+  tables: { document: tables() },
+};
+
+/** Runs Helm for a release of the chart; values come after the common ones. */
+export function runHelm(
+  verb: 'install' | 'upgrade',
+  name: string,
+  namespace: string,
+  own: Values = {},
+  more: readonly string[] = [],
+): Promise<string> {
+  const args = [verb, name, chart, '-n', namespace, ...more, '--values', '-'];
+  return must(helm(args, JSON.stringify({ ...values, ...own })));
+}
+
+/** Resolves once the Deployment's newest pods are all there. */
+export async function rolledOut(namespace: string, name: string): Promise<void> {
+  const args = ['-n', namespace, 'rollout', 'status', `deployment/${name}`, rolloutPiece];
+  for (let piece = 1; piece < rolloutPieces; piece += 1) {
+    if ((await kubectl(args)).code === 0) return;
+  }
+  await must(kubectl(args));
+}
+
+/** Where the Service of a release answers on the node: `http://host:port`. */
+export async function nodePortUrl(namespace: string, name: string): Promise<string> {
+  const service = await getObject(namespace, 'service', name);
+  const ports = (service.spec?.['ports'] ?? []) as { nodePort: number }[];
+  return `http://${nodeAddress}:${ports[0]?.nodePort}`;
+}
+
+export interface Release {
+  readonly namespace: string;
+  readonly name: string;
+  readonly url: string;
+}
+
+/** The release that the files share, installed by the first that asks. */
+export async function sharedRelease(): Promise<Release> {
+  const release = { namespace: inject('namespace'), name: 'model-gateway' };
+  const status = await helm(['status', release.name, '-n', release.namespace]);
+  if (status.code !== 0) await runHelm('install', release.name, release.namespace);
+  await rolledOut(release.namespace, release.name);
+  return { ...release, url: await nodePortUrl(release.namespace, release.name) };
+}
+
+/** A further release of the same stores, with values of its own; `remove` uninstalls it. */
+export async function ownRelease(name: string, own: Values): Promise<Release & { remove(): Promise<void> }> {
+  const namespace = inject('namespace');
+  await runHelm('install', name, namespace, { ...own, fullnameOverride: name });
+  await rolledOut(namespace, name);
+  return {
+    ...{ namespace, name, url: await nodePortUrl(namespace, name) },
+    remove: async () => {
+      await must(helm(['uninstall', name, '-n', namespace]));
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import type { FakeVendor } from '../../support/fake-vendor.ts';
+import { startFakeVendor } from '../../support/fake-vendor.ts';
+import type { HttpClient } from '../../support/http-client.ts';
+import { httpClient } from '../../support/http-client.ts';
+import { defaultOpenAiUsage, openAiChunk, sse } from '../../support/openai-wire.ts';
+import type { User } from '../../support/register.ts';
+import { addKey, registerUser } from '../../support/register.ts';
+import type { Script, Step } from '../../support/vendor-reply.ts';
+import { openDoor } from './door.ts';
+import { vendorPort } from './release.ts';
+
+/** Between two tokens of a stream that a test holds open: well below every limit of silence. */
+const tokenMs = 250;
+
+/** A fake OpenAI that pods reach. */
+export async function startVendorForPods(): Promise<FakeVendor> {
+  const vendor = await startFakeVendor();
+  const door = await openDoor(vendorPort, vendor.url);
+  return {
+    ...vendor,
+    close: async () => {
+      await door.close();
+      await vendor.close();
+    },
+  };
+}
+
+/** A new user with a key for the fake OpenAI. */
+export async function openAiUser(url: string): Promise<User> {
+  const user = await registerUser(url);
+  await addKey(user, { provider: 'openai', api_key: 'sk-node-test' });
+  return user;
+}
+
+/** The same user at another address of the same gateways. */
+export const clientAt = (url: string, user: User): HttpClient => httpClient(url, user.key);
+
+/** A stream that goes on until the test lets it end. */
+export function endlessStream(): { readonly script: Script; end(): void } {
+  let isEnding = false;
+  const script: Script = (request) => {
+    const model = String(request.body['model']);
+    function* steps(): Generator<Step> {
+      yield sse(openAiChunk(model, { role: 'assistant', content: '' }));
+      while (!isEnding) {
+        yield sse(openAiChunk(model, { content: 'tick ' }));
+        yield { waitMs: tokenMs };
+      }
+      yield sse(openAiChunk(model, {}, 'stop'));
+      yield sse({ ...openAiChunk(model, {}), choices: [], usage: defaultOpenAiUsage });
+      yield sse('[DONE]');
+    }
+    return {
+      status: 200,
+      headers: { 'content-type': 'text/event-stream' },
+      body: steps(),
+      ending: 'complete',
+    };
+  };
+  return {
+    script,
+    end: () => {
+      isEnding = true;
+    },
+  };
+}
