@@ -84,7 +84,7 @@ export async function startGateway(
     telemetry,
   };
   const app = await createServer(settings, life, log, telemetry);
-  watchPressure(metrics, () => app.memoryUsage(), settings);
+  watchPressure(metrics, () => app.memoryUsage(), settings, life.bodies);
   const routes = routesIo({ settings, stores, sealer, clock, tables, life, metrics, telemetry });
   await registerRoutes(app, { ...chat, ...routes });
   const admin = createAdminServer(

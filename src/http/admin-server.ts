@@ -4,6 +4,7 @@ import { fastify, LogController } from 'fastify';
 import type { TablesStatus } from '../adapters/last-good-tables.ts';
 import { handleErrors } from './error-handler.ts';
 import type { Life } from './life.ts';
+import { answerParserError, nodeHttpOptions, refuseOddRequests } from './odd-requests.ts';
 import { requestIdOf } from './request-id.ts';
 
 /** What readiness looks at; every part is cheap and in memory. */
@@ -25,6 +26,8 @@ export function createAdminServer(io: AdminIo, log: FastifyBaseLogger): FastifyI
   const app: FastifyInstance = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
+    http: nodeHttpOptions,
+    clientErrorHandler: answerParserError,
     requestIdHeader: false,
     genReqId: (request) => requestIdOf(request, randomUUID),
   });
@@ -32,6 +35,7 @@ export function createAdminServer(io: AdminIo, log: FastifyBaseLogger): FastifyI
     reply.header('x-request-id', request.id);
     done();
   });
+  refuseOddRequests(app);
   handleErrors(app, () => null);
   // Liveness never looks at a dependency: a database blip must not restart every replica.
   app.get('/healthz', async () => ({ status: 'ok' }));

@@ -1,41 +1,87 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { HttpRequestError, InvalidRequestError } from '../core/errors.ts';
+import type { BodyBudget, BodyHold } from './body-budget.ts';
+import { hasMoreValues } from './json-values.ts';
+import { mayBeLarge, readBody } from './read-body.ts';
 
-type Done = (error: Error | null, body?: unknown) => void;
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the body takes of the budget; null for small ones. */
+    bodyHold: BodyHold | null;
+  }
+}
+
+/** Many times what a chat of the longest context needs; no more than is parsed in half a second. */
+const maxValues = 1_000_000;
 
 const notJson = (what: string): Error =>
   new InvalidRequestError(`The body is not valid ${what}.`, null, 'invalid_json');
 
 const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
-function refusal(request: FastifyRequest): Error | null {
-  const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+function refusal(request: FastifyRequest, body: Buffer): Error | null {
+  const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? '';
+  if (encoding !== '' && encoding !== 'identity') {
     return new HttpRequestError(415, 'Compressed request bodies are not accepted.', 'unsupported_encoding');
   }
   const named = charset.exec(request.headers['content-type'] ?? '')?.[1]?.toLowerCase();
   if (named !== undefined && named !== 'utf-8' && named !== 'utf8') {
     return new HttpRequestError(415, 'The body must be UTF-8.', 'unsupported_charset');
   }
-  return null;
+  if (!isUtf8(body)) return notJson('UTF-8');
+  if (!hasMoreValues(body, maxValues)) return null;
+  return new InvalidRequestError(`The body holds more than ${maxValues} values.`, null, 'too_many_values');
+}
+
+/** Parses strictly: the value, or the error as a value. */
+function jsonParser(app: FastifyInstance): (request: FastifyRequest, text: string) => unknown {
+  const parser = (...actions: Parameters<FastifyInstance['getDefaultJsonParser']>) => {
+    const parse = app.getDefaultJsonParser(...actions);
+    return (request: FastifyRequest, text: string): { error: Error | null; value: unknown } => {
+      let result: { error: Error | null; value: unknown } = { error: null, value: undefined };
+      void parse(request, text, (error: Error | null, value?: unknown) => {
+        result = { error, value };
+      });
+      return result;
+    };
+  };
+  const strict = parser('error', 'error');
+  const lenient = parser('ignore', 'ignore');
+  const withoutProto = parser('error', 'ignore');
+  return (request, text) => {
+    const { error, value } = strict(request, text);
+    if (error === null) return value;
+    if (lenient(request, text).error !== null) return notJson('JSON');
+    const key = withoutProto(request, text).error === null ? 'constructor.prototype' : '__proto__';
+    return new InvalidRequestError(`The key ${key} is not allowed.`, key, 'forbidden_key');
+  };
 }
 
 /**
  * Makes `application/json` the only body this service reads, strictly UTF-8, with `__proto__` and
  * `constructor.prototype` refused at any depth. An empty body is undefined; the routes say what is missing.
- * A body that was read whole but is refused comes out as a value and is thrown one step later: an error of
- * the parser itself would close the connection, which only a half-read body calls for.
+ * A refused body comes out as a value and is thrown one step later: an error of the parser itself would
+ * close the connection.
  */
-export function acceptOnlyJson(app: FastifyInstance): void {
-  const parseJson = app.getDefaultJsonParser('error', 'error');
+export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, onShortage: () => void): void {
+  const parseJson = jsonParser(app);
+  app.decorateRequest('bodyHold', null);
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (mayBeLarge(request.raw)) {
+      const hold = budget.open();
+      request.bodyHold = hold;
+      reply.raw.once('close', () => hold.release());
+    }
+    done(null, payload);
+  });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done: Done) => {
-    const refused = refusal(request) ?? (isUtf8(body) ? null : notJson('UTF-8'));
-    if (refused !== null) return done(null, refused);
-    if (body.length === 0) return done(null, undefined);
-    return parseJson(request, body.toString('utf8'), (error: Error | null, value?: unknown) => {
-      done(null, error === null ? value : notJson('JSON'));
+  app.addContentTypeParser('application/json', (request, _payload, done) => {
+    const limits = { limitBytes: request.routeOptions.bodyLimit, hold: request.bodyHold, onShortage };
+    readBody(request.raw, limits, (error, body) => {
+      if (body === null) return done(null, error);
+      if (body.length === 0) return done(null, undefined);
+      return done(null, refusal(request, body) ?? parseJson(request, body.toString('utf8')));
     });
   });
   app.addHook('preValidation', (request, _reply, done) => {

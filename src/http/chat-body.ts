@@ -25,6 +25,25 @@ function checkCount(value: unknown, limit: number, param: string): void {
   }
 }
 
+/** Content parts of all messages, and their fields but for role and content. */
+function checkParts(messages: unknown, limit: number): void {
+  if (!Array.isArray(messages)) return;
+  let count = 0;
+  for (const [index, message] of messages.entries()) {
+    if (typeof message !== 'object' || message === null) continue;
+    const { content } = message as { readonly content?: unknown };
+    if (Array.isArray(content)) count += content.length;
+    for (const name in message) if (name !== 'role' && name !== 'content') count += 1;
+    if (count > limit) {
+      throw new InvalidRequestError(
+        `messages may hold at most ${limit} content parts and further fields in all.`,
+        `messages[${index}]`,
+        'too_many_entries',
+      );
+    }
+  }
+}
+
 /**
  * A parsed JSON body → ChatRequest (SPEC 4.5). Counts and depth are checked before anything is validated,
  * so that a hostile body costs no more than its own parsing. Throws InvalidRequestError naming the field.
@@ -45,6 +64,7 @@ export function parseChatBody(body: unknown, tables: RoutingTables): ChatRequest
       throw new InvalidRequestError(`Unknown field: ${shownName(name)}.`, shownName(name), 'unknown_field');
   }
   checkCount(known['messages'], limits.messages, 'messages');
+  checkParts(known['messages'], limits.message_parts);
   checkCount(known['tools'], limits.messages, 'tools');
   checkCount(known['stop'], limits.stop_sequences, 'stop');
   if (!isWithinDepth(body, limits.body_depth)) {

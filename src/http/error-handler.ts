@@ -1,27 +1,17 @@
+import { STATUS_CODES } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ClientGoneError } from '../chat/answer-chat.ts';
 import { VerbatimError } from '../chat/verbatim-error.ts';
 import type { CallTrace } from '../core/chat-call.ts';
 import { errorBody } from '../core/error-body.ts';
-import {
-  ApiError,
-  GatewayError,
-  HttpRequestError,
-  InvalidRequestError,
-  NotFoundError,
-} from '../core/errors.ts';
+import { ApiError, GatewayError, HttpRequestError, NotFoundError } from '../core/errors.ts';
+import { answerEarly, isBodyComing } from './linger.ts';
 
 /** Fastify's own errors, by code → ours. */
 function fromFramework(error: Error & { code?: string; statusCode?: number }): GatewayError | null {
   switch (error.code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new HttpRequestError(413, 'The request body is too large.', 'body_too_large');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new HttpRequestError(415, 'Content-Type must be application/json.', 'unsupported_media_type');
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
-    case 'FST_ERR_CTP_INVALID_JSON_BODY':
-      return new InvalidRequestError('The body is not valid JSON.', null, 'invalid_json');
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_ASYNC_CONSTRAINT':
       return new NotFoundError('Unknown path.');
@@ -29,8 +19,14 @@ function fromFramework(error: Error & { code?: string; statusCode?: number }): G
     case 'ECONNABORTED':
       return new HttpRequestError(408, 'The request body did not arrive whole.', 'request_aborted');
     default:
-      return null;
+      return fromStatus(error.code ?? '', error.statusCode ?? 500);
   }
+}
+
+/** What else Fastify blames on the client; a later version may know more than this one. */
+function fromStatus(code: string, status: number): GatewayError | null {
+  if (!code.startsWith('FST_') || status < 400 || status > 499) return null;
+  return new HttpRequestError(status, `${STATUS_CODES[status] ?? 'Refused'}.`, 'refused');
 }
 
 /** Any thrown value → an error with a place in SPEC 7. Unknown ones are 500 with a fixed text. */
@@ -68,27 +64,28 @@ export function writeError(
   if (error.status === 500) {
     log.error({ err: error.cause, requestId: request.id, ...traceFields(request.trace) }, 'unhandled error');
   }
-  reply
-    .code(error.status)
-    .headers(error.headers)
-    .header('content-type', 'application/json; charset=utf-8')
-    .send(JSON.stringify(errorBody(error, request.id)));
+  reply.code(error.status).headers(error.headers).header('content-type', 'application/json; charset=utf-8');
+  const body = JSON.stringify(errorBody(error, request.id));
+  if (isBodyComing(request.raw)) answerEarly(request, reply, body);
+  else reply.send(body);
 }
 
-/** Installs the writer for thrown errors, unknown paths and known paths with another method. */
+/**
+ * Installs the writer for thrown errors, unknown paths and known paths with another method. The latter two
+ * are settled before a body is read.
+ */
 export function handleErrors(
   app: FastifyInstance,
   methodsOf: (url: string) => readonly string[] | null,
 ): void {
   app.setErrorHandler((error, request, reply) => writeError(error, request, reply, app.log));
-  app.setNotFoundHandler((request, reply) => {
-    const methods = methodsOf(request.raw.url ?? '');
-    const error =
-      methods === null
-        ? new NotFoundError('Unknown path.')
-        : new HttpRequestError(405, `Use ${methods.join(' or ')}.`, 'method_not_allowed', {
-            allow: methods.join(', '),
-          });
-    writeError(error, request, reply, app.log);
+  app.addHook('onRequest', (request, _reply, done) => {
+    done(request.is404 ? noRoute(methodsOf(request.raw.url ?? '')) : undefined);
   });
+}
+
+function noRoute(methods: readonly string[] | null): GatewayError {
+  if (methods === null) return new NotFoundError('Unknown path.');
+  const allow = { allow: methods.join(', ') };
+  return new HttpRequestError(405, `Use ${methods.join(' or ')}.`, 'method_not_allowed', allow);
 }

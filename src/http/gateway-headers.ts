@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
 import type { ChatOptions, Override } from '../core/chat-call.ts';
 import { InvalidRequestError } from '../core/errors.ts';
 import { isProviderName } from '../core/provider-name.ts';
@@ -8,26 +9,54 @@ const timeoutSeconds = { least: 1, most: 300 } as const;
 const maxModelLength = 256;
 const integer = /^-?[0-9]+$/;
 
+const shown = {
+  cache: 'X-Gateway-Cache',
+  'cache-ttl': 'X-Gateway-Cache-TTL',
+  'override-model': 'X-Gateway-Override-Model',
+  residency: 'X-Gateway-Residency',
+  timeout: 'X-Gateway-Timeout',
+} as const;
+
+type SentHeaders = Pick<IncomingMessage, 'headers' | 'rawHeaders'>;
+
 /** Reads one `X-Gateway-*` header, or its alias from before the rename when there is none. */
 class HeaderReader {
-  readonly #headers: IncomingHttpHeaders;
+  readonly #sent: SentHeaders;
   readonly #legacyName: string | null;
   usedLegacy = false;
 
-  constructor(headers: IncomingHttpHeaders, legacyName: string | null) {
-    this.#headers = headers;
+  constructor(sent: SentHeaders, legacyName: string | null) {
+    this.#sent = sent;
     this.#legacyName = legacyName;
   }
 
-  read(name: string): string | undefined {
-    const current = this.#headers[`x-gateway-${name}`];
-    if (typeof current === 'string') return current;
-    if (this.#legacyName === null) return undefined;
-    const legacy = this.#headers[`x-${this.#legacyName}-${name}`];
-    if (typeof legacy !== 'string') return undefined;
-    this.usedLegacy = true;
+  read(name: keyof typeof shown): string | undefined {
+    const current = this.#single(`x-gateway-${name}`, shown[name]);
+    if (current !== undefined || this.#legacyName === null) return current;
+    const legacy = this.#single(`x-${this.#legacyName}-${name}`, shown[name]);
+    if (legacy !== undefined) this.usedLegacy = true;
     return legacy;
   }
+
+  /** Node joins what was sent twice with `, `, which may also be part of one value: the raw headers tell. */
+  #single(header: string, param: string): string | undefined {
+    const { headers, rawHeaders } = this.#sent;
+    const value = headers[header];
+    if (typeof value !== 'string') return undefined;
+    if (!value.includes(', ')) return value;
+    const values = rawHeaders.filter(
+      (_, index) => rawHeaders[index - 1]?.toLowerCase() === header && index % 2 === 1,
+    );
+    const [first = value, ...others] = values;
+    if (others.every((other) => other === first)) return first;
+    throw new InvalidRequestError(`${param} was sent more than once.`, param, 'repeated_header');
+  }
+}
+
+/** Node reads header bytes as Latin-1; model names are UTF-8. Null when they are not. */
+function utf8Text(value: string): string | null {
+  const bytes = Buffer.from(value, 'latin1');
+  return isUtf8(bytes) ? bytes.toString('utf8') : null;
 }
 
 function clampedInteger(text: string, range: { least: number; most: number }, header: string): number {
@@ -36,8 +65,10 @@ function clampedInteger(text: string, range: { least: number; most: number }, he
   return Math.min(range.most, Math.max(range.least, Number(text)));
 }
 
-function parseOverride(text: string): Override {
-  const header = 'X-Gateway-Override-Model';
+function parseOverride(value: string): Override {
+  const header = shown['override-model'];
+  const text = utf8Text(value);
+  if (text === null) throw new InvalidRequestError(`${header} must be UTF-8.`, header, 'invalid_override');
   const colon = text.indexOf(':');
   const target = text.slice(0, Math.max(0, colon));
   const model = text.slice(colon + 1);
@@ -65,26 +96,25 @@ function parseOverride(text: string): Override {
  * name while its surface is accepted. Throws InvalidRequestError naming the header. Add a header here only.
  */
 export function readGatewayHeaders(
-  headers: IncomingHttpHeaders,
+  sent: SentHeaders,
   legacyName: string | null,
 ): { readonly options: ChatOptions; readonly usedLegacy: boolean } {
-  const reader = new HeaderReader(headers, legacyName);
+  const reader = new HeaderReader(sent, legacyName);
   const ttl = reader.read('cache-ttl');
   const ttlValue =
-    ttl === undefined ? ttlSeconds.fallback : clampedInteger(ttl, ttlSeconds, 'X-Gateway-Cache-TTL');
+    ttl === undefined ? ttlSeconds.fallback : clampedInteger(ttl, ttlSeconds, shown['cache-ttl']);
   const cached = reader.read('cache')?.trim().toLowerCase() === 'true';
   const override = reader.read('override-model');
   const residency = reader.read('residency');
   if (residency !== undefined && residency.trim().toLowerCase() !== 'india') {
-    throw new InvalidRequestError('X-Gateway-Residency must be "india".', 'X-Gateway-Residency');
+    throw new InvalidRequestError(`${shown.residency} must be "india".`, shown.residency);
   }
   const timeout = reader.read('timeout');
   const options: ChatOptions = {
     cacheTtlSeconds: cached ? ttlValue : null,
     override: override === undefined ? null : parseOverride(override),
     residency: residency === undefined ? null : 'india',
-    timeoutMs:
-      timeout === undefined ? null : clampedInteger(timeout, timeoutSeconds, 'X-Gateway-Timeout') * 1000,
+    timeoutMs: timeout === undefined ? null : clampedInteger(timeout, timeoutSeconds, shown.timeout) * 1000,
   };
   return { options, usedLegacy: reader.usedLegacy };
 }

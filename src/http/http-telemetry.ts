@@ -24,7 +24,8 @@ export interface EndedRequest {
 }
 
 /** What load shedding refuses for. */
-export type Shortage = 'event_loop_delay' | 'heap' | 'other';
+export const shortages = ['event_loop_delay', 'heap', 'body_bytes', 'other'] as const;
+export type Shortage = (typeof shortages)[number];
 
 /** Why a caller was not let in; `malformed` includes keys of the former name after its sunset. */
 export const authFailures = ['missing', 'malformed', 'unknown_key', 'registration_token'] as const;

@@ -1,4 +1,5 @@
 import type { CancelReason } from '../chat/client-stream.ts';
+import { BodyBudget } from './body-budget.ts';
 
 /** One chat request under way. */
 export interface Served {
@@ -13,6 +14,8 @@ export interface Served {
  */
 export class Life {
   readonly #active = new Set<Served>();
+  /** What large request bodies may take of the memory, and take now. */
+  readonly bodies = new BodyBudget();
   /** SIGTERM was seen: readiness is off, requests are still served. */
   draining = false;
   /** The drain delay is over: new chat requests are refused. */

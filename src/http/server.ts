@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
-import type { Socket } from 'node:net';
 import underPressure from '@fastify/under-pressure';
 import type {
   FastifyBaseLogger,
@@ -10,13 +9,14 @@ import type {
   FastifyRequest,
 } from 'fastify';
 import { fastify, LogController } from 'fastify';
-import { errorBody } from '../core/error-body.ts';
-import { HttpRequestError, NotFoundError, ServiceUnavailableError } from '../core/errors.ts';
+import { NotFoundError, ServiceUnavailableError } from '../core/errors.ts';
+import { smallBodyBytes } from './body-budget.ts';
 import { acceptOnlyJson } from './body-parser.ts';
 import { handleErrors, writeError } from './error-handler.ts';
 import type { HttpTelemetry, Shortage } from './http-telemetry.ts';
 import { watchRequests } from './http-telemetry.ts';
 import type { Life } from './life.ts';
+import { answerParserError, nodeHttpOptions, refuseOddRequests } from './odd-requests.ts';
 import { requestIdOf } from './request-id.ts';
 import { allowedMethods } from './route-methods.ts';
 
@@ -46,34 +46,6 @@ export interface ServerLimits {
   readonly maxHeapBytes: number;
 }
 
-const parserErrors: Readonly<Record<string, readonly [number, string, string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'The request headers are too large.', 'headers_too_large'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.', 'request_timeout'],
-};
-
-/** Answers what Node's HTTP parser refuses, in our envelope, and closes. */
-function answerParserError(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [status, message, code] = parserErrors[error.code ?? ''] ?? [
-    400,
-    'Malformed HTTP.',
-    'malformed_http',
-  ];
-  const requestId = randomUUID();
-  const body = JSON.stringify(errorBody(new HttpRequestError(status, message, code), requestId));
-  const head = [
-    `HTTP/1.1 ${status} Refused`,
-    'content-type: application/json; charset=utf-8',
-    `x-request-id: ${requestId}`,
-    `content-length: ${Buffer.byteLength(body)}`,
-    'connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-}
-
 /**
  * A Fastify instance with every limit set, our error writer, our body rule and the request id on each
  * answer. Routes are the caller's.
@@ -92,7 +64,11 @@ export async function createServer(
     bodyLimit: limits.bodyLimitBytes,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
-    http: { headersTimeout: headersTimeoutMs, connectionsCheckingInterval: connectionsCheckMs },
+    http: {
+      ...nodeHttpOptions,
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: connectionsCheckMs,
+    },
     routerOptions: { maxParamLength },
     requestIdHeader: false,
     genReqId: (request) => requestIdOf(request, randomUUID),
@@ -114,8 +90,13 @@ export async function createServer(
     done();
   });
   watchRequests(app, telemetry);
+  refuseOddRequests(app);
   handleErrors(app, allowedMethods);
-  acceptOnlyJson(app);
+  // Only the routes that ask for it take large bodies.
+  app.addHook('onRoute', (route) => {
+    route.bodyLimit ??= Math.min(smallBodyBytes, limits.bodyLimitBytes);
+  });
+  acceptOnlyJson(app, life.bodies, () => telemetry.requestShed('body_bytes'));
   await shedLoad(app, limits, telemetry);
   return app;
 }

@@ -40,6 +40,7 @@ const fallbackReasons: readonly FailureKind[] = [
   'key-rejected',
   'not-found',
   'refused',
+  'internal-error',
 ];
 
 /** The error's type, which `<type>: <message>` begins with, or how else the request ended. */

@@ -1,5 +1,5 @@
 import type { AuthFailure, EndedRequest, LegacySurface, Shortage } from '../http/http-telemetry.ts';
-import { authFailures, legacySurfaces } from '../http/http-telemetry.ts';
+import { authFailures, legacySurfaces, shortages } from '../http/http-telemetry.ts';
 import { durationBuckets } from './buckets.ts';
 import type { Families } from './series.ts';
 
@@ -7,15 +7,13 @@ const chatRoute = '/v1/chat/completions';
 /** Born at 0 on the chat route, for the alerts. */
 const chatStatuses = [200, 401, 422, 429, 499, 500, 502, 503];
 /** Statuses of our own; those that vendors make up are counted by their class. */
-const knownStatuses = new Set([...chatStatuses, 201, 204, 400, 403, 404, 405, 408, 409, 413, 415]);
+const knownStatuses = new Set([...chatStatuses, 201, 204, 400, 403, 404, 405, 408, 409, 413, 415, 417]);
 const knownMethods = new Set(['GET', 'POST', 'DELETE', 'PUT', 'PATCH', 'HEAD', 'OPTIONS']);
 
 /** `502`, or `5xx` for a status that is not ours. */
 export function statusLabel(status: number): string {
   return knownStatuses.has(status) ? String(status) : `${Math.floor(status / 100)}xx`;
 }
-
-const shortages: readonly Shortage[] = ['event_loop_delay', 'heap', 'other'];
 
 /** Requests of the API port, all routes. */
 export class HttpMetrics {

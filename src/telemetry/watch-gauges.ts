@@ -3,6 +3,7 @@ import type { UpstreamHttp } from '../adapters/upstream-http.ts';
 import type { CircuitState, CooldownBook } from '../chat/cooldown.ts';
 import { circuitStates } from '../chat/cooldown.ts';
 import { providerNames } from '../core/provider-name.ts';
+import type { BodyBudget } from '../http/body-budget.ts';
 import type { Life } from '../http/life.ts';
 import type { Settings } from '../settings.ts';
 import type { Stores } from '../stores.ts';
@@ -153,6 +154,7 @@ export function watchPressure(
   metrics: Metrics,
   usage: () => { readonly eventLoopDelay: number; readonly heapUsed: number },
   limits: { readonly maxEventLoopDelayMs: number; readonly maxHeapBytes: number },
+  bodies: Pick<BodyBudget, 'heldBytes' | 'limitBytes'>,
 ): void {
   const ratio = (value: number, limit: number) => (limit === 0 ? 0 : value / limit);
   metrics.observe(
@@ -164,6 +166,7 @@ export function watchPressure(
       return [
         [{ resource: 'event_loop_delay' }, ratio(eventLoopDelay, limits.maxEventLoopDelayMs)],
         [{ resource: 'heap' }, ratio(heapUsed, limits.maxHeapBytes)],
+        [{ resource: 'body_bytes' }, ratio(bodies.heldBytes, bodies.limitBytes)],
       ];
     },
     ['resource'],

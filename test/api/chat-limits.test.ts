@@ -30,6 +30,7 @@ beforeAll(async () => {
       timeouts: { attempt_seconds: 1, stream_idle_seconds: 1, request_seconds: 2.5 },
       limits: {
         messages: 50,
+        message_parts: 5,
         body_depth: 16,
         stop_sequences: 4,
         answer_bytes: 100_000,
@@ -57,6 +58,16 @@ describe('a request', () => {
   test('may hold as many messages as the tables allow, and no more', async () => {
     await chatOk(user.client, { messages: messages(50) });
     expectInvalid(await chat(user.client, { messages: messages(51) }), 'messages');
+  });
+
+  test('may hold as many content parts as the tables allow, and no more', async () => {
+    const parts = (count: number) => ({
+      messages: [
+        { role: 'user', content: Array.from({ length: count }, () => ({ type: 'text', text: 'x' })) },
+      ],
+    });
+    await chatOk(user.client, parts(5));
+    expectInvalid(await chat(user.client, parts(6)), 'messages[0]');
   });
 
   test('may hold as many stop sequences as the tables allow, and no more', async () => {

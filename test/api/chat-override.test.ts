@@ -1,9 +1,10 @@
 /** SPEC 4.5, routing rule 2, and 4.2: the override header, and the self_hosted endpoints that it reaches. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatOk, streamed } from '../support/chat.ts';
+import { chat, chatOk, gatewayOf, streamed } from '../support/chat.ts';
 import { expectError } from '../support/expect-error.ts';
 import type { FakeVendor } from '../support/fake-vendor.ts';
 import { startFakeVendor } from '../support/fake-vendor.ts';
+import { defaultText, openAiAnswer } from '../support/openai-wire.ts';
 import type { User } from '../support/register.ts';
 import { addKey, registerUser, registerWithKeys } from '../support/register.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
@@ -92,6 +93,25 @@ describe('an override', () => {
     const response = await chat(user.client, {}, override('openai:gpt-test'));
     expect(response.status).toBe(500);
     expect(response.text.length).toBeLessThanOrEqual(64 * 1024);
+    expect(response.headers['content-type'], 'what was cut is no JSON').toMatch(/^text\/plain/);
+  });
+
+  test.each([false, true])('names the error a vendor hides in a 200 (stream: %s)', async (stream) => {
+    const error = { message: 'Model is warming up.', type: 'server_error', code: 'warming_up' };
+    gateway.vendors.openai.script(respond(200, JSON.stringify({ error })));
+    const response = await chat(user.client, { stream }, override('openai:gpt-test'));
+    expectError(response, { status: 502, type: 'provider_error', code: 'warming_up' });
+    expect(response.json<{ error: { message: string } }>().error.message).toBe(error.message);
+    expect(gateway.vendors.calls()).toEqual(['openai']);
+  });
+
+  test('streams what the vendor answers to a stream request as JSON', async () => {
+    gateway.vendors.openai.script(respond(200, JSON.stringify(openAiAnswer('gpt-test'))));
+    const stream = await streamed(user.client, {}, override('openai:gpt-test'));
+    expect(stream.done).toBe(true);
+    expect(stream.content).toBe(defaultText.join(''));
+    expect(gatewayOf(stream)).toMatchObject({ provider: 'openai', mode: 'override' });
+    expect(gateway.vendors.calls()).toEqual(['openai']);
   });
 
   test.each<[string, Script, Record<string, string>?]>([

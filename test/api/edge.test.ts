@@ -83,6 +83,77 @@ describe('request smuggling', () => {
   });
 });
 
+describe('what Node or the framework would answer in their own words', () => {
+  test.each([
+    [
+      'QUERY without a type',
+      'QUERY /v1/keys HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n',
+      405,
+      'method_not_allowed',
+    ],
+    ['QUERY of nothing', 'QUERY /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n', 404, 'not_found'],
+    [
+      'another expectation',
+      'GET /v1/keys HTTP/1.1\r\nhost: x\r\nexpect: foo\r\n\r\n',
+      417,
+      'expectation_failed',
+    ],
+    ['no Host', 'GET /v1/keys HTTP/1.1\r\n\r\n', 400, 'malformed_http'],
+    [
+      'CONNECT',
+      'CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\n\r\n',
+      405,
+      'method_not_allowed',
+    ],
+    ['a version', 'GET /v1/keys HTTP/9.9\r\nhost: x\r\n\r\n', 400, 'malformed_http'],
+  ])('is in the envelope, on both ports: %s', async (_name, text, status, code) => {
+    for (const url of [gateway.url, gateway.adminUrl]) {
+      const answer = await sendRaw(url, { parts: [bytes(text)], limitMs: 3_000 });
+      const expected = url === gateway.adminUrl && status === 405 && text.startsWith('QUERY') ? 404 : status;
+      expect(answer.statuses).toEqual([expected]);
+      expect(answer.closed).toBe(true);
+      const [head = '', body = ''] = answer.text.split('\r\n\r\n');
+      const { error } = JSON.parse(body) as { error: { code: string; request_id: string } };
+      expect(error.code).toBe(expected === status ? code : 'not_found');
+      expect(head.toLowerCase()).toContain(`x-request-id: ${error.request_id}`);
+      expect(head.toLowerCase()).toContain('content-type: application/json');
+    }
+    expect(gateway.output()).not.toContain('unhandled error');
+  });
+
+  test('is settled before a body is asked for', async () => {
+    for (const key of ['nobody', user.key]) {
+      const { statuses } = await sendRaw(gateway.url, {
+        parts: [
+          `POST ${chatPath} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 99999999\r\n\r\n`,
+        ],
+        limitMs: 4_000,
+      });
+      expect(statuses).toEqual([key === 'nobody' ? 401 : 413]);
+    }
+  });
+
+  test('a header of ours that was sent twice with two values is refused', async () => {
+    const twice = 'x-gateway-override-model: openai:a\r\nX-Gateway-Override-Model: openai:b\r\n';
+    const text = jsonRequest(chatPath, user.key, chatBody(), `${twice}connection: close\r\n`);
+    const answer = await sendRaw(gateway.url, { parts: [text] });
+    expect(answer.statuses).toEqual([422]);
+    expect(answer.text).toContain('"param":"X-Gateway-Override-Model"');
+    expect(gateway.vendors.ledger()).toEqual([]);
+  });
+
+  test('a model name in UTF-8 reaches the vendor as it is', async () => {
+    const text = jsonRequest(
+      chatPath,
+      user.key,
+      chatBody(),
+      'x-gateway-override-model: openai:modèle\r\nconnection: close\r\n',
+    );
+    expect((await sendRaw(gateway.url, { parts: [Buffer.from(text, 'utf8')] })).statuses).toEqual([200]);
+    expect(gateway.vendors.openai.ledger[0]?.body['model']).toBe('modèle');
+  });
+});
+
 describe('odd but lawful requests', () => {
   test('work when their bytes come one by one', async () => {
     const text = jsonRequest(chatPath, user.key, chatBody(), 'connection: close\r\n');

@@ -147,8 +147,8 @@ describe('415', () => {
     },
   );
 
-  test('not for the content encoding identity', async () => {
-    const response = await user.client.post(chatPath, chatBody(), { 'content-encoding': 'identity' });
+  test.each(['identity', ''])('not for the content encoding %j', async (encoding) => {
+    const response = await user.client.post(chatPath, chatBody(), { 'content-encoding': encoding });
     expect(response.status).toBe(200);
   });
 });
@@ -162,6 +162,24 @@ describe('431', () => {
     const body = JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)) as { error: Record<string, unknown> };
     expect(body.error).toMatchObject({ type: 'invalid_request_error', param: null });
     expect(text).toMatch(/\r\nx-request-id: /i);
+  });
+});
+
+describe('a key that could reach a prototype', () => {
+  test.each([
+    ['__proto__', '{"model":"gw/balanced","__proto__":{"a":1}}'],
+    ['__proto__', '{"model":"gw/balanced","messages":[{"role":"user","\\u005f_proto__":{"a":1}}]}'],
+    ['constructor.prototype', '{"messages":[{"constructor":{"prototype":{"a":1}}}]}'],
+  ])('is refused by its name: %s', async (name, body) => {
+    for (const path of [chatPath, '/v1/keys', '/v1/users']) {
+      const error = expectInvalid(await user.client.post(path, body), name);
+      expect(error).toMatchObject({ code: 'forbidden_key', message: `The key ${name} is not allowed.` });
+    }
+  });
+
+  test('is not refused as a value', async () => {
+    const messages = [{ role: 'user', content: '"__proto__": {"constructor": {"prototype": 1}}' }];
+    expect((await user.client.post(chatPath, chatBody({ messages }))).status).toBe(200);
   });
 });
 

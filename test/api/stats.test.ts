@@ -154,6 +154,19 @@ describe('GET /v1/stats', () => {
     expect((await stats(`?until=${at(-2)}`)).totals.requests).toBe(0);
   });
 
+  test.each([
+    ['since=0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000000Z', null],
+    ['until=9999-12-31T23:59:59Z', null, '9999-12-31T23:59:59.999999Z'],
+    ['until=9999-12-31T22:59:59Z', null, '9999-12-31T23:00:00.000000Z'],
+    [
+      'since=2026-11-20T10:30:00Z&until=2026-11-20T10:30:00Z',
+      '2026-11-20T10:00:00.000000Z',
+      '2026-11-20T11:00:00.000000Z',
+    ],
+  ])('says which bounds were applied: ?%s', async (query, since, until) => {
+    expect(await stats(`?${query}`)).toMatchObject({ since, until });
+  });
+
   test('is zeros for a user without requests', async () => {
     const { totals, groups } = await stats('?group_by=provider', await registerUser(gateway.url));
     expect(totals).toMatchObject({
@@ -176,6 +189,7 @@ describe('GET /v1/stats', () => {
     ['since=2026-11-20T10:00:00', 'since'],
     ['until=infinity', 'until'],
     ['until=', 'until'],
+    ['since=2026-11-20T10:00:00Z&until=2026-11-20T09:59:59Z', 'until'],
   ])('refuses ?%s with 422', async (query, param) => {
     expectInvalid(await user.client.get(`/v1/stats?${query}`), param);
   });

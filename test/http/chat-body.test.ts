@@ -6,10 +6,11 @@ import { parseChatBody } from '../../src/http/chat-body.ts';
 import { testTables } from '../chat/story.ts';
 
 const tables = testTables({
-  limits: { messages: 3, stop_sequences: 2, body_depth: 8 },
+  limits: { messages: 3, message_parts: 4, stop_sequences: 2, body_depth: 8 },
   chat: { passthrough_fields: ['logit_bias'] },
 });
 const user = { role: 'user', content: 'hi' };
+const part = { type: 'text', text: 'a' };
 const body = (fields: object = {}): object => ({ model: 'gw/cheap', messages: [user], ...fields });
 
 function refusal(value: unknown, of: RoutingTables = tables): [number, string, string | null, string | null] {
@@ -45,6 +46,30 @@ describe('a chat body', () => {
     ['with a prototype', JSON.parse('{"__proto__": {}}') as object, '__proto__', 'unknown_field'],
     ['with a field of absurd length', { ['x'.repeat(100)]: 1 }, `${'x'.repeat(64)}…`, 'unknown_field'],
     ['with too many messages', { messages: [user, user, user, user] }, 'messages', 'too_many_entries'],
+    [
+      'with too many content parts',
+      {
+        messages: [
+          user,
+          { role: 'user', content: [part, part] },
+          { role: 'user', content: [part, part, part] },
+        ],
+      },
+      'messages[2]',
+      'too_many_entries',
+    ],
+    [
+      'with too many further fields of messages',
+      { messages: [{ ...user, a: 1, b: 2, c: 3, d: 4, e: 5 }] },
+      'messages[0]',
+      'too_many_entries',
+    ],
+    [
+      'with too many of both',
+      { messages: [{ role: 'user', content: [part, part, part], a: 1, b: 2 }] },
+      'messages[0]',
+      'too_many_entries',
+    ],
     ['with too many tools', { tools: [{}, {}, {}, {}] }, 'tools', 'too_many_entries'],
     ['with too many stop sequences', { stop: ['a', 'b', 'c'] }, 'stop', 'too_many_entries'],
     ['nested too deep in a known field', { response_format: { type: 'x', y: nested(7) } }, null, 'too_deep'],
@@ -68,9 +93,28 @@ describe('a chat body', () => {
     ]);
   });
 
+  test.each([
+    ['9007199254740993', '9007199254740992'],
+    ['-9007199254740993', '-9007199254740992'],
+    // JSON's numbers round to the next one up, which is no int64 any more.
+    ['9223372036854775807', '9223372036854775000'],
+    ['-9223372036854775808', '-9223372036854775000'],
+  ])('may hold the seed %s, an int64, as far as a number can', (given, sent) => {
+    const request = parseChatBody(body(JSON.parse(`{"seed":${given}}`) as object), tables);
+    expect(JSON.stringify(request.seed)).toBe(sent);
+  });
+
+  test.each(['1.5', '1e19', '-1e19', '1e400', '"1"', 'true'])('may not hold the seed %s', (given) => {
+    expect(refusal(body(JSON.parse(`{"seed":${given}}`) as object)).slice(0, 3)).toEqual([
+      422,
+      'invalid_request_error',
+      'seed',
+    ]);
+  });
+
   test('just within its bounds is accepted', () => {
     const fields = {
-      messages: [user, user, user],
+      messages: [user, { role: 'user', content: [part, part] }, { ...user, name: 'x', odd: 1 }],
       stop: ['a', 'b'],
       tools: [{}, {}, {}],
       logit_bias: nested(7),

@@ -5,8 +5,11 @@ import { GatewayError } from '../../src/core/errors.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
 import { readGatewayHeaders } from '../../src/http/gateway-headers.ts';
 
+/** Headers as Node hands them out, each sent once. */
+const sent = (headers: Record<string, string>) => ({ headers, rawHeaders: Object.entries(headers).flat() });
+
 const read = (headers: Record<string, string>, legacyName: string | null = null): ChatOptions =>
-  readGatewayHeaders(headers, legacyName).options;
+  readGatewayHeaders(sent(headers), legacyName).options;
 
 function refusal(headers: Record<string, string>): GatewayError {
   try {
@@ -28,10 +31,61 @@ const notIntegers = fc
 
 describe('no headers', () => {
   test('mean no cache, no override, no residency, no timeout', () => {
-    expect(readGatewayHeaders({}, 'oldname')).toEqual({
+    expect(readGatewayHeaders(sent({}), 'oldname')).toEqual({
       options: { cacheTtlSeconds: null, override: null, residency: null, timeoutMs: null },
       usedLegacy: false,
     });
+  });
+});
+
+describe('a header that was sent more than once', () => {
+  /** As Node hands it out: joined, and raw. */
+  const repeated = (name: string, values: readonly string[]) => ({
+    headers: { [name.toLowerCase()]: values.join(', ') },
+    rawHeaders: ['Host', 'x', ...values.flatMap((value) => [name, value])],
+  });
+
+  test.each([
+    ['X-Gateway-Override-Model', ['openai:a', 'openai:b']],
+    ['X-Gateway-Cache', ['true', 'false']],
+    ['X-Gateway-Cache-TTL', ['60', '70']],
+    ['X-Gateway-Residency', ['india', 'global']],
+    ['X-Gateway-Timeout', ['5', '']],
+  ])('is refused when the values differ: %s', (name, values) => {
+    expect(() => readGatewayHeaders(repeated(name, values), null)).toThrow(
+      expect.objectContaining({ status: 422, param: name, code: 'repeated_header' }),
+    );
+  });
+
+  test('counts once when the values are equal', () => {
+    const options = (name: string, value: string) =>
+      readGatewayHeaders(repeated(name, [value, value, value]), null).options;
+    expect(options('x-gateway-override-model', 'openai:a').override?.model).toBe('a');
+    expect(options('X-GATEWAY-CACHE', 'true').cacheTtlSeconds).toBe(3600);
+    expect(options('X-Gateway-Timeout', '5').timeoutMs).toBe(5000);
+  });
+
+  test('is told from one whose value holds a comma', () => {
+    const value = 'self_hosted/one, two:m';
+    expect(read({ 'x-gateway-override-model': value }).override?.selector).toBe('one, two');
+  });
+});
+
+describe('a model name beyond ASCII', () => {
+  test('is read as UTF-8', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }), (model) => {
+        fc.pre(model.isWellFormed() && model.length <= 256);
+        const value = Buffer.from(`openai:${model}`).toString('latin1');
+        expect(read({ 'x-gateway-override-model': value }).override?.model).toBe(model);
+      }),
+      { examples: [['modèle'], ['मॉडल']] },
+    );
+  });
+
+  test('is refused when it is something else', () => {
+    const error = refusal({ 'x-gateway-override-model': 'openai:mod\u00e8le' });
+    expect([error.param, error.code]).toEqual(['X-Gateway-Override-Model', 'invalid_override']);
   });
 });
 
@@ -178,7 +232,7 @@ describe('headers from before the rename', () => {
   };
 
   test('are read while they are accepted', () => {
-    expect(readGatewayHeaders(legacy, 'oldname')).toEqual({
+    expect(readGatewayHeaders(sent(legacy), 'oldname')).toEqual({
       options: {
         cacheTtlSeconds: 90,
         override: { provider: 'sarvam', selector: null, model: 'm' },
@@ -197,7 +251,7 @@ describe('headers from before the rename', () => {
   test('lose against the current ones, even an empty one', () => {
     const current = { 'x-gateway-timeout': '9', 'x-gateway-cache': '' };
     const result = readGatewayHeaders(
-      { 'x-oldname-timeout': 'soon', 'x-oldname-cache': 'true', ...current },
+      sent({ 'x-oldname-timeout': 'soon', 'x-oldname-cache': 'true', ...current }),
       'oldname',
     );
     expect(result.options).toMatchObject({ timeoutMs: 9000, cacheTtlSeconds: null });

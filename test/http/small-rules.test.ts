@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { Clock } from '../../src/chat/ports.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { toGatewayError } from '../../src/http/error-handler.ts';
 import { activeLegacyName, markLegacy } from '../../src/http/legacy.ts';
 import { parseOrThrow, pathText, shownName } from '../../src/http/parse.ts';
 import type { RegistrationPolicy } from '../../src/http/registration-policy.ts';
@@ -48,6 +49,21 @@ describe('the request id', () => {
       { examples: [[''], ['x'.repeat(129)], ['a b'], ['a\n'], ['one, two'], ['é'], ['a.b']] },
     );
     expect(idOf(undefined)).toBe('fresh');
+  });
+});
+
+describe('an error of the framework', () => {
+  const error = (code: string, statusCode: number) => Object.assign(new Error('x'), { code, statusCode });
+
+  test.each([
+    [error('FST_ERR_CTP_INVALID_MEDIA_TYPE', 415), 415, 'unsupported_media_type'],
+    [error('FST_ERR_ROUTE_MISSING_CONTENT_TYPE', 400), 400, 'refused'],
+    [error('FST_ERR_OF_A_LATER_VERSION', 414), 414, 'refused'],
+    [error('FST_ERR_OF_A_LATER_VERSION', 500), 500, 'internal_error'],
+    [error('ERR_OF_A_VENDOR', 404), 500, 'internal_error'],
+    [new Error('x'), 500, 'internal_error'],
+  ])("is the client's fault only when the framework says so: %s", (thrownError, status, code) => {
+    expect(toGatewayError(thrownError)).toMatchObject({ status, code });
   });
 });
 

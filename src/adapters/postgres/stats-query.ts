@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { formatMicroUsd } from '../../core/cost.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
 import type { StatsGroup } from '../../core/stats-group.ts';
-import { formatTimestampMicros } from '../../core/timestamp.ts';
+import { formatTimestampMicros, latestMicros } from '../../core/timestamp.ts';
 import { latencyBucketCount, latencyPercentile } from './latency-buckets.ts';
 import { withDatabase } from './pool.ts';
 
@@ -42,7 +42,7 @@ export interface StatsSums {
  * The body of GET /v1/stats:
  * `{"since": string|null, "until": string|null, "group_by": ["provider", …], "totals": StatsSums,
  * "groups": [{"provider": "openai", …, "day": "2026-11-20", …StatsSums}]}`.
- * `since` and `until` are the bounds that were applied, whole UTC hours. `groups` holds one entry per
+ * `since` and `until` are the bounds that were applied, whole UTC hours (the end of the year 9999 excepted). `groups` holds one entry per
  * combination that occurred, ordered by the names in `group_by`; it is empty without `group_by`.
  */
 export interface Stats {
@@ -129,14 +129,18 @@ function floorHour(micros: bigint): bigint {
   return micros - (((micros % microsPerHour) + microsPerHour) % microsPerHour);
 }
 
+function ceilHour(micros: bigint): bigint {
+  const hour = floorHour(micros + microsPerHour - 1n);
+  return hour > latestMicros ? latestMicros : hour;
+}
+
 /**
  * Sums of the user's requests from the hourly rollups, so that it stays fast however many rows there are.
  * Throws InvalidRequestError past `maxGroups` groups, ServiceUnavailableError.
  */
 export async function readStats(pool: pg.Pool, userId: string, query: StatsQuery): Promise<Stats> {
   const since = query.since === null ? null : formatTimestampMicros(floorHour(query.since));
-  const untilHour = query.until === null ? null : floorHour(query.until + microsPerHour - 1n);
-  const until = untilHour === null ? null : formatTimestampMicros(untilHour);
+  const until = query.until === null ? null : formatTimestampMicros(ceilHour(query.until));
   const { rows } = await withDatabase(() =>
     pool.query<Row>(statsSql(query.groupBy), [userId, since ?? '-infinity', until ?? 'infinity']),
   );

@@ -1,11 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ChatIo } from '../../chat/answer-chat.ts';
 import { answerChat } from '../../chat/answer-chat.ts';
+import type { BugReporter } from '../../chat/fallback.ts';
 import type { Account } from '../../chat/ports.ts';
 import type { ChatCall } from '../../core/chat-call.ts';
 import { InvalidRequestError, ServiceUnavailableError } from '../../core/errors.ts';
 import { parseMode } from '../../core/mode.ts';
 import type { RoutingTables } from '../../core/tables.ts';
+import { smallBodyBytes } from '../body-budget.ts';
 import { parseChatBody } from '../chat-body.ts';
 import { readGatewayHeaders } from '../gateway-headers.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
@@ -46,7 +48,7 @@ function readCall(request: FastifyRequest, reply: FastifyReply, io: ChatRouteIo)
       'unknown_mode',
     );
   }
-  const { options, usedLegacy } = readGatewayHeaders(request.headers, legacyName);
+  const { options, usedLegacy } = readGatewayHeaders(request.raw, legacyName);
   if (parsed.legacy || usedLegacy) markLegacy(reply, tables);
   if (parsed.legacy) io.httpTelemetry.legacyUsed('mode');
   if (usedLegacy) io.httpTelemetry.legacyUsed('header');
@@ -63,13 +65,20 @@ function readCall(request: FastifyRequest, reply: FastifyReply, io: ChatRouteIo)
   };
 }
 
+/** As the errors that reach the client as a 500. */
+function bugReporter(app: FastifyInstance): BugReporter['reportBug'] {
+  return (cause, { requestId }) => app.log.error({ err: cause, requestId }, 'unhandled error in an attempt');
+}
+
 /** `POST /v1/chat/completions` (SPEC 4.5). */
 export function chatCompletionsRoute(app: FastifyInstance, io: ChatRouteIo): void {
-  app.post('/v1/chat/completions', async (request, reply) => {
+  const story = { ...io, reportBug: bugReporter(app) };
+  const bodyLimit = app.initialConfig.bodyLimit ?? smallBodyBytes;
+  app.post('/v1/chat/completions', { bodyLimit }, async (request, reply) => {
     refuseNewWork(io);
     const call = readCall(request, reply, io);
     const client = new ReplyClient(reply, io.life);
-    const json = await answerChat(call, request.account, client, io, () =>
+    const json = await answerChat(call, request.account, client, story, () =>
       io.refreshAccount(request.serviceKeyHash),
     );
     if (json === null) return reply;

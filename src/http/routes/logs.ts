@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { LogPage, LogQuery } from '../../adapters/postgres/request-logs-query.ts';
 import type { Stats, StatsQuery } from '../../adapters/postgres/stats-query.ts';
+import { InvalidRequestError } from '../../core/errors.ts';
 import { statsGroups } from '../../core/stats-group.ts';
 import { parseTimestampMicros } from '../../core/timestamp.ts';
 import { parseOrThrow } from '../parse.ts';
@@ -61,6 +62,9 @@ export function logsRoutes(app: FastifyInstance, io: LogsIo): void {
   });
   app.get('/v1/stats', async (request) => {
     const { since, until, group_by: groupBy } = parseOrThrow(statsQuerySchema, request.query);
+    if (since !== undefined && until !== undefined && until < since) {
+      throw new InvalidRequestError('until must not lie before since.', 'until');
+    }
     return io.readStats(request.account.userId, {
       since: since ?? null,
       until: until ?? null,

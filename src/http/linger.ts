@@ -1,0 +1,42 @@
+import type { IncomingMessage } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/**
+ * Clients that write their whole body before they read (Python's http.client) see a refusal only if the rest
+ * of it is taken: closing at once makes the kernel reset the connection and lose the answer. A body several
+ * times the limit is taken; nothing waits for a client that has stopped, or drips.
+ */
+const mostBytes = 64 * 1024 * 1024;
+const idleMs = 2_000;
+const longestMs = 20_000;
+
+/** True while there is body still to come. */
+export function isBodyComing(raw: IncomingMessage): boolean {
+  if (raw.complete || raw.destroyed) return false;
+  const { 'content-length': length, 'transfer-encoding': coding } = raw.headers;
+  return coding !== undefined || (length !== undefined && length !== '0');
+}
+
+/** Writes a whole answer at once, then reads and discards what the client still sends, within limits. */
+export function answerEarly(request: FastifyRequest, reply: FastifyReply, body: string): void {
+  const { raw } = request;
+  reply.hijack();
+  const response = reply.raw;
+  // A client that waits for "100 Continue" never sends that body: the connection cannot be used again.
+  if (raw.headers.expect !== undefined) reply.header('connection', 'close');
+  response.writeHead(reply.statusCode, {
+    ...(reply.getHeaders() as Record<string, string>),
+    'content-length': Buffer.byteLength(body),
+  });
+  response.write(body);
+  const stopAtMs = performance.now() + longestMs;
+  let left = mostBytes;
+  const timer = setTimeout(() => response.destroy(), idleMs);
+  raw.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0 || performance.now() > stopAtMs) response.destroy();
+    else timer.refresh();
+  });
+  raw.once('end', () => response.end());
+  response.once('close', () => clearTimeout(timer));
+}

@@ -1,0 +1,222 @@
+/** Bodies that are large, many, or refused before they have arrived, at the heap of the chart's smallest pod. */
+import type { Socket } from 'node:net';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { chatBody, chatPath } from '../support/chat.ts';
+import { eventually } from '../support/eventually.ts';
+import { expectError, expectInvalid } from '../support/expect-error.ts';
+import { metric } from '../support/fault-metrics.ts';
+import { httpClient, sendRaw } from '../support/http-client.ts';
+import type { User } from '../support/register.ts';
+import { registerWithKeys } from '../support/register.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { startGateway } from '../support/start-gateway.ts';
+
+const mebibyte = 1024 * 1024;
+const overloaded = { status: 503, type: 'service_unavailable_error', code: 'overloaded' } as const;
+const tooLarge = { status: 413, type: 'invalid_request_error', code: 'body_too_large' } as const;
+
+let gateway: GatewayUnderTest;
+let user: User;
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    env: { NODE_OPTIONS: '--max-old-space-size=384', GW_MAX_EVENT_LOOP_DELAY_MS: '0' },
+  });
+  user = await registerWithKeys(gateway.url, ['openai']);
+}, 60_000);
+
+afterAll(async () => {
+  await gateway?.stop();
+});
+
+beforeEach(() => gateway.vendors.clear());
+
+/** A chat of exactly `bytes`. */
+function chatOf(bytes: number, filling = 'z'): string {
+  const body = (content: string) => JSON.stringify(chatBody({ messages: [{ role: 'user', content }] }));
+  return body(filling.padEnd(bytes - Buffer.byteLength(body(filling)) + filling.length, 'z'));
+}
+
+const shed = () => metric(gateway, 'gw_shed_requests_total{resource="body_bytes"}');
+
+const head = (extra: string, path = chatPath, key = user.key) =>
+  `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n${extra}\r\n\r\n`;
+
+/** A request whose body stays unfinished until `socket.destroy()`. */
+function begin(text: string): Socket {
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  socket.on('error', () => {});
+  socket.write(text);
+  return socket;
+}
+
+/** What large bodies take now of the room there is for them. */
+const taken = () => metric(gateway, 'gw_pressure_ratio{resource="body_bytes"}');
+
+/** Begins large requests until there is no room for another one; the returned function ends them. */
+async function crowd(): Promise<() => Promise<void>> {
+  const sockets: Socket[] = [];
+  let [before, now] = [0, 0];
+  do {
+    before = now;
+    sockets.push(begin(head(`content-length: ${19 * mebibyte}`)));
+    now = await eventually(async () => ((await taken()) > before ? taken() : undefined));
+  } while (now + (now - before) <= 1);
+  return async () => {
+    for (const socket of sockets) socket.destroy();
+    await eventually(async () => ((await taken()) === 0 ? true : undefined));
+  };
+}
+
+describe('large bodies', () => {
+  test.each([
+    ['ASCII', 'z'],
+    ['two bytes per character in memory', 'न'],
+  ])(
+    'up to the limit are served, one after the other: %s',
+    async (_name, filling) => {
+      const body = chatOf(20 * mebibyte, filling);
+      expect(Buffer.byteLength(body)).toBe(20 * mebibyte);
+      for (let round = 0; round < 3; round += 1) {
+        expect((await user.client.post(chatPath, body)).status).toBe(200);
+      }
+    },
+    60_000,
+  );
+
+  test('in a crowd are served or refused with 503, and nobody else is hurt', async () => {
+    const body = chatOf(19 * mebibyte, 'न');
+    const before = await shed();
+    const all = await Promise.all(Array.from({ length: 50 }, () => user.client.post(chatPath, body)));
+    const refused = all.filter((response) => response.status !== 200);
+    expect(refused.length).toBeLessThan(50);
+    for (const response of refused) {
+      expectError(response, overloaded);
+      expect(response.headers['retry-after']).toBe('1');
+    }
+    expect(await shed()).toBe(before + refused.length);
+    expect((await user.client.post(chatPath, body)).status, 'afterwards').toBe(200);
+  }, 120_000);
+
+  test('are refused while others take the room; small ones are served', async () => {
+    const leave = await crowd();
+    try {
+      const before = await shed();
+      expectError(await user.client.post(chatPath, chatOf(19 * mebibyte)), overloaded);
+      expect((await user.client.post(chatPath, chatOf(60_000))).status).toBe(200);
+      const chunk = `${mebibyte.toString(16)}\r\n${'x'.repeat(mebibyte)}\r\n`;
+      const { statuses, text } = await sendRaw(gateway.url, {
+        parts: [head('transfer-encoding: chunked'), ...Array.from({ length: 19 }, () => chunk)],
+        until: (received) => received.includes('overloaded'),
+      });
+      expect(statuses, text).toEqual([503]);
+      expect(await shed()).toBe(before + 2);
+    } finally {
+      await leave();
+    }
+    expect((await user.client.post(chatPath, chatOf(19 * mebibyte))).status).toBe(200);
+  }, 30_000);
+
+  test.each(['{},', '[],', '"k":1,'])(
+    'of very many values are refused before they are parsed: %s',
+    async (unit) => {
+      const inner = unit.repeat(Math.floor((19 * mebibyte) / unit.length)).slice(0, -1);
+      const text = unit.startsWith('"') ? `{${inner}}` : `{"model":"gw/balanced","messages":[${inner}]}`;
+      const error = expectInvalid(await user.client.post(chatPath, text), null);
+      expect(error.code).toBe('too_many_values');
+    },
+    30_000,
+  );
+
+  test('are taken by the chat route only', async () => {
+    const body = JSON.stringify({ email: 'a@example.com', more: 'x'.repeat(70_000) });
+    for (const path of ['/v1/users', '/v1/keys']) {
+      expectError(await user.client.post(path, body), tooLarge);
+    }
+    expectError(await user.client.request('DELETE', '/v1/keys/x', { body }), tooLarge);
+  });
+});
+
+describe('a refusal before the body has arrived', () => {
+  test.each([21, 25, 60])(
+    'reaches a client that reads at once, %s MiB',
+    async (size) => {
+      expectError(await user.client.post(chatPath, Buffer.alloc(size * mebibyte, 120)), tooLarge);
+      expectError(
+        await httpClient(gateway.url, 'nobody').post(chatPath, Buffer.alloc(size * mebibyte, 120)),
+        {
+          status: 401,
+          type: 'authentication_error',
+        },
+      );
+    },
+    30_000,
+  );
+
+  test.each([
+    ['keep-alive', 21, ''],
+    ['keep-alive', 60, ''],
+    ['close', 60, 'connection: close\r\n'],
+  ])(
+    'reaches a client that writes its whole body first: %s, %s MiB',
+    async (_name, size, extra) => {
+      const body = Buffer.alloc(size * mebibyte, 120);
+      for (const key of [user.key, 'nobody']) {
+        const status = await new Promise<string>((resolve) => {
+          const socket = begin(head(`${extra}content-length: ${body.length}`, chatPath, key));
+          socket.pause();
+          socket.on('close', () => resolve(`closed: ${text}`));
+          let text = '';
+          socket.write(body, () => {
+            socket.on('data', (chunk) => {
+              text += chunk.toString('latin1');
+              if (text.includes('request_id')) resolve(text.slice(9, 12));
+            });
+            socket.resume();
+          });
+        });
+        expect(status).toBe(key === 'nobody' ? '401' : '413');
+      }
+    },
+    30_000,
+  );
+
+  test('leaves the connection usable once the body is over', async () => {
+    const body = 'x'.repeat(21 * mebibyte);
+    const { statuses } = await sendRaw(gateway.url, {
+      parts: [
+        head(`content-length: ${body.length}`),
+        body,
+        'GET /v1/nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n',
+      ],
+    });
+    expect(statuses).toEqual([413, 404]);
+  });
+
+  test('closes when the client stops, and when it never ends', async () => {
+    const silent = await sendRaw(gateway.url, { parts: [head('content-length: 99999999')], limitMs: 8_000 });
+    expect([silent.statuses, silent.closed]).toEqual([[413], true]);
+    const endless = Array.from({ length: 200 }, () => Buffer.alloc(mebibyte, 120));
+    const flood = await sendRaw(gateway.url, {
+      parts: [head('content-length: 9999999999'), ...endless],
+      limitMs: 8_000,
+    });
+    expect(flood.closed).toBe(true);
+  }, 30_000);
+
+  test('of an unknown path or method does not wait for the body', async () => {
+    for (const [method, path, status] of [
+      ['POST', '/nowhere', 404],
+      ['PUT', '/v1/keys', 405],
+    ] as const) {
+      const text = head('content-length: 1000000', path).replace('POST', method);
+      const exchange = await sendRaw(gateway.url, {
+        parts: [text],
+        until: (received) => received.includes('request_id'),
+        limitMs: 1_500,
+      });
+      expect(exchange.statuses).toEqual([status]);
+    }
+  });
+});
