@@ -13,7 +13,6 @@ import type { OutboundPolicy } from '../core/outbound-policy.ts';
 import { residencyAllows } from '../core/residency.ts';
 import { decoderFor } from './content-decoder.ts';
 import { ConnectError, createConnector } from './guarded-connector.ts';
-import { loopTurns } from './loop-turns.ts';
 import type { UpstreamConnections } from './upstream-connections.ts';
 import { connectionsOf } from './upstream-connections.ts';
 
@@ -28,7 +27,6 @@ const maxHeaderBytes = 64 * 1024;
 
 interface SocketErrorLike extends Error {
   readonly code?: string;
-  readonly socket?: { readonly bytesRead?: number } | null;
 }
 
 const failureKinds: Readonly<Record<string, TransportFailureKind>> = {
@@ -56,8 +54,8 @@ const failureTexts: Readonly<Record<TransportFailureKind, string>> = {
 };
 
 /** A fixed text per kind: what the socket layer says may hold addresses that are nobody's business. */
-export function transportFailure(kind: TransportFailureKind, staleSocket = false): TransportFailure {
-  return { kind, message: failureTexts[kind], staleSocket };
+export function transportFailure(kind: TransportFailureKind): TransportFailure {
+  return { kind, message: failureTexts[kind] };
 }
 
 function kindOf(error: SocketErrorLike): TransportFailureKind {
@@ -77,22 +75,20 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
   #decoder: ReturnType<typeof decoderFor> = null;
   #aborted = false;
   #over = false;
-  #answering = false;
-  #writtenAtTurn = 0;
 
   constructor(listener: UpstreamListener) {
     this.#listener = listener;
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    this.#writtenAtTurn = loopTurns.mark();
-    if (this.#aborted) controller.abort(new AbortedError());
+  /** False when it was aborted before it began: there is nothing to connect for. */
+  begin(): boolean {
+    if (this.#aborted) this.#finish(transportFailure('aborted'));
+    return !this.#aborted;
   }
 
-  /** The first byte of any answer, provisional ones included: the vendor has the request, it is not repeated. */
-  onResponseStarted(): void {
-    this.#answering = true;
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#aborted) controller.abort(new AbortedError());
   }
 
   onResponseStart(
@@ -137,9 +133,7 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     const aborted = this.#aborted || error instanceof AbortedError;
-    this.#finish(
-      aborted ? transportFailure('aborted') : transportFailure(kindOf(error), this.#isStale(error)),
-    );
+    this.#finish(transportFailure(aborted ? 'aborted' : kindOf(error)));
   }
 
   pause(): void {
@@ -156,16 +150,6 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
     if (this.#over || this.#aborted) return;
     this.#aborted = true;
     this.#controller?.abort(new AbortedError());
-  }
-
-  /** A socket that had served before, and whose end (not a reset) was already there when we wrote. */
-  #isStale(error: SocketErrorLike): boolean {
-    return (
-      !this.#answering &&
-      error.code === 'UND_ERR_SOCKET' &&
-      (error.socket?.bytesRead ?? 0) > 0 &&
-      loopTurns.isWithinFirstLook(this.#writtenAtTurn)
-    );
   }
 
   #finish(failure: TransportFailure | null): void {
@@ -221,10 +205,12 @@ export function createUpstreamHttp(policy: OutboundPolicy): UpstreamHttp {
       }
       const dispatch = new Dispatch(listener);
       const options = { path: call.path, method: 'POST' as const, headers: call.headers, body: call.body };
-      const pool = call.freshSocket === true ? openPool(call) : poolOf(call);
-      pool.dispatch(options, dispatch);
-      // A pool of one call closes when that call has ended.
-      if (call.freshSocket === true) pool.close().catch(() => undefined);
+      // The client polls its sockets once more before it writes on one that has served, but not for what came
+      // in the present turn of the loop. From the next turn on it sees every end that is there already, and
+      // connects anew: so nothing is written to a closed socket, and nothing ever has to be sent twice.
+      setImmediate(() => {
+        if (dispatch.begin()) poolOf(call).dispatch(options, dispatch);
+      });
       return dispatch;
     },
     connections: () => connectionsOf(pools.entries()),

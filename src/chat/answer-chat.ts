@@ -7,7 +7,7 @@ import type { Plan } from '../core/plan.ts';
 import { planCandidates } from '../core/plan.ts';
 import type { AnswerCache } from './cached-answer.ts';
 import type { Client } from './client-stream.ts';
-import type { FallbackIo } from './fallback.ts';
+import type { BugReporter, FallbackIo } from './fallback.ts';
 import { AttemptLedger, fallBack } from './fallback.ts';
 import type { Account } from './ports.ts';
 import type { Serve, Served } from './serve.ts';
@@ -16,7 +16,7 @@ import type { SettlementIo } from './settlement.ts';
 import { Settlement } from './settlement.ts';
 import { overrideError, VerbatimError } from './verbatim-error.ts';
 
-/** Everything the story needs of the world. */
+/** What the process gives the story. */
 export interface ChatIo extends FallbackIo, SettlementIo {
   readonly cache: AnswerCache;
 }
@@ -36,7 +36,7 @@ export async function answerChat(
   call: ChatCall,
   account: Account,
   client: Client,
-  io: ChatIo,
+  io: ChatIo & BugReporter,
   refresh: RefreshAccount,
 ): Promise<string | null> {
   const settlement = new Settlement(call, new AttemptLedger(), io);
@@ -45,7 +45,7 @@ export async function answerChat(
   io.telemetry.candidatesSkipped(call, plan.skipped);
   const { cacheTtlSeconds } = call.options;
   const serve = { call, settlement, client, io };
-  const tryAll = (signal: AbortSignal) => tryCandidates(serve, plan.candidates, signal);
+  const tryAll = (signal: AbortSignal) => tryCandidates(serve, io, plan.candidates, signal);
   if (cacheTtlSeconds === null) {
     io.telemetry.cacheAnswered(call, 'bypass', null);
     return (await tryAll(client.signal)).json;
@@ -60,7 +60,8 @@ export async function answerChat(
     served = await tryAll(seat.signal);
     return served.json;
   } finally {
-    seat.land(served?.stored ?? null);
+    if (served?.whole === true) seat.land(served.stored);
+    else seat.fail();
   }
 }
 
@@ -80,10 +81,11 @@ async function planCall(
 
 async function tryCandidates(
   serve: Serve,
+  io: ChatIo & BugReporter,
   candidates: readonly Candidate[],
   signal: AbortSignal,
 ): Promise<Served> {
-  const { call, settlement, io } = serve;
+  const { call, settlement } = serve;
   const result = await fallBack(call, candidates, settlement.ledger, io, signal).catch(
     async (cause: unknown) => {
       throw await settleError(settlement, new ApiError(cause));

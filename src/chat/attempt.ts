@@ -1,5 +1,6 @@
 import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
+import { attemptLimitMs } from '../core/chat-call.ts';
 import { redactReason } from '../core/redact.ts';
 import { residencyAllows } from '../core/residency.ts';
 import type { Secret } from '../core/secret.ts';
@@ -29,13 +30,11 @@ export interface AttemptIo {
 interface Prepared extends Tried {
   readonly candidate: Candidate;
   readonly requestDueMs: number;
-  readonly freshSocket: boolean;
 }
 
 /**
  * One call to one candidate, up to the whole answer (JSON) or the first token (stream). Expected failures
- * are values. It sends a second time in two cases only: a kept-alive socket that the vendor had already
- * closed, and a self-hosted server that refuses `stream_options`.
+ * are values. It sends a second time in one case only: to a self-hosted server that refuses `stream_options`.
  */
 export async function attempt(
   candidate: Candidate,
@@ -60,20 +59,8 @@ export async function attempt(
     createdSeconds: Math.floor(io.clock.wallMs() / 1000),
     maxEventBytes: call.tables.document.limits.event_bytes,
   };
-  const prepared = {
-    call,
-    candidate,
-    provider,
-    context,
-    secret,
-    startedAtMs,
-    requestDueMs,
-    freshSocket: false,
-  };
+  const prepared = { call, candidate, provider, context, secret, startedAtMs, requestDueMs };
   let sent = await send(prepared, io, signal);
-  if (sent.end.kind === 'transport' && sent.end.failure.staleSocket) {
-    sent = await send({ ...prepared, freshSocket: true }, io, signal);
-  }
   if (sent.end.kind === 'replied' && asksWithoutStreamOptions(prepared, sent.end)) {
     io.withoutStreamOptions.add(candidate.key.id);
     sent = await send({ ...prepared, context: { ...context, withoutStreamOptions: true } }, io, signal);
@@ -109,7 +96,6 @@ function upstreamCall(prepared: Prepared, io: AttemptIo, request: UpstreamReques
     residency: candidate.residency,
     residencyRequested: call.options.residency,
     userAddress: candidate.key.baseUrl !== null,
-    freshSocket: prepared.freshSocket,
   };
 }
 
@@ -121,14 +107,13 @@ function send(prepared: Prepared, io: AttemptIo, signal: AbortSignal): Promise<S
   }
   const request = provider.translateRequest(call.request, context);
   const translator = call.request.stream === true ? provider.streamTranslator(context) : null;
-  const limitMs = call.options.timeoutMs ?? call.tables.document.timeouts.attempt_seconds * 1000;
   return new Promise((resolve) => {
     const job = {
       call,
       candidate,
       upstreamCall: upstreamCall(prepared, io, request),
       translator,
-      attemptDueMs: startedAtMs + limitMs,
+      attemptDueMs: startedAtMs + attemptLimitMs(call),
       requestDueMs,
       startedAtMs,
       monotonicMs: io.clock.monotonicMs,

@@ -1,8 +1,9 @@
 import { cacheKey } from '../core/cache-key.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
-import { modeLabel } from '../core/chat-call.ts';
+import { attemptLimitMs, modeLabel } from '../core/chat-call.ts';
 import type { ResponseCache } from './ports.ts';
+import type { Lead } from './single-flight.ts';
 import { SingleFlight } from './single-flight.ts';
 import type { StoredAnswer } from './stored-answer.ts';
 import { decodeStoredAnswer, encodeStoredAnswer } from './stored-answer.ts';
@@ -24,9 +25,16 @@ export type CacheSeat =
       readonly kind: 'miss';
       /** Governs the upstream calls: outlives this client while others wait for the same answer. */
       readonly signal: AbortSignal;
-      /** Must be called once, with the answer to store and share, or null when there is none. */
+      /** One of the two must be called, once. Null: served, but nothing to be stored and shared. */
       land(answer: StoredAnswer | null): void;
+      /** Not served: whoever waits longest goes on. */
+      fail(): void;
     };
+
+/** The duty of one request to get its answer alone. */
+function alone(signal: AbortSignal): CacheSeat {
+  return { kind: 'miss', signal, land: () => undefined, fail: () => undefined };
+}
 
 /**
  * Opt-in look-up and store (SPEC 4.5, routing rule 4). A store that fails is a miss; equal concurrent
@@ -40,7 +48,10 @@ export class AnswerCache {
     this.#store = store;
   }
 
-  /** A stored answer, or one that an equal request is just getting; else the duty to get it. Rejects when the caller leaves. */
+  /**
+   * A stored answer, or one that an equal request is just getting; else the duty to get it. Waits no longer
+   * than an attempt of this request may take. Rejects when the caller leaves.
+   */
   async board(
     call: ChatCall,
     candidates: readonly Candidate[],
@@ -54,10 +65,14 @@ export class AnswerCache {
     const stored = bytes === null ? null : decodeStoredAnswer(bytes);
     if (stored !== null) return { kind: 'hit', answer: stored };
     const seat = this.#flights.board(key, signal);
-    if (seat.kind === 'follow') {
-      const answer = await seat.value;
-      return answer === null ? { kind: 'miss', signal, land: () => undefined } : { kind: 'hit', answer };
-    }
+    if (seat.kind === 'lead') return this.#lead(seat, key, ttlSeconds);
+    const patience = setTimeout(seat.leave, attemptLimitMs(call));
+    const end = await seat.end.finally(() => clearTimeout(patience));
+    if (end.kind === 'lead') return this.#lead(end, key, ttlSeconds);
+    return end.value === null ? alone(signal) : { kind: 'hit', answer: end.value };
+  }
+
+  #lead(seat: Lead<StoredAnswer>, key: string, ttlSeconds: number): CacheSeat {
     return {
       kind: 'miss',
       signal: seat.signal,
@@ -67,6 +82,7 @@ export class AnswerCache {
           answer === null ? Promise.resolve() : this.#store.set(key, encodeStoredAnswer(answer), ttlSeconds);
         void kept.finally(() => seat.land(answer));
       },
+      fail: seat.fail,
     };
   }
 }

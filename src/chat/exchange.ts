@@ -96,7 +96,7 @@ export class Exchange implements UpstreamListener, OpenStream {
       if (out !== null) this.#deliver(out);
       this.#followPhase();
     } else if (!this.#over) {
-      this.#endReplied();
+      this.#endReplied(false);
     }
     this.#release();
   }
@@ -144,17 +144,17 @@ export class Exchange implements UpstreamListener, OpenStream {
     if (this.#over || this.#bytes <= this.#bodyLimit) return;
     const message = `The stream exceeds ${this.#bodyLimit} bytes.`;
     if (this.#opened) this.#endStream({ kind: 'failed', reason: message });
-    else this.#end({ kind: 'transport', failure: { kind: 'too-large', message, staleSocket: false } });
+    else this.#end({ kind: 'transport', failure: { kind: 'too-large', message } });
     this.#abortUpstream();
   }
 
   #onLongBody(chunk: Buffer): void {
     if (this.#status === 200) {
       const message = `The answer exceeds ${this.#bodyLimit} bytes.`;
-      this.#end({ kind: 'transport', failure: { kind: 'too-large', message, staleSocket: false } });
+      this.#end({ kind: 'transport', failure: { kind: 'too-large', message } });
     } else {
       this.#held.push(chunk.subarray(0, chunk.length - (this.#bytes - this.#bodyLimit)));
-      this.#endReplied();
+      this.#endReplied(true);
     }
     this.#abortUpstream();
   }
@@ -224,9 +224,9 @@ export class Exchange implements UpstreamListener, OpenStream {
     this.#job.telemetry.streamStalled(this.#job.call, nowMs - this.#lastActivityMs);
   }
 
-  #endReplied(): void {
+  #endReplied(cut: boolean): void {
     const body = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held);
-    this.#end({ kind: 'replied', status: this.#status, headers: this.#headers, body });
+    this.#end({ kind: 'replied', status: this.#status, headers: this.#headers, body, cut });
   }
 
   #end(end: ExchangeEnd): void {

@@ -9,12 +9,18 @@ import { attempt } from './attempt.ts';
 import type { CancelReason } from './client-stream.ts';
 import type { CooldownBook } from './cooldown.ts';
 import type { AttemptOutcome } from './judgement.ts';
+import { brokenAttempt } from './judgement.ts';
 import type { OpenStream } from './open-stream.ts';
 import type { AttemptRecord, ChatTelemetry, VendorAnswer } from './telemetry-port.ts';
 
 export interface FallbackIo extends AttemptIo {
   readonly cooldown: CooldownBook;
   readonly telemetry: ChatTelemetry;
+}
+
+/** Where bugs of ours are told that cost a request one candidate, and not its answer. */
+export interface BugReporter {
+  reportBug(cause: unknown, call: ChatCall): void;
 }
 
 /** The attempt that served, still to be finished when it is a stream. */
@@ -51,7 +57,7 @@ export async function fallBack(
   call: ChatCall,
   candidates: readonly Candidate[],
   ledger: AttemptLedger,
-  io: FallbackIo,
+  io: FallbackIo & BugReporter,
   signal: AbortSignal,
 ): Promise<FallbackResult> {
   const requestDueMs = call.enteredAtMs + call.tables.document.timeouts.request_seconds * 1000;
@@ -62,9 +68,9 @@ export async function fallBack(
     ledger.last = candidate;
     io.cooldown.started(candidate);
     io.telemetry.attemptStarted(call, candidate, index + 1);
-    const outcome = await attempt(candidate, call, io, requestDueMs, signal).catch((error: unknown) => {
-      io.cooldown.abandoned(candidate);
-      throw error;
+    const outcome = await attempt(candidate, call, io, requestDueMs, signal).catch((cause: unknown) => {
+      io.reportBug(cause, call);
+      return brokenAttempt();
     });
     const serving = { candidate, number: index + 1, startedAtMs, dropped: outcome.dropped };
     if (outcome.kind === 'answered') {

@@ -37,12 +37,12 @@ export interface Sent {
 
 type Judged = Omit<AttemptFailure, 'latencyMs'>;
 
-/** The verdict on a key that does not open: the next candidate may have one that does. */
-export function unopenedKey(): AttemptOutcome {
+function failedUnasked(kind: FailureKind, reason: string): AttemptOutcome {
   const failure: AttemptFailure = {
-    kind: 'key-rejected',
+    kind,
     status: null,
-    reason: 'The stored provider key cannot be opened; register it again.',
+    reason,
+    vendorCode: null,
     retryAfterMs: null,
     latencyMs: 0,
     reply: null,
@@ -52,13 +52,25 @@ export function unopenedKey(): AttemptOutcome {
   return { kind: 'failed', failure, dropped: [] };
 }
 
+/** The verdict on a key that does not open: the next candidate may have one that does. */
+export function unopenedKey(): AttemptOutcome {
+  return failedUnasked('key-rejected', 'The stored provider key cannot be opened; register it again.');
+}
+
+/** The verdict on an attempt that threw: the next candidate may not need the code that did. */
+export function brokenAttempt(): AttemptOutcome {
+  return failedUnasked('internal-error', 'An error of the gateway itself.');
+}
+
 /** How one exchange is to be understood: an answer, an opened stream, or a failure with its class. */
 export function judge(tried: Tried, sent: Sent, clock: Clock): AttemptOutcome {
   const { end, dropped } = sent;
   const fail = (failure: Judged): AttemptOutcome => {
     const latencyMs = Math.round(clock.monotonicMs() - tried.startedAtMs);
-    const reason = redactReason(failure.reason, tried.secret.reveal());
-    return { kind: 'failed', failure: { ...failure, reason, latencyMs }, dropped };
+    const secret = tried.secret.reveal();
+    const reason = redactReason(failure.reason, secret);
+    const vendorCode = failure.vendorCode === null ? null : redactReason(failure.vendorCode, secret);
+    return { kind: 'failed', failure: { ...failure, reason, vendorCode, latencyMs }, dropped };
   };
   switch (end.kind) {
     case 'streaming':
@@ -74,7 +86,7 @@ export function judge(tried: Tried, sent: Sent, clock: Clock): AttemptOutcome {
     case 'replied':
       return judgeReply(
         tried,
-        { status: end.status, headers: end.headers, body: end.body },
+        { status: end.status, headers: end.headers, body: end.body, cut: end.cut },
         clock,
         dropped,
         fail,
@@ -94,18 +106,22 @@ function judgeReply(
     const error = provider.readError(reply.status, reply.headers, reply.body, clock.wallMs());
     return fail(failureOf(error, reply.status, reply));
   }
-  if (call.request.stream === true)
-    return fail(unreadable('The answer to a stream request is no event stream.'));
+  // Some servers answer a stream request as JSON: it is paid for, and can be streamed from here.
   const answer = provider.translateAnswer(reply.body, context);
-  if (answer.kind === 'unreadable') return fail(unreadable(answer.reason));
+  if (answer.kind === 'unreadable') {
+    const noStream = call.request.stream === true && answer.code === null;
+    const prefix = noStream ? 'The answer to a stream request is no event stream: ' : '';
+    return fail(unreadable(prefix + answer.reason, answer.code));
+  }
   return { kind: 'answered', answer, dropped };
 }
 
-function unreadable(reason: string): Judged {
+function unreadable(reason: string, vendorCode: string | null): Judged {
   return {
     kind: 'unreadable',
     status: 200,
     reason,
+    vendorCode,
     retryAfterMs: null,
     reply: null,
     blamesCandidate: true,
@@ -119,6 +135,7 @@ function failureOf(error: UpstreamError | null, status: number, reply: UpstreamR
     kind,
     status,
     reason: error?.message ?? `The upstream failed with status ${status}.`,
+    vendorCode: error?.code ?? null,
     retryAfterMs: error?.retryAfterMs ?? null,
     reply,
     blamesCandidate: kind === 'upstream-failed' || kind === 'key-rejected' || kind === 'not-found',
@@ -133,6 +150,7 @@ function timeoutFailure(tried: Tried, afterMs: number): Judged {
     kind: 'timed-out',
     status: null,
     reason: `No answer within ${(afterMs / 1000).toFixed(1)} s.`,
+    vendorCode: null,
     retryAfterMs: null,
     reply: null,
     blamesCandidate: afterMs >= defaultMs,
@@ -146,6 +164,7 @@ function transportFailure(kind: TransportFailureKind, message: string): Judged {
     kind: kind === 'too-large' || kind === 'protocol' ? 'unreadable' : 'unreachable',
     status: null,
     reason: message,
+    vendorCode: null,
     retryAfterMs: null,
     reply: null,
     blamesCandidate: kind !== 'forbidden-address',

@@ -14,6 +14,8 @@ export type ExchangeEnd =
       readonly status: number;
       readonly headers: UpstreamHeaders;
       readonly body: Buffer;
+      /** An error body was read no further. */
+      readonly cut: boolean;
     }
   | { readonly kind: 'streaming'; readonly stream: OpenStream }
   /** The stream failed before its first token; the translator's `failure` says why. */

@@ -60,8 +60,6 @@ export type TransportFailureKind =
 export interface TransportFailure {
   readonly kind: TransportFailureKind;
   readonly message: string;
-  /** A reused kept-alive socket that the vendor had closed before a byte of answer: safe to send once more. */
-  readonly staleSocket: boolean;
 }
 
 export interface UpstreamCall {
@@ -77,8 +75,6 @@ export interface UpstreamCall {
   readonly residencyRequested: 'india' | null;
   /** True for user-given addresses, to which the outbound policy applies. */
   readonly userAddress: boolean;
-  /** Not over a kept-alive connection: for the one repeat after such a one had been closed. */
-  readonly freshSocket?: boolean;
 }
 
 /** Callbacks of one upstream call; after `onEnd` or `onFailure` nothing more comes. */

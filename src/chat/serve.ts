@@ -1,5 +1,6 @@
 import type { ChatCall } from '../core/chat-call.ts';
 import { modeLabel } from '../core/chat-call.ts';
+import type { ChatCompletion } from '../core/chat-completion.ts';
 import { CompletionAccumulator, chunksFromCompletion } from '../core/completion-chunks.ts';
 import { costMicroUsd } from '../core/cost.ts';
 import { errorEvent } from '../core/error-body.ts';
@@ -21,11 +22,14 @@ import type { OpenStream, StreamEnd } from './open-stream.ts';
 import { relay } from './relay.ts';
 import type { Settlement } from './settlement.ts';
 import type { StoredAnswer } from './stored-answer.ts';
+import { storedAnswer } from './stored-answer.ts';
 import type { StreamEnding, VendorAnswer } from './telemetry-port.ts';
 
 /** A served request: the JSON body still to be sent, or nothing when it was streamed. */
 export interface Served {
   readonly json: string | null;
+  /** False for a stream that was cut. */
+  readonly whole: boolean;
   /** What may be cached: whole and successful answers only. */
   readonly stored: StoredAnswer | null;
 }
@@ -62,39 +66,31 @@ function metadataOf(
 
 const wantsUsage = (call: ChatCall): boolean => call.request.stream_options?.include_usage === true;
 
-/** A whole JSON answer: settle, then hand out the body with the gateway block. */
+/** A whole JSON answer: settle, then hand out the body with the gateway block, or stream it where that was asked for. */
 export async function serveAnswer(serve: Serve, answer: TranslatedAnswer, serving: Serving): Promise<Served> {
-  const { settlement, client } = serve;
+  const { call, settlement, client } = serve;
   const { provider, model, price, residency } = serving.candidate;
-  const cost = costMicroUsd(answer.usage, price);
+  const { completion, usage } = answer;
+  const cost = costMicroUsd(usage, price);
   const latencyMs = settlement.latencyMs();
   const gone = client.signal.aborted;
   await settlement.settle({
     status: gone ? 'client_closed' : 'success',
     error: gone ? clientClosed : null,
     latencyMs,
-    usage: answer.usage,
+    ttftMs: call.request.stream === true ? latencyMs : null,
+    usage,
     costMicroUsd: cost,
   });
-  const json = withGatewayBlock(
-    answer.json,
-    metadataOf(serve, { provider, model, latencyMs, cost, residency }),
-  );
-  return { json, stored: storable(serve, serving, answer.json, answer.usage, cost) };
-}
-
-/** What may be cached of a whole answer; null when it is larger than the tables allow. */
-function storable(
-  { call }: Serve,
-  serving: Serving,
-  completionJson: string,
-  usage: Usage,
-  cost: bigint,
-): StoredAnswer | null {
-  if (Buffer.byteLength(completionJson) > call.tables.document.limits.cache_entry_bytes) return null;
-  const { provider, model } = serving.candidate;
-  const { traceId = null, spanId = null } = call.trace ?? {};
-  return { completionJson, provider, model, usage, costMicroUsd: String(cost), traceId, spanId };
+  const metadata = metadataOf(serve, { provider, model, latencyMs, cost, residency });
+  const mayStore = call.options.cacheTtlSeconds !== null && answer.finishStated;
+  const stored = mayStore
+    ? storedAnswer(call, serving.candidate, completion, answer.json, usage, cost)
+    : null;
+  if (call.request.stream !== true)
+    return { json: withGatewayBlock(answer.json, metadata), whole: true, stored };
+  replay(serve, completion, usage.reported ? completion.usage : null, metadata);
+  return { json: null, whole: true, stored };
 }
 
 export const clientClosed = 'client_closed: The client left before the end of the answer.';
@@ -118,7 +114,7 @@ export async function serveStream(serve: Serve, stream: OpenStream, serving: Ser
   const shared = { latencyMs, ttftMs, usage, costMicroUsd: cost };
   if (end.kind !== 'complete') {
     await cutStream(serve, stream, end, serving, { ...shared, firstTokenMs });
-    return { json: null, stored: null };
+    return { json: null, whole: false, stored: null };
   }
   served(call, serving, settlement.ledger, io, { firstTokenMs, usage, answer: vendorAnswer(stream) });
   const gone = client.signal.aborted;
@@ -136,10 +132,12 @@ export async function serveStream(serve: Serve, stream: OpenStream, serving: Ser
   };
   const metadata = metadataOf(serve, { provider, model, latencyMs, cost, residency });
   client.stream.end(lastChunks(call, identity, wireUsage, metadata));
-  const completion = keep?.complete(wireUsage) ?? null;
+  const completion = stream.translator.finishStated ? (keep?.complete(wireUsage) ?? null) : null;
   const stored =
-    completion === null ? null : storable(serve, serving, JSON.stringify(completion), usage, cost);
-  return { json: null, stored };
+    completion === null
+      ? null
+      : storedAnswer(call, serving.candidate, completion, JSON.stringify(completion), usage, cost);
+  return { json: null, whole: true, stored };
 }
 
 function vendorAnswer({ translator }: OpenStream): VendorAnswer {
@@ -215,7 +213,7 @@ function endingOf(end: Exclude<StreamEnd, { kind: 'complete' }>): StreamEnding {
 
 /** A cache hit, as JSON or replayed as a stream, whichever the client asked for (SPEC 4.5, routing rule 4). */
 export async function serveStored(serve: Serve, answer: StoredAnswer): Promise<Served> {
-  const { call, settlement, client } = serve;
+  const { call, settlement } = serve;
   const cachedFrom = `${answer.provider}:${answer.model}`;
   const latencyMs = settlement.latencyMs();
   await settlement.settle({
@@ -229,10 +227,20 @@ export async function serveStored(serve: Serve, answer: StoredAnswer): Promise<S
   const facts = { provider: 'cache', model: cachedFrom, latencyMs, cost: 0n, residency: 'cache' as const };
   const metadata = metadataOf(serve, facts);
   if (call.request.stream !== true)
-    return { json: withGatewayBlock(answer.completionJson, metadata), stored: null };
-  const completion = JSON.parse(answer.completionJson);
+    return { json: withGatewayBlock(answer.completionJson, metadata), whole: true, stored: null };
+  const completion = JSON.parse(answer.completionJson) as ChatCompletion;
+  replay(serve, completion, completion.usage, metadata);
+  return { json: null, whole: true, stored: null };
+}
+
+/** A whole answer as a stream. */
+function replay(
+  { call, client }: Serve,
+  completion: ChatCompletion,
+  usage: unknown,
+  metadata: GatewayMetadata,
+): void {
   client.stream.open();
   for (const chunk of chunksFromCompletion(completion, { includeUsage: false })) client.stream.write(chunk);
-  client.stream.end(lastChunks(call, completion, completion.usage, metadata));
-  return { json: null, stored: null };
+  client.stream.end(lastChunks(call, completion, usage, metadata));
 }

@@ -1,24 +1,35 @@
+/** The duty to do the work of a flight. One of `land` and `fail` must be called, once, whatever happened. */
+export interface Lead<Value> {
+  readonly kind: 'lead';
+  /** Fires when nobody waits for the value any more, the leader included. Governs the work. */
+  readonly signal: AbortSignal;
+  /** Ends the flight. Null: there is nothing to share, and whoever waits goes on alone. */
+  land(value: Value | null): void;
+  /** The work failed: whoever has waited longest leads from here, the others wait on. */
+  fail(): void;
+}
+
+/** How a wait ended; a null value: the caller goes on alone. */
+export type FollowEnd<Value> = Lead<Value> | { readonly kind: 'value'; readonly value: Value | null };
+
+export interface Follow<Value> {
+  readonly kind: 'follow';
+  /** Rejects when the caller's signal fires. */
+  readonly end: Promise<FollowEnd<Value>>;
+  /** Waits no longer: `end` is a null value. */
+  leave(): void;
+}
+
 /** A caller's place in a flight. */
-export type FlightSeat<Value> =
-  | {
-      readonly kind: 'lead';
-      /** Fires when nobody waits for the value any more, the leader included. Governs the work. */
-      readonly signal: AbortSignal;
-      /** Ends the flight; must be called once, whatever happened. Null: failed, or not to be shared. */
-      land(value: Value | null): void;
-    }
-  | {
-      readonly kind: 'follow';
-      /** The leader's value; null when there is none, and the caller goes on alone. Rejects when the caller leaves. */
-      readonly value: Promise<Value | null>;
-    };
+export type FlightSeat<Value> = Lead<Value> | Follow<Value>;
 
 /** Does nothing, for a seat outside of any flight. */
-const alone = (): void => undefined;
+const nothing = (): void => undefined;
 
 /**
  * Lets equal concurrent calls share one piece of work. The work belongs to all who wait for it: it goes on
  * while any of them is left, also when the one who began it is gone, and is aborted when the last one leaves.
+ * When it fails it is begun anew by one of them, never by all at once.
  */
 export class SingleFlight<Value> {
   readonly #maxFlights: number;
@@ -41,64 +52,114 @@ export class SingleFlight<Value> {
   board(key: string, signal: AbortSignal): FlightSeat<Value> {
     signal.throwIfAborted();
     const flight = this.#flights.get(key);
-    if (flight !== undefined) return { kind: 'follow', value: flight.follow(signal) };
-    if (this.#flights.size >= this.#maxFlights) return { kind: 'lead', signal, land: alone };
+    if (flight !== undefined) return flight.follow(signal);
+    if (this.#flights.size >= this.#maxFlights) return { kind: 'lead', signal, land: nothing, fail: nothing };
     const started = new Flight<Value>(() => {
       // A newcomer must not join what has landed or is being aborted.
       if (this.#flights.get(key) === started) this.#flights.delete(key);
     });
     this.#flights.set(key, started);
-    started.occupy(signal, null);
-    return { kind: 'lead', signal: started.signal, land: (value) => started.land(value) };
+    return started.lead(signal);
   }
+}
+
+/** One who is left in a flight; the leader waits for nothing. */
+interface Participant<Value> {
+  readonly signal: AbortSignal;
+  readonly onAbort: () => void;
+  resolve: ((end: FollowEnd<Value>) => void) | null;
 }
 
 class Flight<Value> {
   readonly #over: () => void;
   readonly #abort = new AbortController();
-  /** One per participant that is left: ends its wait. */
-  readonly #waiting = new Set<(value: Value | null) => void>();
-  #landed = false;
+  /** In the order they came. */
+  readonly #inside = new Set<Participant<Value>>();
+  #leader: Participant<Value> | null = null;
+  /** Why a caller was gone; one that only waits no longer has no reason of its own. */
+  #lastReason: unknown;
 
   constructor(over: () => void) {
     this.#over = over;
   }
 
-  get signal(): AbortSignal {
-    return this.#abort.signal;
+  lead(signal: AbortSignal): Lead<Value> {
+    const leader: Participant<Value> = { signal, onAbort: () => this.#leave(leader), resolve: null };
+    this.#enter(leader);
+    return this.#leadBy(leader);
   }
 
-  follow(signal: AbortSignal): Promise<Value | null> {
-    return new Promise((resolve, reject) => {
-      this.occupy(signal, { resolve, reject });
+  follow(signal: AbortSignal): Follow<Value> {
+    let leave = nothing;
+    const end = new Promise<FollowEnd<Value>>((resolve, reject) => {
+      const follower: Participant<Value> = {
+        signal,
+        onAbort: () => {
+          this.#leave(follower);
+          reject(signal.reason);
+        },
+        resolve,
+      };
+      leave = () => {
+        this.#leave(follower);
+        resolve({ kind: 'value', value: null });
+      };
+      this.#enter(follower);
     });
+    return { kind: 'follow', end, leave };
   }
 
-  /** Counts a participant in until the flight lands or its signal fires. The leader waits for nothing. */
-  occupy(
-    signal: AbortSignal,
-    promise: { resolve(value: Value | null): void; reject(reason: unknown): void } | null,
-  ): void {
-    const leave = (): void => {
-      this.#waiting.delete(arrive);
-      promise?.reject(signal.reason);
-      if (this.#waiting.size > 0 || this.#landed) return;
-      this.#over();
-      this.#abort.abort(signal.reason);
-    };
-    const arrive = (value: Value | null): void => {
-      signal.removeEventListener('abort', leave);
-      promise?.resolve(value);
-    };
-    this.#waiting.add(arrive);
-    signal.addEventListener('abort', leave, { once: true });
+  #enter(participant: Participant<Value>): void {
+    this.#inside.add(participant);
+    participant.signal.addEventListener('abort', participant.onAbort, { once: true });
   }
 
-  land(value: Value | null): void {
-    if (this.#landed) return;
-    this.#landed = true;
+  #leave(participant: Participant<Value>): void {
+    const { aborted, reason } = participant.signal;
+    if (aborted) this.#lastReason = reason;
+    if (!this.#remove(participant) || this.#inside.size > 0) return;
     this.#over();
-    for (const arrive of this.#waiting) arrive(value);
-    this.#waiting.clear();
+    this.#abort.abort(this.#lastReason);
+  }
+
+  #remove(participant: Participant<Value>): boolean {
+    participant.signal.removeEventListener('abort', participant.onAbort);
+    return this.#inside.delete(participant);
+  }
+
+  #leadBy(leader: Participant<Value>): Lead<Value> {
+    this.#leader = leader;
+    return {
+      kind: 'lead',
+      signal: this.#abort.signal,
+      land: (value) => {
+        if (this.#leader === leader) this.#land(value);
+      },
+      fail: () => {
+        if (this.#leader === leader) this.#succeed(leader);
+      },
+    };
+  }
+
+  /** Nobody leads from here: the flight is over. */
+  #land(value: Value | null): void {
+    this.#leader = null;
+    this.#over();
+    for (const participant of this.#inside) {
+      this.#remove(participant);
+      participant.resolve?.({ kind: 'value', value });
+    }
+  }
+
+  #succeed(failed: Participant<Value>): void {
+    this.#remove(failed);
+    const [next] = this.#inside;
+    if (next === undefined) {
+      this.#land(null);
+      return;
+    }
+    const { resolve } = next;
+    next.resolve = null;
+    resolve?.(this.#leadBy(next));
   }
 }

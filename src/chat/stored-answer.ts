@@ -1,4 +1,9 @@
 import { z } from 'zod';
+import type { Candidate } from '../core/candidate.ts';
+import type { ChatCall } from '../core/chat-call.ts';
+import type { ChatCompletion } from '../core/chat-completion.ts';
+import { saysSomething } from '../core/chat-completion.ts';
+import type { Usage } from '../core/usage.ts';
 
 /** A cached answer: complete, whatever way it was delivered. */
 const storedAnswerSchema = z.object({
@@ -23,6 +28,21 @@ const storedAnswerSchema = z.object({
 });
 
 export type StoredAnswer = Readonly<z.infer<typeof storedAnswerSchema>>;
+
+/** What may be cached of a whole answer; null when it is empty, or larger than the tables allow. */
+export function storedAnswer(
+  call: ChatCall,
+  { provider, model }: Candidate,
+  completion: ChatCompletion,
+  completionJson: string,
+  usage: Usage,
+  cost: bigint,
+): StoredAnswer | null {
+  if (Buffer.byteLength(completionJson) > call.tables.document.limits.cache_entry_bytes) return null;
+  if (!saysSomething(completion)) return null;
+  const { traceId = null, spanId = null } = call.trace ?? {};
+  return { completionJson, provider, model, usage, costMicroUsd: String(cost), traceId, spanId };
+}
 
 export function encodeStoredAnswer(answer: StoredAnswer): Buffer {
   return Buffer.from(JSON.stringify(answer));

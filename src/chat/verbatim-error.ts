@@ -1,6 +1,6 @@
 import type { GatewayError } from '../core/errors.ts';
-import { ProviderError } from '../core/errors.ts';
-import type { AttemptFailure } from '../core/outcome.ts';
+import { ApiError, ProviderError } from '../core/errors.ts';
+import type { AttemptFailure, UpstreamReply } from '../core/outcome.ts';
 
 /**
  * An override request's upstream error, passed on as it came: status, content type, body, Retry-After
@@ -27,6 +27,32 @@ function isPassable(contentType: string): boolean {
   return type === '' || type === 'application/json' || type.endsWith('+json') || type.startsWith('text/');
 }
 
+function isJson(body: Buffer): boolean {
+  try {
+    JSON.parse(body.toString('utf8'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The vendor's own type, where it gave one that is true: what was cut is no JSON any more. */
+function typeOf(given: string, { body, cut }: UpstreamReply): string {
+  if (cut) return 'text/plain; charset=utf-8';
+  if (given !== '') return given;
+  return isJson(body) ? 'application/json' : 'text/plain';
+}
+
+/** Our own 502. An error inside of a 200 keeps the vendor's words and code. */
+function ownError({ status, kind, reason, vendorCode }: AttemptFailure): GatewayError {
+  if (kind === 'internal-error')
+    return new ApiError(new Error('The only candidate failed for an error of ours.'));
+  const answered = status !== null || kind === 'unreadable';
+  return new ProviderError(reason, {
+    code: answered ? (vendorCode ?? 'upstream_failed') : 'no_upstream_answer',
+  });
+}
+
 /**
  * What an override request answers when its one candidate failed: the vendor's reply, or our own 502 where
  * there was none that can be passed on.
@@ -34,12 +60,8 @@ function isPassable(contentType: string): boolean {
 export function overrideError(failure: AttemptFailure): VerbatimError | GatewayError {
   const { reply } = failure;
   const contentType = String(reply?.headers['content-type'] ?? '');
-  if (reply === null || reply.status < 400 || !isPassable(contentType)) {
-    return new ProviderError(failure.reason, {
-      code: reply === null ? 'no_upstream_answer' : 'upstream_failed',
-    });
-  }
-  const headers: Record<string, string> = { 'content-type': contentType === '' ? 'text/plain' : contentType };
+  if (reply === null || reply.status < 400 || !isPassable(contentType)) return ownError(failure);
+  const headers: Record<string, string> = { 'content-type': typeOf(contentType, reply) };
   for (const name of passedOn) {
     const value = reply.headers[name];
     if (typeof value === 'string') headers[name] = value;

@@ -48,6 +48,11 @@ export interface ChatCall {
   readonly trace: CallTrace | null;
 }
 
+/** How long one attempt may take, or the wait for an equal request's; milliseconds. */
+export function attemptLimitMs(call: ChatCall): number {
+  return call.options.timeoutMs ?? call.tables.document.timeouts.attempt_seconds * 1000;
+}
+
 /** The `mode` of the gateway block and of the log row (SPEC 2.4). */
 export function modeLabel(call: ChatCall): string {
   return call.options.override === null ? call.mode : 'override';

@@ -41,3 +41,14 @@ export interface ChatCompletion {
   readonly usage: WireUsage;
   readonly [extra: string]: unknown;
 }
+
+function isSaid(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== null && value !== '';
+}
+
+/** False when a choice is empty: no text, tool call, reasoning, refusal or anything else but its role. */
+export function saysSomething({ choices }: ChatCompletion): boolean {
+  return choices.every(({ message }) =>
+    Object.entries(message).some(([name, value]) => name !== 'role' && isSaid(value)),
+  );
+}

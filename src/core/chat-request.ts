@@ -6,6 +6,17 @@ export const chatMessageSchema = z.looseObject({
   content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional(),
 });
 
+/** The largest int64 that a double can hold: 2^63 itself is one too many. */
+const largestSeed = 2 ** 63 - 1024;
+/** An int64, of which JSON's numbers keep 53 bits: rounding must not lift it out of its range. */
+const seedSchema = z
+  .number()
+  .refine(Number.isInteger, 'Invalid input: expected int')
+  .min(-(2 ** 63))
+  .max(2 ** 63)
+  .overwrite((seed) => Math.min(largestSeed, Math.max(-largestSeed, seed)))
+  .meta({ type: 'integer' });
+
 const stopSchema = z.union([z.string(), z.array(z.string())]);
 
 /** SPEC 4.5 body fields plus the additional known fields of docs/decisions/0003. */
@@ -18,7 +29,7 @@ export const chatRequestSchema = z.strictObject({
   top_p: z.number().min(0).max(1).optional(),
   presence_penalty: z.number().min(-2).max(2).optional(),
   frequency_penalty: z.number().min(-2).max(2).optional(),
-  seed: z.int().optional(),
+  seed: seedSchema.optional(),
   stop: stopSchema.optional(),
   n: z.int().min(1).max(10).optional(),
   stream: z.boolean().optional(),

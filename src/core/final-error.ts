@@ -1,11 +1,11 @@
 import type { AttemptReport, GatewayErrorDetails } from './errors.ts';
-import { GatewayError, ProviderError, RateLimitError, ServiceUnavailableError } from './errors.ts';
+import { ApiError, GatewayError, ProviderError, RateLimitError, ServiceUnavailableError } from './errors.ts';
 import type { AttemptFailure, FailureKind } from './outcome.ts';
 
 /** An SDK that honours a longer Retry-After hangs for minutes, so it is told not to retry by itself. */
 const longestUsefulRetrySeconds = 60;
 
-type Family = 'rate-limited' | 'broken' | 'refused' | 'rejected';
+type Family = 'rate-limited' | 'broken' | 'refused' | 'rejected' | 'ours';
 
 const familyOf: Readonly<Record<FailureKind, Family>> = {
   'rate-limited': 'rate-limited',
@@ -16,6 +16,7 @@ const familyOf: Readonly<Record<FailureKind, Family>> = {
   refused: 'refused',
   'key-rejected': 'rejected',
   'not-found': 'rejected',
+  'internal-error': 'ours',
 };
 
 /** Headers of a 429: the least Retry-After any candidate gave, in whole seconds, at least 1. */
@@ -59,6 +60,8 @@ export function finalError(
         'Every candidate rejected the stored key or does not know the model.',
         details({ code: 'upstream_key_rejected', headers: { 'x-should-retry': 'false' } }),
       );
+    case 'ours':
+      return new ApiError(new Error('Every candidate failed for an error of ours; each was logged before.'));
     default:
       return new ServiceUnavailableError(
         'All candidates failed, for different reasons.',

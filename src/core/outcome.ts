@@ -7,13 +7,17 @@ export type FailureKind =
   | 'unreadable'
   | 'key-rejected'
   | 'not-found'
-  | 'refused';
+  | 'refused'
+  /** A bug of ours, which costs the request this candidate only. */
+  | 'internal-error';
 
 /** What the vendor sent, kept for override requests, whose errors are passed on verbatim. */
 export interface UpstreamReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
+  /** The body was longer than we read of an error. */
+  readonly cut: boolean;
 }
 
 export interface AttemptFailure {
@@ -22,6 +26,8 @@ export interface AttemptFailure {
   readonly status: number | null;
   /** Redacted, at most 500 characters. */
   readonly reason: string;
+  /** The vendor's own error code or type, redacted; null when it gave none. */
+  readonly vendorCode: string | null;
   readonly retryAfterMs: number | null;
   readonly latencyMs: number;
   /** Null when no answer came, or when it was a 200 that turned out to be none. */

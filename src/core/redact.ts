@@ -8,6 +8,18 @@ const credentialShapes =
 /** Fewer characters of a secret than this give nothing away, and are all too likely by chance. */
 const shortestSecret = 4;
 
+/** As vendors echo it: plain, JSON- or URL-escaped, and in base64, whose padding gives nothing away. */
+function formsOf(secret: string): ReadonlySet<string> {
+  const bytes = Buffer.from(secret);
+  return new Set([
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    encodeURIComponent(secret),
+    bytes.toString('base64').replace(/=+$/, ''),
+    bytes.toString('base64url'),
+  ]);
+}
+
 /** Text that was cut to the limit may end in the middle of the secret. */
 function withoutCutSecret(text: string, secret: string): string {
   for (let kept = secret.length - 1; kept >= shortestSecret; kept -= 1) {
@@ -17,13 +29,13 @@ function withoutCutSecret(text: string, secret: string): string {
 }
 
 /**
- * Makes a vendor's words fit to be kept: the secret itself (plain, JSON- or URL-escaped) and anything
+ * Makes a vendor's words fit to be kept: the secret itself (plain, escaped or in base64) and anything
  * shaped like a credential is masked, control characters become spaces, length is capped.
  */
 export function redactReason(text: string, secret: string | null): string {
   let clean = text;
   if (secret !== null && secret.length >= shortestSecret) {
-    for (const form of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]) {
+    for (const form of formsOf(secret)) {
       clean = clean.replaceAll(form, '[redacted]');
       if (text.length >= maxReasonLength) clean = withoutCutSecret(clean, form);
     }

@@ -31,6 +31,8 @@ const timeoutsSchema = z.strictObject({
 
 const limitsSchema = z.strictObject({
   messages: count(10_000, 100_000),
+  /** Content parts, and fields beside role and content, of all messages together: each is looked at singly. */
+  message_parts: count(20_000, 200_000),
   body_depth: count(64, 1000),
   stop_sequences: count(64, 1000),
   /** A whole upstream answer; larger ones are failures. */

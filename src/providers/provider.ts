@@ -32,12 +32,16 @@ export interface TranslatedAnswer {
   readonly json: string;
   readonly completion: ChatCompletion;
   readonly usage: Usage;
+  /** False where the vendor did not say of every choice why it ended: `stop` is then our own word. */
+  readonly finishStated: boolean;
 }
 
 /** A 200 that is no answer: not JSON, an error object, no choices. It falls back. */
 export interface UnreadableAnswer {
   readonly kind: 'unreadable';
   readonly reason: string;
+  /** The vendor's error code or type when it reported an error; else null. */
+  readonly code: string | null;
 }
 
 /** Why a vendor said no; decided by status first, by body where statuses lie. */
@@ -102,6 +106,8 @@ export interface StreamTranslator {
   readonly created: number;
   readonly model: string;
   readonly finishReason: string | null;
+  /** False once a choice was ended in the vendor's stead, which had not said why it ended. */
+  readonly finishStated: boolean;
 }
 
 export interface StreamContext extends TranslationContext {

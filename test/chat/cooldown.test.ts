@@ -12,6 +12,7 @@ function failure(kind: FailureKind, blamesProvider = false): AttemptFailure {
     kind,
     status: null,
     reason: '',
+    vendorCode: null,
     retryAfterMs: null,
     latencyMs: 1,
     reply: null,

@@ -4,8 +4,9 @@ import { VerbatimError } from '../../src/chat/verbatim-error.ts';
 import type { HeldKey } from '../../src/core/candidate.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { LogRow } from '../../src/core/log-row.ts';
+import { providers } from '../../src/providers/registry.ts';
 import { openAiAnswer, openAiChunk, openAiError, openAiStream, sse } from '../support/openai-wire.ts';
-import type { CallParts } from './story.ts';
+import type { CallParts, FakeUpstream } from './story.ts';
 import {
   accountOf,
   balancedKeys,
@@ -56,8 +57,26 @@ const role = sse(openAiChunk('gpt-test', { role: 'assistant', content: '' }));
 const token = (text: string): string => sse(openAiChunk('gpt-test', { content: text }));
 const wholeStream = openAiStream('gpt-test', { text: ['Hel', 'lo'] });
 const answer = openAiAnswer('gpt-test', { text: ['Hello'] });
+/** The answer with its one choice changed. */
+const withChoice = (change: object): object => ({
+  ...answer,
+  choices: [{ ...(answer['choices'] as object[])[0], ...change }],
+});
 /** 11 input tokens at 1 and 7 output tokens at 5 micro-dollars. */
 const costMicroUsd = 46n;
+
+/** A world in which requests for one vendor cannot be translated. */
+function worldWithout(provider: 'openai', bug: Error): World {
+  const world = new World();
+  const broken = {
+    ...providers[provider],
+    translateRequest: () => {
+      throw bug;
+    },
+  };
+  Object.assign(world.io, { providers: { ...providers, [provider]: broken } });
+  return world;
+}
 
 /** What every exit must leave behind: one row, told once to the log and to the watchers. */
 function onlyRow({ world }: Story): LogRow {
@@ -196,6 +215,63 @@ describe('an answer', () => {
     expect(story.client.text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
+  test.each([
+    ['openai', answer],
+    [
+      'anthropic',
+      {
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        model: 'gpt-test',
+        content: [{ type: 'text', text: 'Hello' }],
+        stop_reason: 'end_turn',
+        usage: { input_tokens: 11, output_tokens: 7 },
+      },
+    ],
+  ] as const)(
+    'that %s gives whole to a stream request is streamed, and paid once',
+    async (provider, body) => {
+      const story = begin({ request: { stream: true, stream_options: { include_usage: true } }, ...cached }, [
+        heldKey(provider),
+      ]);
+      const upstream = await story.world.transport.call(0);
+      await vi.advanceTimersByTimeAsync(100);
+      upstream.reply(200, body);
+      expect(await story.end()).toBeNull();
+      expect(onlyRow(story)).toMatchObject({
+        status: 'success',
+        provider,
+        ttftMs: 100,
+        stream: true,
+        usage: { inputTokens: 11, outputTokens: 7 },
+      });
+      expect(deltasOf(story.client)).toContainEqual({ content: 'Hello' });
+      expect(story.client.text).toContain('"completion_tokens":7');
+      expect(gatewayBlock(story.client)).toMatchObject({ provider, cache_hit: false });
+      expect(story.client.text.endsWith('data: [DONE]\n\n')).toBe(true);
+      expect([story.client.opened, story.client.ended]).toEqual([1, 'clean']);
+      expect(story.world.transport.calls).toHaveLength(1);
+      await settled();
+      expect(story.world.store.entries.size).toBe(1);
+    },
+  );
+
+  test('comes from the next candidate when an error of ours keeps the first from being asked', async () => {
+    const bug = new RangeError('Maximum call stack size exceeded');
+    const story = begin({}, balancedKeys, worldWithout('openai', bug));
+    (await story.world.transport.call(0)).reply(200, answer);
+    expect(await story.end()).toContain('"provider":"sarvam"');
+    expect(onlyRow(story)).toMatchObject({
+      status: 'success',
+      attempts: [
+        { provider: 'openai', status: null, reason: 'internal-error: An error of the gateway itself.' },
+        { provider: 'sarvam', status: 200 },
+      ],
+    });
+    expect(story.world.bugs).toEqual([bug]);
+  });
+
   test('comes from the next candidate when the first one fails', async () => {
     const story = begin(streamed);
     (await story.world.transport.call(0)).reply(500, openAiError(500));
@@ -249,9 +325,12 @@ describe('before the first token', () => {
     expect(onlyRow(story)).toMatchObject({ status: 'success', provider: 'sarvam' });
   });
 
-  test('a JSON answer to a stream request falls back', async () => {
+  test.each<[name: string, body: unknown]>([
+    ['no answer', { id: 'x', choices: [] }],
+    ['an error', openAiError(500)],
+  ])('a JSON body that is %s falls back', async (_name, body) => {
     const story = begin(streamed);
-    (await story.world.transport.call(0)).reply(200, answer);
+    (await story.world.transport.call(0)).reply(200, body);
     (await story.world.transport.call(1)).stream(...wholeStream).end();
     await story.end();
     expect(onlyRow(story)).toMatchObject({ status: 'success', provider: 'sarvam' });
@@ -586,6 +665,37 @@ describe('an override', () => {
     expect(story.world.transport.calls).toHaveLength(1);
   });
 
+  const pinnedStream: CallParts = { ...pinned, ...streamed };
+  const vendorError = {
+    error: { message: 'Model is warming up.', type: 'server_error', code: 'warming_up' },
+  };
+
+  test.each<[name: string, parts: CallParts, act: (upstream: FakeUpstream) => unknown]>([
+    ['a JSON body', pinned, (upstream) => upstream.reply(200, vendorError)],
+    ['a JSON body for a stream', pinnedStream, (upstream) => upstream.reply(200, vendorError)],
+    ['an event before the first token', pinnedStream, (upstream) => upstream.stream(sse(vendorError))],
+  ])('says what the vendor said in a 200: an error as %s', async (_name, parts, act) => {
+    const story = begin(parts);
+    act(await story.world.transport.call(0));
+    const error = (await story.end()) as GatewayError;
+    expect([error.status, error.type, error.code, error.message]).toEqual([
+      502,
+      'provider_error',
+      'warming_up',
+      'Model is warming up.',
+    ]);
+    expect(onlyRow(story).error).toBe('provider_error: Model is warming up.');
+  });
+
+  test('answers 500 when an error of ours keeps the vendor from being asked', async () => {
+    const bug = new RangeError('x');
+    const story = begin(pinned, balancedKeys, worldWithout('openai', bug));
+    const error = (await story.end()) as GatewayError;
+    expect([error.status, error.type, error.message]).toEqual([500, 'api_error', 'Internal server error.']);
+    expect(story.world.bugs).toEqual([bug]);
+    expect(onlyRow(story)).toMatchObject({ status: 'error', error: 'api_error: Internal server error.' });
+  });
+
   test('answers 502 when the vendor says nothing', async () => {
     const story = begin(pinned);
     (await story.world.transport.call(0)).fail('connect-refused');
@@ -688,7 +798,84 @@ describe('with the cache', () => {
     ]);
   });
 
-  test('whoever waits goes on alone when the one under way fails', async () => {
+  test('of those who wait when the one under way fails, one goes on and the others wait on', async () => {
+    const keys = [heldKey('openai')];
+    const first = begin(cached, keys);
+    const { transport } = first.world;
+    const upstream = await transport.call(0);
+    const others = Array.from({ length: 9 }, () => begin(cached, keys, first.world));
+    await settled();
+    upstream.reply(500, openAiError(500));
+    expect(await first.end()).toBeInstanceOf(GatewayError);
+    (await transport.call(1)).reply(500, openAiError(500));
+    expect(await others[0]?.end()).toBeInstanceOf(GatewayError);
+    (await transport.call(2)).reply(200, answer);
+    expect(await others[1]?.end()).toContain('"cache_hit":false');
+    for (const other of others.slice(2)) expect(await other.end()).toContain('"cache_hit":true');
+    expect(transport.calls).toHaveLength(3);
+    expect(first.world.rows.map(({ status }) => status).toSorted()).toEqual([
+      'error',
+      'error',
+      ...Array<string>(8).fill('success'),
+    ]);
+  });
+
+  test('of those who wait when the stream under way is cut, one goes on', async () => {
+    const first = begin(cachedStream);
+    const upstream = (await first.world.transport.call(0)).stream(role, token('Hel'));
+    await settled();
+    const others = [0, 1].map(() => begin(cached, balancedKeys, first.world));
+    await settled();
+    upstream.fail('reset');
+    await first.end();
+    (await first.world.transport.call(1)).reply(200, answer);
+    for (const other of others) expect(await other.end()).toContain('Hello');
+    expect(first.world.transport.calls).toHaveLength(2);
+  });
+
+  test('whoever waits has its own limit, and then goes on alone', async () => {
+    const first = begin(cached);
+    const upstream = await first.world.transport.call(0);
+    const second = begin({ options: { ...cached.options, timeoutMs: 2000 } }, balancedKeys, first.world);
+    await settled();
+    await vi.advanceTimersByTimeAsync(1999);
+    expect(first.world.transport.calls).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
+    const own = await first.world.transport.call(1);
+    await vi.advanceTimersByTimeAsync(1999);
+    own.reply(200, answer);
+    expect(await second.end()).toContain('"cache_hit":false');
+    expect(upstream.aborted).toBe(false);
+    upstream.reply(200, answer);
+    expect(await first.end()).toContain('Hello');
+  });
+
+  test('whoever waits goes on when the one under way gives up after a shorter limit', async () => {
+    const keys = [heldKey('openai')];
+    const first = begin({ options: { ...cached.options, timeoutMs: 1000 } }, keys);
+    await first.world.transport.call(0);
+    const second = begin(cached, keys, first.world);
+    await settled();
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await first.end()).toBeInstanceOf(GatewayError);
+    (await first.world.transport.call(1)).reply(200, answer);
+    expect(await second.end()).toContain('Hello');
+  });
+
+  test('whoever waits goes on at once when the answer is not to be shared', async () => {
+    const first = begin(cached);
+    const upstream = await first.world.transport.call(0);
+    const others = [0, 1].map(() => begin(cached, balancedKeys, first.world));
+    await settled();
+    upstream.reply(200, withChoice({ finish_reason: null }));
+    await first.end();
+    await settled();
+    expect(first.world.transport.calls).toHaveLength(3);
+    for (const call of first.world.transport.calls.slice(1)) call.reply(200, answer);
+    for (const other of others) expect(await other.end()).toContain('"cache_hit":false');
+  });
+
+  test('whoever waits goes on when the one under way fails', async () => {
     const first = begin(cached, [heldKey('openai')]);
     const upstream = await first.world.transport.call(0);
     const second = begin(cached, [heldKey('openai')], first.world);
@@ -739,6 +926,38 @@ describe('with the cache', () => {
       (await world.transport.call(index + 1)).reply(200, answer);
       expect(await story.end()).toContain('"cache_hit":false');
     }
+  });
+
+  test.each<[name: string, parts: CallParts, act: (upstream: FakeUpstream) => unknown]>([
+    [
+      'without a finish reason',
+      cached,
+      (upstream) => upstream.reply(200, withChoice({ finish_reason: null })),
+    ],
+    ['without a word', cached, (upstream) => upstream.reply(200, withChoice({ message: { content: '' } }))],
+    [
+      'to a stream request without a finish reason',
+      cachedStream,
+      (upstream) => upstream.reply(200, withChoice({ finish_reason: '' })),
+    ],
+    [
+      'as a stream with no finish reason but an end marker',
+      cachedStream,
+      (upstream) => upstream.stream(role, token('Hel'), sse('[DONE]')).end(),
+    ],
+    [
+      'as a stream without a word',
+      cachedStream,
+      (upstream) => upstream.stream(role, sse(openAiChunk('gpt-test', {}, 'stop')), sse('[DONE]')).end(),
+    ],
+  ])('an answer %s is served, and not stored', async (_name, parts, act) => {
+    const story = begin(parts);
+    act(await story.world.transport.call(0));
+    await story.end();
+    await settled();
+    expect(onlyRow(story).status).toBe('success');
+    expect(story.world.transport.calls).toHaveLength(1);
+    expect(story.world.store.entries.size).toBe(0);
   });
 
   test('an error is not stored', async () => {

@@ -1,19 +1,23 @@
 import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { FlightSeat } from '../../src/chat/single-flight.ts';
+import type { FlightSeat, Follow, FollowEnd, Lead } from '../../src/chat/single-flight.ts';
 import { SingleFlight } from '../../src/chat/single-flight.ts';
 
-type Lead = Extract<FlightSeat<string>, { kind: 'lead' }>;
-type Follow = Extract<FlightSeat<string>, { kind: 'follow' }>;
+/** What a follower is left with: a value, or the lead. */
+const endOf = async (seat: Follow<string> | undefined): Promise<string | null> => {
+  const end = await seat?.end;
+  return end?.kind === 'value' ? end.value : 'the lead';
+};
+const endsOf = (seats: readonly Follow<string>[]) => Promise.all(seats.map(endOf));
 
 /** Boards `count` callers of one key, each with a client of its own. */
 function boardAll(flights: SingleFlight<string>, count: number, key = 'k') {
   const clients = Array.from({ length: count }, () => new AbortController());
   const seats = clients.map((client) => flights.board(key, client.signal));
-  const leaders = seats.filter((seat): seat is Lead => seat.kind === 'lead');
-  const followers = seats.filter((seat): seat is Follow => seat.kind === 'follow');
-  return { clients, lead: leaders[0] as Lead, leaders, followers };
+  const leaders = seats.filter((seat): seat is Lead<string> => seat.kind === 'lead');
+  const followers = seats.filter((seat): seat is Follow<string> => seat.kind === 'follow');
+  return { clients, lead: leaders[0] as Lead<string>, leaders, followers };
 }
 
 const listenersOf = (clients: readonly AbortController[]): number =>
@@ -24,7 +28,7 @@ test('of 100 callers one works and all have its value', async () => {
   const { clients, leaders, lead, followers } = boardAll(flights, 100);
   expect(leaders).toHaveLength(1);
   lead.land('answer');
-  expect(await Promise.all(followers.map((seat) => seat.value))).toEqual(Array(99).fill('answer'));
+  expect(await endsOf(followers)).toEqual(Array(99).fill('answer'));
   expect(flights.size).toBe(0);
   expect(listenersOf(clients)).toBe(0);
 });
@@ -34,13 +38,13 @@ test('the work goes on for 99 when the one who began it leaves', async () => {
   clients[0]?.abort();
   expect(lead.signal.aborted).toBe(false);
   lead.land('answer');
-  expect(await Promise.all(followers.map((seat) => seat.value))).toEqual(Array(99).fill('answer'));
+  expect(await endsOf(followers)).toEqual(Array(99).fill('answer'));
 });
 
 test('the work is aborted when the last one leaves, and not before', async () => {
   const flights = new SingleFlight<string>(10);
   const { clients, lead, followers } = boardAll(flights, 100);
-  const left = followers.map((seat) => seat.value.catch((reason: unknown) => reason));
+  const left = followers.map((seat) => seat.end.catch((reason: unknown) => reason));
   for (const client of clients) {
     expect(lead.signal.aborted).toBe(false);
     client.abort('gone');
@@ -66,15 +70,56 @@ test('a newcomer after everybody left leads a flight of its own', () => {
 test('a follower that leaves is rejected at once, the others are not disturbed', async () => {
   const { clients, lead, followers } = boardAll(new SingleFlight<string>(10), 3);
   clients[1]?.abort('gone');
-  await expect(followers[0]?.value).rejects.toBe('gone');
+  await expect(followers[0]?.end).rejects.toBe('gone');
   lead.land('answer');
-  await expect(followers[1]?.value).resolves.toBe('answer');
+  expect(await endOf(followers[1])).toBe('answer');
 });
 
-test('a failed flight sends every follower on alone', async () => {
+test('a flight with nothing to share sends every follower on alone', async () => {
   const { lead, followers } = boardAll(new SingleFlight<string>(10), 5);
   lead.land(null);
-  expect(await Promise.all(followers.map((seat) => seat.value))).toEqual(Array(4).fill(null));
+  expect(await endsOf(followers)).toEqual(Array(4).fill(null));
+});
+
+test('a failed flight is led by one follower after the other, first come first', async () => {
+  const flights = new SingleFlight<string>(10);
+  const { clients, lead, followers } = boardAll(flights, 4);
+  lead.fail();
+  const second = (await followers[0]?.end) as Lead<string>;
+  expect([second.kind, second.signal.aborted, flights.size]).toEqual(['lead', false, 1]);
+  lead.land('too late from one who gave up');
+  lead.fail();
+  expect(boardAll(flights, 1).followers).toHaveLength(1);
+  second.fail();
+  const third = (await followers[1]?.end) as Lead<string>;
+  third.land('answer');
+  expect(await endOf(followers[2])).toBe('answer');
+  expect(flights.size).toBe(0);
+  expect(listenersOf(clients)).toBe(0);
+});
+
+test('a failed flight that nobody waits for is over', () => {
+  const flights = new SingleFlight<string>(10);
+  const { clients, lead } = boardAll(flights, 1);
+  lead.fail();
+  expect([flights.size, listenersOf(clients), lead.signal.aborted]).toEqual([0, 0, false]);
+});
+
+test('a follower that waits no longer goes on alone, and neither holds nor gets the work', async () => {
+  const { clients, lead, followers } = boardAll(new SingleFlight<string>(10), 3);
+  followers[0]?.leave();
+  expect(await endOf(followers[0])).toBeNull();
+  lead.fail();
+  expect(await endOf(followers[1])).toBe('the lead');
+  clients[2]?.abort('gone');
+  expect([lead.signal.aborted, lead.signal.reason]).toEqual([true, 'gone']);
+});
+
+test('the work is aborted for the reason of the last client that left', () => {
+  const { clients, lead, followers } = boardAll(new SingleFlight<string>(10), 2);
+  clients[0]?.abort('gone');
+  followers[0]?.leave();
+  expect([lead.signal.aborted, lead.signal.reason]).toEqual([true, 'gone']);
 });
 
 test('a client that leaves after the landing changes nothing', async () => {
@@ -82,7 +127,7 @@ test('a client that leaves after the landing changes nothing', async () => {
   lead.land('answer');
   lead.land('second landing');
   for (const client of clients) client.abort();
-  expect(await followers[0]?.value).toBe('answer');
+  expect(await endOf(followers[0])).toBe('answer');
   expect(lead.signal.aborted).toBe(false);
 });
 
@@ -96,8 +141,8 @@ describe('different keys', () => {
     const [one, two] = [boardAll(flights, 2, 'user-1'), boardAll(flights, 2, 'user-2')];
     one.lead.land('for user 1');
     two.lead.land('for user 2');
-    expect(await one.followers[0]?.value).toBe('for user 1');
-    expect(await two.followers[0]?.value).toBe('for user 2');
+    expect(await endOf(one.followers[0])).toBe('for user 1');
+    expect(await endOf(two.followers[0])).toBe('for user 2');
   });
 
   test('beyond the limit are not shared, and keep the signal of their client', () => {
@@ -112,30 +157,44 @@ describe('different keys', () => {
 });
 
 test('in any order of events: one leader per flight, nothing left over, aborted only when empty', async () => {
-  const step = fc.record({ what: fc.constantFrom('board', 'leave', 'land'), pick: fc.nat(9) });
+  const step = fc.record({
+    what: fc.constantFrom('board', 'leave', 'wait no longer', 'land', 'fail'),
+    pick: fc.nat(9),
+  });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const flights = new SingleFlight<string>(3);
       const inside: { client: AbortController; seat: FlightSeat<string> }[] = [];
-      const values: Promise<unknown>[] = [];
+      const ends: Promise<unknown>[] = [];
+      const board = (): void => {
+        const client = new AbortController();
+        const boarded: (typeof inside)[number] = { client, seat: flights.board('k', client.signal) };
+        inside.push(boarded);
+        if (boarded.seat.kind === 'lead') return;
+        const lead = (end: FollowEnd<string>): unknown => {
+          if (end.kind === 'value') return end.value;
+          boarded.seat = end;
+          return 'the lead';
+        };
+        ends.push(boarded.seat.end.then(lead, () => 'left'));
+      };
       for (const { what, pick } of steps) {
         const chosen = inside[pick % Math.max(inside.length, 1)];
-        if (what === 'board') {
-          const client = new AbortController();
-          const seat = flights.board('k', client.signal);
-          if (seat.kind === 'follow') values.push(seat.value.catch(() => 'left'));
-          inside.push({ client, seat });
-        } else if (chosen !== undefined && what === 'leave') {
-          chosen.client.abort();
-        } else if (chosen?.seat.kind === 'lead') {
-          chosen.seat.land('v');
-        }
+        if (what === 'board') board();
+        else if (what === 'leave') chosen?.client.abort();
+        else if (chosen?.seat.kind === 'follow') {
+          if (what === 'wait no longer') chosen.seat.leave();
+        } else if (what === 'land') chosen?.seat.land('v');
+        else if (what === 'fail') chosen?.seat.fail();
+        // One who has come to lead knows it.
+        await Promise.resolve();
+        await Promise.resolve();
         expect(flights.size).toBeLessThanOrEqual(1);
       }
       for (const { client } of inside) client.abort();
       expect(flights.size).toBe(0);
       expect(listenersOf(inside.map(({ client }) => client))).toBe(0);
-      for (const value of await Promise.all(values)) expect(['v', 'left']).toContain(value);
+      for (const end of await Promise.all(ends)) expect(['v', 'left', 'the lead', null]).toContain(end);
     }),
   );
 });

@@ -6,6 +6,7 @@ import { Settlement } from '../../src/chat/settlement.ts';
 import type { StoredAnswer } from '../../src/chat/stored-answer.ts';
 import { decodeStoredAnswer, encodeStoredAnswer } from '../../src/chat/stored-answer.ts';
 import { overrideError, VerbatimError } from '../../src/chat/verbatim-error.ts';
+import type { GatewayError } from '../../src/core/errors.ts';
 import { ProviderError } from '../../src/core/errors.ts';
 import type { AttemptFailure, UpstreamReply } from '../../src/core/outcome.ts';
 import { noUsage } from '../../src/core/usage.ts';
@@ -152,21 +153,24 @@ describe('a stored answer', () => {
 });
 
 describe('the error of an override', () => {
-  const failed = (reply: UpstreamReply | null): AttemptFailure => ({
+  const failed = (reply: UpstreamReply | null, overrides: Partial<AttemptFailure> = {}): AttemptFailure => ({
     kind: 'upstream-failed',
     status: reply?.status ?? null,
     reason: 'why',
+    vendorCode: null,
     retryAfterMs: null,
     latencyMs: 1,
     reply,
     blamesCandidate: true,
     blamesProvider: false,
+    ...overrides,
   });
-  const reply = (status: number, headers: UpstreamReply['headers'], body = 'body'): UpstreamReply => ({
-    status,
-    headers,
-    body: Buffer.from(body),
-  });
+  const reply = (
+    status: number,
+    headers: UpstreamReply['headers'],
+    body = 'body',
+    cut = false,
+  ): UpstreamReply => ({ status, headers, body: Buffer.from(body), cut });
 
   test.each<[type: string | undefined, shown: string]>([
     ['application/json; charset=utf-8', 'application/json; charset=utf-8'],
@@ -182,6 +186,35 @@ describe('the error of an override', () => {
       { 'content-type': shown },
       'body',
     ]);
+  });
+
+  test.each<[name: string, body: string, shown: string]>([
+    ['JSON', ' {"error":{"message":"no"}}\n', 'application/json'],
+    ['half of a JSON body', '{"error":', 'text/plain'],
+    ['nothing', '', 'text/plain'],
+  ])('without a type is what it is: %s', (_name, body, shown) => {
+    const error = overrideError(failed(reply(500, {}, body))) as VerbatimError;
+    expect([error.headers['content-type'], error.body.toString()]).toEqual([shown, body]);
+  });
+
+  test('that we have cut is no JSON any more', () => {
+    const given = reply(500, { 'content-type': 'application/json' }, '{"error":"xxx', true);
+    const error = overrideError(failed(given)) as VerbatimError;
+    expect([error.headers['content-type'], error.body.toString()]).toEqual([
+      'text/plain; charset=utf-8',
+      '{"error":"xxx',
+    ]);
+  });
+
+  test.each<[name: string, failure: Partial<AttemptFailure>, status: number, code: string]>([
+    ['an error within a 200', { status: 200, vendorCode: 'overloaded_error' }, 502, 'overloaded_error'],
+    ['an unreadable 200', { status: 200, kind: 'unreadable' }, 502, 'upstream_failed'],
+    ['something that is not HTTP', { status: null, kind: 'unreadable' }, 502, 'upstream_failed'],
+    ['a reset', { status: null, kind: 'unreachable' }, 502, 'no_upstream_answer'],
+    ['a bug of ours', { status: null, kind: 'internal-error' }, 500, 'internal_error'],
+  ])('that is %s is ours', (_name, failure, status, code) => {
+    const error = overrideError(failed(null, failure)) as GatewayError;
+    expect([error.status, error.code]).toEqual([status, code]);
   });
 
   test('keeps the hints on retrying and nothing else', () => {
@@ -204,7 +237,6 @@ describe('the error of an override', () => {
   });
 
   test.each<[name: string, reply: UpstreamReply | null, code: string]>([
-    ['no answer', null, 'no_upstream_answer'],
     ['a redirect', reply(302, { 'content-type': 'text/html', location: 'http://x' }), 'upstream_failed'],
     ['an image', reply(500, { 'content-type': 'image/png' }), 'upstream_failed'],
     ['a file', reply(500, { 'content-type': 'application/octet-stream' }), 'upstream_failed'],

@@ -4,6 +4,7 @@ import { AnswerCache } from '../../src/chat/cached-answer.ts';
 import type { Client, ClientStream } from '../../src/chat/client-stream.ts';
 import { CooldownBook } from '../../src/chat/cooldown.ts';
 import { endpointsOf } from '../../src/chat/endpoints.ts';
+import type { BugReporter } from '../../src/chat/fallback.ts';
 import type {
   Account,
   ResponseCache,
@@ -134,8 +135,8 @@ export class FakeUpstream implements UpstreamControl {
     this.#listener.onEnd();
   }
 
-  fail(kind: TransportFailure['kind'], staleSocket = false): void {
-    this.#listener.onFailure({ kind, message: `fake ${kind}`, staleSocket });
+  fail(kind: TransportFailure['kind']): void {
+    this.#listener.onFailure({ kind, message: `fake ${kind}` });
   }
 
   /** A whole reply. */
@@ -160,9 +161,7 @@ export class FakeUpstream implements UpstreamControl {
   abort(): void {
     if (this.aborted) return;
     this.aborted = true;
-    queueMicrotask(() =>
-      this.#listener.onFailure({ kind: 'aborted', message: 'aborted', staleSocket: false }),
-    );
+    queueMicrotask(() => this.#listener.onFailure({ kind: 'aborted', message: 'aborted' }));
   }
 }
 
@@ -299,7 +298,8 @@ export class World {
   readonly opened: string[] = [];
   /** Set: rows are committed only when the test says so. */
   commit: Promise<void> = Promise.resolve();
-  readonly io: ChatIo;
+  readonly bugs: unknown[] = [];
+  readonly io: ChatIo & BugReporter;
   #ids = 0;
   #micros = 0;
 
@@ -336,6 +336,7 @@ export class World {
         accepting: () => true,
       },
       cache: new AnswerCache(this.store),
+      reportBug: (cause) => void this.bugs.push(cause),
     };
   }
 }

@@ -9,6 +9,7 @@ function failure(kind: FailureKind, retryAfterMs: number | null = null): Attempt
     kind,
     status: null,
     reason: kind,
+    vendorCode: null,
     retryAfterMs,
     latencyMs: 1,
     reply: null,
@@ -61,6 +62,12 @@ describe('an exhausted tier', () => {
       );
       expect([error.status, error.type, error.code, error.param]).toEqual([status, type, code, null]);
     }
+  });
+
+  test('answers 500 only when no candidate failed for any other reason than us', () => {
+    expect(finalError([failure('internal-error')], []).code).toBe('internal_error');
+    const mix = finalError([failure('internal-error'), failure('upstream-failed')], []);
+    expect([mix.status, mix.code]).toEqual([503, 'upstream_mixed']);
   });
 
   test('shows every attempt', () => {

@@ -15,6 +15,8 @@ describe("a vendor's words", () => {
     ['lose the key every time', `${secret} ${secret}`, '[redacted] [redacted]'],
     ['lose the key as JSON escapes it', `{"key":${JSON.stringify(secret)}}`, '{"key":"[redacted]"}'],
     ['lose the key as a URL escapes it', `?k=${encodeURIComponent(secret)}`, '?k=[redacted]'],
+    ['lose the key in base64', `Basic ${Buffer.from(secret).toString('base64')}`, 'Basic [redacted]=='],
+    ['lose the key in base64url', `k=${Buffer.from(secret).toString('base64url')}&`, 'k=[redacted]&'],
     ['lose what looks like a key', 'Incorrect API key: sk-proj-abc123XYZ.', 'Incorrect API key: [redacted]'],
     ['lose a key that the vendor masked half', 'key sk-ab**********wxyz is wrong', 'key [redacted] is wrong'],
     ['lose a service key of ours', 'gw_0123456789abcdef', '[redacted]'],

@@ -318,6 +318,17 @@ describe('a kept-alive socket that the vendor has closed', () => {
   });
 });
 
+test('a request that the vendor reads is made once, however soon it closes the kept-alive socket', async () => {
+  for (let round = 1; round <= 50; round += 1) {
+    raw.always(healthy);
+    expect((await sendChat(gateway.url, user, { body: viaRaw })).text).toContain('"provider":"openai"');
+    const before = raw.requests.length;
+    raw.always((socket) => void socket.end());
+    expect((await sendChat(gateway.url, user, { body: viaRaw })).text).toContain('"provider":"together"');
+    expect(raw.requests.length - before).toBe(1);
+  }
+});
+
 const cuts: [name: string, cut: RawPlan][] = [
   ['silence', () => {}],
   ['a reset', (socket) => void setImmediate(() => socket.resetAndDestroy())],

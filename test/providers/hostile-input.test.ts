@@ -162,6 +162,29 @@ describe.each(formats)('%s and input made to hurt', (name) => {
   });
 });
 
+test('more parts, fields and calls than a call takes arguments are translated by anthropic', () => {
+  const many = 200_000;
+  const parts = Array.from({ length: many }, () => ({ type: 'text', text: 'a' }));
+  const fields = Object.fromEntries(parts.map((_part, index) => [`k${index}`, 1]));
+  const calls = parts.map(() => ({ id: 'a', function: { name: 'f', arguments: '{}' } }));
+  const messages = [
+    { role: 'system', content: parts },
+    { role: 'user', content: parts, ...fields },
+    { role: 'assistant', content: null, tool_calls: calls },
+  ];
+  const sent = providers.anthropic.translateRequest(
+    { model: 'gw/cheap', messages } as unknown as ChatRequest,
+    contextFor('anthropic', {}),
+  );
+  const body = JSON.parse(sent.body) as { system: unknown[]; messages: { content: unknown[] }[] };
+  expect([body.system.length, ...body.messages.map(({ content }) => content.length)]).toEqual([
+    many,
+    many,
+    many,
+  ]);
+  expect(sent.dropped).toHaveLength(many);
+});
+
 describe('JSON', () => {
   test('keeps its depth apart from brackets in its strings', () => {
     const text = JSON.stringify({ a: '[{'.repeat(5000), b: '\\"[[[', c: ['\\', '"'] });

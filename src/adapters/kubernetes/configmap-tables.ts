@@ -11,6 +11,10 @@ const watchSeconds = 300;
 /** One list and one watch per round, and never more than about one request a second. */
 const firstRetryMs = 1_000;
 const longestRetryMs = 30_000;
+/** Edits in quick succession count once: reading a document takes milliseconds, in which no request is served. */
+const settleMs = 50;
+/** An API server that takes a list and stays silent counts as away; the client would wait for five minutes. */
+const listLimitMs = 10_000;
 /** How long the first load may take before the start fails. */
 const startTimeoutMs = 60_000;
 
@@ -65,18 +69,34 @@ export async function watchTablesConfigMap(options: ConfigMapTablesOptions): Pro
     throw new TablesError(`ConfigMap ${options.namespace}/${options.name}: ${read.fault.message}`);
   }
   const tables = new LastGoodTables(read, options, options.wallMs);
-  void follower.follow(first, (configMap) => {
+  const take = (configMap: V1ConfigMap | null): void => {
     const next = configMap === null ? gone : readConfigMap(configMap);
     const known = tables.status().lastProblem;
     tables.offer(next);
     if (!next.ok && next.fault.message !== known) {
       void reportFault(api.core, configMap ?? first, next.fault.message, options.wallMs());
     }
-  });
+  };
+  void follower.follow(first, newestOnly(take, closing.signal));
   return {
     current: () => tables.current(),
     status: () => tables.status(),
     close: () => closing.abort(),
+  };
+}
+
+/** Hands on what came last once `settleMs` have passed since the first of a burst. */
+function newestOnly<T>(take: (value: T) => void, signal: AbortSignal): (value: T) => void {
+  let newest: { readonly value: T } | null = null;
+  return (value) => {
+    const isBurst = newest !== null;
+    newest = { value };
+    if (isBurst) return;
+    setTimeout(() => {
+      const { value: last } = newest ?? { value };
+      newest = null;
+      if (!signal.aborted) take(last);
+    }, settleMs).unref();
   };
 }
 
@@ -134,10 +154,14 @@ class Follower {
 
   async #list(): Promise<{ configMap: V1ConfigMap | null; version: string | undefined }> {
     const { namespace, name } = this.#options;
-    const list = await this.#api.core.listNamespacedConfigMap({
+    const answer = this.#api.core.listNamespacedConfigMap({
       namespace,
       fieldSelector: `metadata.name=${name}`,
     });
+    const limit = sleep(listLimitMs, undefined, { ref: false }).then(() => {
+      throw new Error('the Kubernetes API does not answer');
+    });
+    const list = await Promise.race([answer, limit]);
     return { configMap: list.items[0] ?? null, version: list.metadata?.resourceVersion };
   }
 

@@ -53,6 +53,11 @@ function toolResultBlock(message: ChatMessage): JsonRecord {
   return content.length === 0 ? block : { ...block, content: plain };
 }
 
+/** Not `push(...blocks)`: a call takes some 100,000 arguments, and a client may send more parts. */
+function append(content: JsonRecord[], blocks: readonly JsonRecord[]): void {
+  for (const block of blocks) content.push(block);
+}
+
 /** The turn to add to: neighbours of one role are one message. */
 function turnOf(messages: Turn[], role: Turn['role']): Turn {
   const last = messages.at(-1);
@@ -63,7 +68,7 @@ function turnOf(messages: Turn[], role: Turn['role']): Turn {
 }
 
 function addBlocks(messages: Turn[], role: Turn['role'], blocks: readonly JsonRecord[]): void {
-  if (blocks.length > 0) turnOf(messages, role).content.push(...blocks);
+  if (blocks.length > 0) append(turnOf(messages, role).content, blocks);
 }
 
 /** Results must come before any other content of the user message they are in. */
@@ -99,7 +104,7 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
       continue;
     }
     const blocks = contentBlocks(message.content);
-    if (message.role === 'system') system.push(...blocks);
+    if (message.role === 'system') append(system, blocks);
     else if (message.role === 'user') addBlocks(messages, 'user', blocks);
     else addBlocks(messages, 'assistant', [...blocks, ...toolUseBlocks(message['tool_calls'])]);
   }

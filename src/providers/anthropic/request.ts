@@ -81,9 +81,10 @@ export function translateAnthropicRequest(
 ): UpstreamRequest {
   const { facts } = context;
   const { system, messages, dropped: droppedInMessages } = translateMessages(request.messages);
-  const dropped = Object.keys(request).filter(
+  const droppedFields = Object.keys(request).filter(
     (name) => !translatedFields.has(name) && request[name] !== undefined,
   );
+  const dropped = [...droppedFields, ...droppedInMessages];
   const body = {
     model: context.model,
     max_tokens:
@@ -98,6 +99,5 @@ export function translateAnthropicRequest(
     ...outputFormat(request, facts, dropped),
     ...(request.stream === true && { stream: true }),
   };
-  dropped.push(...droppedInMessages);
   return { path: '/v1/messages', headers, body: JSON.stringify(body), dropped };
 }

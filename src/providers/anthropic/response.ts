@@ -1,14 +1,15 @@
 import type { AnswerMessage, ChatCompletion, ToolCall } from '../../core/chat-completion.ts';
-import { isErrorValue, readErrorValue } from '../error-body.ts';
+import { isErrorValue } from '../error-body.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord, parseJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
+import { reportedFailure } from '../stream-failure.ts';
 import { toolCallId } from '../tool-call-id.ts';
 import { finishReasonOf } from './stop-reason.ts';
 import { UsageReader } from './usage.ts';
 
 function unreadable(reason: string): UnreadableAnswer {
-  return { kind: 'unreadable', reason };
+  return { kind: 'unreadable', reason, code: null };
 }
 
 function joined(blocks: readonly JsonRecord[], type: string): string {
@@ -49,7 +50,8 @@ export function translateAnthropicAnswer(
   if (given === undefined) return unreadable('the answer is not JSON');
   if (!isRecord(given)) return unreadable('the answer is not an object');
   if (isErrorValue(given)) {
-    return unreadable(`the provider reported an error: ${readErrorValue(given).message}`);
+    const { message, code } = reportedFailure(given);
+    return { kind: 'unreadable', reason: message, code };
   }
   if (!Array.isArray(given['content'])) return unreadable('the answer holds no content');
   const reader = new UsageReader();
@@ -68,5 +70,11 @@ export function translateAnthropicAnswer(
     ],
     usage: reader.wire ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
   };
-  return { kind: 'answer', json: JSON.stringify(completion), completion, usage: reader.usage };
+  return {
+    kind: 'answer',
+    json: JSON.stringify(completion),
+    completion,
+    usage: reader.usage,
+    finishStated: textOf(given['stop_reason']) !== '',
+  };
 }

@@ -26,6 +26,7 @@ export class AnthropicStream implements StreamTranslator {
   tokenSeen = false;
   failure: UpstreamError | null = null;
   finishReason: string | null = null;
+  finishStated = true;
   id: string;
   readonly created: number;
   model: string;
@@ -183,7 +184,10 @@ export class AnthropicStream implements StreamTranslator {
     if (!this.tokenSeen) this.#fail(emptyStream);
     else if (this.finishReason === null && failure !== null) this.#fail(failure);
     else {
-      if (this.finishReason === null) this.#stop(this.#tools.count > 0 ? 'tool_use' : 'end_turn');
+      if (this.finishReason === null) {
+        this.finishStated = false;
+        this.#stop(this.#tools.count > 0 ? 'tool_use' : 'end_turn');
+      }
       this.phase = 'finished';
     }
   }

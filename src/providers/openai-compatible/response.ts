@@ -1,22 +1,27 @@
 import type { ChatCompletion, WireUsage } from '../../core/chat-completion.ts';
 import { noUsage } from '../../core/usage.ts';
-import { isErrorValue, readErrorValue } from '../error-body.ts';
+import { isErrorValue } from '../error-body.ts';
 import type { JsonRecord } from '../json-value.ts';
-import { isRecord, parseJson } from '../json-value.ts';
+import { isRecord, parseJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
+import { reportedFailure } from '../stream-failure.ts';
 import { properChoice } from './choice.ts';
 import { readUsage } from './usage.ts';
 
 const zeroUsage: WireUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 function unreadable(reason: string): UnreadableAnswer {
-  return { kind: 'unreadable', reason };
+  return { kind: 'unreadable', reason, code: null };
 }
 
 function sameUsage(given: unknown, wire: WireUsage): boolean {
   if (!isRecord(given)) return false;
   const keys = Object.keys(wire);
   return keys.length === Object.keys(given).length && keys.every((key) => given[key] === wire[key]);
+}
+
+function statesFinish(choice: unknown): boolean {
+  return isRecord(choice) && textOf(choice['finish_reason']) !== '';
 }
 
 /** The proper form of the answer; the same object when it has that form already. */
@@ -63,7 +68,8 @@ export function translateCompatibleAnswer(
   if (given === undefined) return unreadable('the answer is not JSON');
   if (!isRecord(given)) return unreadable('the answer is not an object');
   if (isErrorValue(given)) {
-    return unreadable(`the provider reported an error: ${readErrorValue(given).message}`);
+    const { message, code } = reportedFailure(given);
+    return { kind: 'unreadable', reason: message, code };
   }
   const givenChoices = given['choices'];
   if (!Array.isArray(givenChoices) || givenChoices.length === 0) {
@@ -83,5 +89,6 @@ export function translateCompatibleAnswer(
     json: answer === given ? text : JSON.stringify(answer),
     completion: answer as unknown as ChatCompletion,
     usage: read?.usage ?? noUsage,
+    finishStated: givenChoices.every(statesFinish),
   };
 }

@@ -46,6 +46,7 @@ export class CompatibleStream implements StreamTranslator {
   usage: Usage = noUsage;
   wireUsage: WireUsage | null = null;
   finishReason: string | null = null;
+  finishStated = true;
   readonly #maxEventBytes: number;
   readonly #decoder: SseDecoder;
   readonly #chunks: ChunkReader;
@@ -191,6 +192,7 @@ export class CompatibleStream implements StreamTranslator {
     }
     for (const choice of this.#chunks.choices.values()) {
       if (choice.finishReason !== null) continue;
+      this.finishStated = false;
       const { owed, reason } = choice.close();
       if (owed.length > 0) this.#emit(output, choice.index, { tool_calls: owed }, null);
       this.#emit(output, choice.index, {}, reason);
