@@ -1,12 +1,10 @@
 /** The scripts of `helm test`, run against a gateway as their pods would run them. */
-import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../src/dev/free-port.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
 import { startGateway } from '../support/start-gateway.ts';
-import { chartFolder, root } from './chart-files.ts';
+import { runHelmTest } from './helm-test-script.ts';
 
 let open: GatewayUnderTest;
 let walled: GatewayUnderTest;
@@ -21,56 +19,25 @@ afterAll(async () => {
   await walled?.stop();
 });
 
-/** Exit code and output of one script. */
-async function runScript(
-  name: string,
-  gateway: GatewayUnderTest,
-  env: Readonly<Record<string, string>> = {},
-): Promise<{ code: number | null; output: string }> {
-  const child = spawn(process.execPath, [join(root, chartFolder, `files/tests/${name}.mjs`)], {
-    env: {
-      TEST_URL: gateway.url,
-      TEST_STREAM_URL: gateway.url,
-      TEST_ADMIN_URL: gateway.adminUrl,
-      TEST_INGRESS_PRESET: 'nginx',
-      TEST_DEMO_PROGRAM: join(root, 'dist/main.js'),
-      TEST_DEMO_HOST: '127.0.0.1',
-      TEST_DEMO_PORT: String(await freePort()),
-      TEST_DEMO_ALLOWED: 'true',
-      ...env,
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  child.stdout.on('data', (bytes: Buffer) => {
-    output += bytes.toString();
-  });
-  child.stderr.on('data', (bytes: Buffer) => {
-    output += bytes.toString();
-  });
-  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
-  return { code, output };
-}
-
 test.each(['ready', 'chat', 'streaming'])('%s passes against a healthy gateway', async (name) => {
-  expect(await runScript(name, open)).toMatchObject({
+  expect(await runHelmTest(name, open)).toMatchObject({
     code: 0,
     output: expect.stringContaining(`${name}: ok`),
   });
 });
 
 test('chat proves the refusal of a private endpoint where no CIDR allows it', async () => {
-  const { code, output } = await runScript('chat', walled, { TEST_DEMO_ALLOWED: 'false' });
+  const { code, output } = await runHelmTest('chat', walled, { TEST_DEMO_ALLOWED: 'false' });
   expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining('outbound policy') });
 });
 
 test('chat fails when a private endpoint is reached that should not be', async () => {
-  const { code, output } = await runScript('chat', open, { TEST_DEMO_ALLOWED: 'false' });
+  const { code, output } = await runHelmTest('chat', open, { TEST_DEMO_ALLOWED: 'false' });
   expect({ code, output }).toMatchObject({ code: 1, output: expect.stringContaining('FAILED') });
 });
 
 test('ready fails when the API does not answer as a gateway does', async () => {
-  const { code, output } = await runScript('ready', open, { TEST_URL: open.adminUrl });
+  const { code, output } = await runHelmTest('ready', open, { TEST_URL: open.adminUrl });
   expect({ code, output }).toMatchObject({ code: 1, output: expect.stringContaining('not 401') });
 });
 
@@ -90,7 +57,7 @@ test('streaming fails behind a proxy that buffers, and names the annotation', as
   const port = await freePort();
   await new Promise<void>((resolve) => proxy.listen(port, '127.0.0.1', resolve));
   try {
-    const result = await runScript('streaming', open, { TEST_STREAM_URL: `http://127.0.0.1:${port}` });
+    const result = await runHelmTest('streaming', open, { TEST_STREAM_URL: `http://127.0.0.1:${port}` });
     expect(result).toMatchObject({ code: 1, output: expect.stringContaining('proxy-buffering') });
   } finally {
     proxy.closeAllConnections();

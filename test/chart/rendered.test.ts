@@ -74,19 +74,18 @@ describe.each(cases)('$name', ({ objects }) => {
     expect(objects.map((object) => object.kind)).not.toContain('Secret');
   });
 
-  test('leaves time for preStop, the longest request and the flush', () => {
+  test('leaves time for preStop, the drain delay, the longest request and the flush', () => {
     const deployment = objects.find((object) => object.kind === 'Deployment') as KubernetesObject;
     const pod = podOf(deployment) as Fields;
     const container = [
       ...((pod['initContainers'] ?? []) as Fields[]),
       ...(pod['containers'] as Fields[]),
     ].find((entry) => entry['name'] === 'model-gateway');
-    const drain = ((get(container, 'env') ?? []) as Fields[]).find(
-      (entry) => entry['name'] === 'GW_DRAIN_SECONDS',
-    );
+    const seconds = (name: string): number =>
+      Number(((get(container, 'env') ?? []) as Fields[]).find((entry) => entry['name'] === name)?.['value']);
     const preStop = Number(get(container, 'lifecycle', 'preStop', 'sleep', 'seconds'));
     expect(Number(pod['terminationGracePeriodSeconds'])).toBeGreaterThanOrEqual(
-      preStop + Number(drain?.['value']) + 20,
+      preStop + seconds('GW_DRAIN_DELAY_SECONDS') + seconds('GW_DRAIN_SECONDS') + 20,
     );
   });
 
@@ -139,7 +138,7 @@ describe('the tables', () => {
 
   test('decide about the grace period', () => {
     const pod = podOf(find('watch', 'Deployment') as KubernetesObject);
-    expect(pod?.['terminationGracePeriodSeconds']).toBe(10 + 600 + 20);
+    expect(pod?.['terminationGracePeriodSeconds']).toBe(5 + 5 + 600 + 20);
     expect(env('watch')['GW_DRAIN_SECONDS']).toBe('600');
   });
 });

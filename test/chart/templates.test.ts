@@ -95,4 +95,7 @@ test('the chart needs no other chart', () => {
   const annotations = chart['annotations'] as Record<string, string>;
   for (const name of ['license', 'changes', 'images', 'links', 'prerelease'])
     expect(annotations).toHaveProperty([`artifacthub.io/${name}`]);
+  const [type, icon = ''] = String(chart['icon']).split(',');
+  expect(type).toBe('data:image/svg+xml;base64');
+  expect(readFile(`${chartFolder}/Chart.yaml`)).toContain(`# ${Buffer.from(icon, 'base64').toString()}`);
 });

@@ -1,5 +1,5 @@
 /** The API server takes every object of the chart and of k8s/, strictly, in a namespace that enforces the restricted standard. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
@@ -15,15 +15,21 @@ const definitions = [
   { group: 'monitoring.coreos.com/v1', crd: 'servicemonitors.monitoring.coreos.com' },
   { group: 'monitoring.coreos.com/v1', crd: 'prometheusrules.monitoring.coreos.com' },
   { group: 'gateway.networking.k8s.io/v1', crd: 'httproutes.gateway.networking.k8s.io' },
+  { group: 'keda.sh/v1alpha1', crd: 'scaledobjects.keda.sh' },
+  { group: 'external-secrets.io/v1', crd: 'externalsecrets.external-secrets.io' },
 ];
-/** Not known to our own cluster either. */
-const unknownGroups = ['keda.sh/v1alpha1', 'external-secrets.io/v1'];
+const definitionFiles = [
+  'prometheus-operator-crds.yaml',
+  'gateway-api-crds.yaml',
+  'keda-crds.yaml',
+  'external-secrets-crds.yaml',
+];
+const unknownGroups: string[] = [];
 
 beforeAll(async () => {
   namespace = await createNamespace();
   if (isOwnCluster) {
-    for (const file of ['prometheus-operator-crds.yaml', 'gateway-api-crds.yaml'])
-      await must(kubectl(['apply', '--server-side', '-f', toolFile(file)]));
+    for (const file of definitionFiles) await must(kubectl(['apply', '--server-side', '-f', toolFile(file)]));
   }
   for (const { group, crd } of definitions) {
     const wait = ['wait', '--for=condition=Established', `crd/${crd}`, '--timeout=30s'];
@@ -114,8 +120,6 @@ describe('the chart', () => {
 });
 
 describe('the manifests', () => {
-  const components = ['monitoring', 'prometheus-adapter', 'gateway-api'];
-
   async function build(folder: string): Promise<KubernetesObject[]> {
     const text = await must(kubectl(['kustomize', folder]));
     return parseAllDocuments(text, { version: '1.1' }).map(
@@ -126,37 +130,60 @@ describe('the manifests', () => {
   test.each(['base', 'overlays/eval', 'overlays/production', 'overlays/sidecar-demo'])(
     'k8s/%s',
     async (folder) => {
-      const objects = (await build(`k8s/${folder}`)).map((object) =>
-        object.kind === 'Namespace' ? object : here(object),
-      );
+      const objects = moved(await build(`k8s/${folder}`));
       expect(await complaints(objects)).toBe('');
       expect(await complaints(podsOf(objects))).toBe('');
     },
   );
 
-  test.each(['keda', 'external-secrets', ...components])(
-    'k8s/components/%s on top of production',
-    async (name) => {
-      const folder = mkdtempSync(join(root, 'k8s/.test-'));
-      try {
-        const kustomization = {
-          apiVersion: 'kustomize.config.k8s.io/v1beta1',
-          kind: 'Kustomization',
-          resources: ['../overlays/production'],
-          components: [`../components/${name}`],
-        };
-        writeFileSync(join(folder, 'kustomization.yaml'), stringify(kustomization));
-        const objects = await build(relative(root, folder));
-        const scalers = objects.filter(({ kind }) => /HorizontalPodAutoscaler|ScaledObject/.test(kind));
-        expect(scalers).toHaveLength(1);
-        const deployment = objects.find(({ kind }) => kind === 'Deployment');
-        expect(deployment?.spec?.['replicas']).toBeUndefined();
-        expect(
-          await complaints(objects.map((object) => (object.kind === 'Namespace' ? object : here(object)))),
-        ).toBe('');
-      } finally {
-        rmSync(folder, { recursive: true });
-      }
+  /** The namespace is that of the test, whatever the overlay says. */
+  const moved = (objects: readonly KubernetesObject[]): KubernetesObject[] =>
+    objects.map((object) => (object.kind === 'Namespace' ? object : here(object)));
+
+  /** Production with components, as somebody's own overlay would have them. */
+  async function buildWith(components: readonly string[]): Promise<KubernetesObject[]> {
+    const folder = mkdtempSync(join(root, 'k8s/.test-'));
+    try {
+      const kustomization = {
+        apiVersion: 'kustomize.config.k8s.io/v1beta1',
+        kind: 'Kustomization',
+        resources: ['../overlays/production'],
+        components: components.map((name) => `../components/${name}`),
+      };
+      writeFileSync(join(folder, 'kustomization.yaml'), stringify(kustomization));
+      return await build(relative(root, folder));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+
+  const components = readdirSync(join(root, 'k8s/components')).sort();
+  const together = components.filter((name) => name !== 'prometheus-adapter');
+
+  test.each([...components.map((name) => [name]), together])(
+    'k8s/components on top of production: %s',
+    async (...names) => {
+      const objects = await buildWith(names);
+      const scalers = objects.filter(({ kind }) => /HorizontalPodAutoscaler|ScaledObject/.test(kind));
+      expect(scalers).toHaveLength(1);
+      const deployment = objects.find(({ kind }) => kind === 'Deployment');
+      expect(deployment?.spec?.['replicas']).toBeUndefined();
+      expect(await complaints(moved(objects))).toBe('');
+      expect(await complaints(podsOf(moved(objects)))).toBe('');
+    },
+  );
+
+  test.runIf(isOwnCluster).each([
+    ['keda', 'ScaledObject', 'minReplicaCounts'],
+    ['external-secrets', 'ExternalSecret', 'refreshIntervals'],
+    ['monitoring', 'ServiceMonitor', 'endpoint'],
+    ['gateway-api', 'HTTPRoute', 'hostname'],
+  ])(
+    'a misspelt field of k8s/components/%s is named by the definition of its kind',
+    async (name, kind, field) => {
+      const object = (await buildWith([name])).find((one) => one.kind === kind);
+      const misspelt = { ...object, spec: { ...object?.spec, [field]: 1 } } as KubernetesObject;
+      expect(await complaints([here(misspelt)])).toContain(field);
     },
   );
 });

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
@@ -72,6 +72,13 @@ export async function getObjects(
   return (JSON.parse(text) as { items: KubernetesObject[] }).items;
 }
 
+/** Asks for the eviction of one pod, which is what a drain of its node does. */
+export function evict(namespace: string, name: string): Promise<Result> {
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
+  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
+  return kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(eviction));
+}
+
 export const toDocuments = (objects: readonly unknown[]): string =>
   objects.map((object) => JSON.stringify(object)).join('\n---\n');
 
@@ -98,13 +105,17 @@ export function tryRender(
   return helm([...args, ...versions, ...more], JSON.stringify(values));
 }
 
-/** A kubeconfig file for one service account, with nobody else's credentials in it. */
+const accountFolders: string[] = [];
+
+/** A kubeconfig file for one service account, with nobody else's credentials in it; gone with the namespace. */
 export async function accountConfig(namespace: string, account: string): Promise<string> {
   const token = (await must(kubectl(['-n', namespace, 'create', 'token', account]))).trim();
   const view = await must(kubectl(['config', 'view', '--raw', '--minify', '--flatten', '-o', 'json']));
   const config = JSON.parse(view) as { contexts: { context: { user: string } }[] };
   const users = config.contexts.map(({ context }) => ({ name: context.user, user: { token } }));
-  const path = join(mkdtempSync(join(tmpdir(), 'account-')), 'kubeconfig');
+  const folder = mkdtempSync(join(tmpdir(), 'account-'));
+  accountFolders.push(folder);
+  const path = join(folder, 'kubeconfig');
   writeFileSync(path, JSON.stringify({ ...config, users }), { mode: 0o600 });
   return path;
 }
@@ -135,6 +146,7 @@ export async function createNamespace(): Promise<Namespace> {
     name,
     remove: async () => {
       await kubectl(['delete', 'namespace', name, '--wait=false']);
+      for (const folder of accountFolders.splice(0)) rmSync(folder, { recursive: true });
     },
   };
 }

@@ -1,10 +1,11 @@
 /** A release from install to uninstall. In a cluster of our own its pods are ready at once: a fake node runs them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubernetesObject, Values } from '../chart/chart-files.ts';
-import type { Namespace, Result } from './cluster.ts';
+import type { Namespace } from './cluster.ts';
 import {
   chart,
   createNamespace,
+  evict,
   getObject,
   getObjects,
   helm,
@@ -46,17 +47,6 @@ async function release(
 function untilDisruptionsAllowed(count: number): Promise<string> {
   const condition = `--for=jsonpath={.status.disruptionsAllowed}=${count}`;
   return must(kubectl(['-n', namespace.name, 'wait', condition, 'pdb/model-gateway', '--timeout=30s']));
-}
-
-/** What `kubectl drain` does to each pod of a node. */
-function evict(name: string): Promise<Result> {
-  const path = `/api/v1/namespaces/${namespace.name}/pods/${name}/eviction`;
-  const eviction = {
-    apiVersion: 'policy/v1',
-    kind: 'Eviction',
-    metadata: { name, namespace: namespace.name },
-  };
-  return kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(eviction));
 }
 
 const names = (objects: readonly KubernetesObject[]): string[] =>
@@ -126,9 +116,9 @@ describe.runIf(isOwnCluster)('a release', () => {
     // The pod that comes instead finds no node.
     await must(kubectl(['cordon', 'fake-0']));
     try {
-      expect(await evict(first)).toMatchObject({ code: 0 });
+      expect(await evict(namespace.name, first)).toMatchObject({ code: 0 });
       await untilDisruptionsAllowed(0);
-      expect((await evict(second)).err).toContain("violate the pod's disruption budget");
+      expect((await evict(namespace.name, second)).err).toContain("violate the pod's disruption budget");
     } finally {
       await must(kubectl(['uncordon', 'fake-0']));
     }

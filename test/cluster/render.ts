@@ -9,7 +9,15 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { validateTables } from '../../src/core/validate-tables.ts';
 import type { KubernetesObject, Values } from '../chart/chart-files.ts';
-import { chartFolder, listFiles, readFile, readObjects, readYaml, root } from '../chart/chart-files.ts';
+import {
+  chartFolder,
+  listFiles,
+  readFile,
+  readObjects,
+  readYaml,
+  root,
+  valuesOfPath,
+} from '../chart/chart-files.ts';
 import { chart, helm, kubectl, must, render, tryRender } from './cluster.ts';
 
 interface Refusal {
@@ -18,6 +26,12 @@ interface Refusal {
   readonly says: string;
   /** The schema refuses it too, in its own words, before a template is read. */
   readonly beyondSchema?: boolean;
+}
+
+interface Mutation {
+  readonly path: string;
+  readonly value: unknown;
+  readonly at: string;
 }
 
 const cases = listFiles('test/chart/cases', /\.yaml$/);
@@ -80,12 +94,27 @@ describe('the chart refuses', () => {
       expect(err).toContain(part);
   });
 
-  test('what the schema knows, with the place', async () => {
-    const { err } = await tryRender(defaults, {
-      tables: { document: { tiers: { cheap: [{ provider: 'sarvan' }] } } },
-    });
-    expect(err).toContain('/tables/document/tiers/cheap/0/provider');
+  test('under helm lint, which takes what the schema says for an error and shows the rest', async () => {
+    const lint = async (drain: Values) => {
+      const args = ['lint', chart, '--values', defaults[0] ?? '', '--values', '-'];
+      const { code, out, err } = await helm(args, JSON.stringify({ drain }));
+      return { code, report: out + err };
+    };
+    const short = await lint({ terminationGracePeriodSeconds: 60 });
+    expect(short.report).toContain('drain.terminationGracePeriodSeconds is 60');
+    expect(short.report).toContain('streams would be cut. Set it to 330 or more, or to null.');
+    const unknown = await lint({ flushSeconds: 5 });
+    expect(unknown).toMatchObject({ code: 1, report: expect.stringContaining(`at '/drain/flushSeconds'`) });
   });
+
+  test.each(readYaml('test/chart/mutations.yaml') as Mutation[])(
+    'what the schema does not allow, with the place: $path, $value',
+    async ({ path, value, at }) => {
+      const { code, err } = await tryRender(defaults, valuesOfPath(path, value));
+      expect(code).toBe(1);
+      expect(err).toContain(`at '${at}'`);
+    },
+  );
 });
 
 describe('an edit of the tables', () => {
@@ -141,6 +170,12 @@ describe('ingress.preset', () => {
 });
 
 describe('what depends on the cluster', () => {
+  const shortIngress = {
+    enabled: true,
+    preset: 'nginx',
+    hosts: ['a.example'],
+    annotations: { 'nginx.ingress.kubernetes.io/proxy-read-timeout': '60' },
+  };
   const monitoring = { metrics: { serviceMonitor: { enabled: true }, dashboards: { enabled: true } } };
 
   test('is left out where the kind is not known, and said so', async () => {
@@ -169,6 +204,9 @@ describe('what depends on the cluster', () => {
     [{ autoscaling: { enabled: true } }, 'metrics-server'],
     [{ spool: { existingClaim: 'spool' } }, 'ReadWriteMany'],
     [{ tables: { existingConfigMap: 'ours' } }, 'set drain.requestSeconds to it'],
+    [{ telemetry: { propagateTo: ['self_hosted'] } }, 'telemetry.propagateTo has no effect'],
+    [{ resources: { limits: { cpu: '1' } } }, 'resources.limits.cpu throttles'],
+    [{ ingress: shortIngress }, 'sets proxy-read-timeout to 60 s'],
   ])('warns about %j', async (values, warning) => {
     const args = [
       'install',

@@ -39,9 +39,14 @@ since the merge functions skip values such as false and 0.
 {{- end -}}
 {{- end -}}
 
+{{/* A sidecar ends after its application, so that nobody is left to be served. */}}
+{{- define "model-gateway.delaySeconds" -}}
+{{- ternary .Values.drain.delaySeconds 0 (eq .Values.profile "server") | int -}}
+{{- end -}}
+
 {{/* The least grace period that cuts no stream. */}}
 {{- define "model-gateway.neededGraceSeconds" -}}
-{{- add (int .Values.drain.preStopSeconds) (include "model-gateway.requestSeconds" . | int) (int .Values.drain.flushSeconds) -}}
+{{- add (int .Values.drain.preStopSeconds) (include "model-gateway.delaySeconds" . | int) (include "model-gateway.requestSeconds" . | int) (int .Values.drain.flushSeconds) -}}
 {{- end -}}
 
 {{- define "model-gateway.graceSeconds" -}}

@@ -10,13 +10,16 @@ nginx.ingress.kubernetes.io/proxy-http-version: '1.1'
 nginx.ingress.kubernetes.io/proxy-read-timeout: {{ $seconds | quote }}
 nginx.ingress.kubernetes.io/proxy-send-timeout: {{ $seconds | quote }}
 nginx.ingress.kubernetes.io/proxy-next-upstream: 'off'
-nginx.ingress.kubernetes.io/proxy-body-size: {{ int64 .Values.bodyLimitBytes | quote }}
+# Bodies pass as they arrive: no prompt lies on the proxy's disk, and the gateway itself refuses what is too large.
+nginx.ingress.kubernetes.io/proxy-request-buffering: 'off'
+nginx.ingress.kubernetes.io/proxy-body-size: '0'
 {{- else if eq .Values.ingress.preset "haproxy" }}
-# HAProxy Technologies' controller
+# HAProxy Technologies' controller. HAProxy keeps each event for up to 200 ms, unless it is told not to.
 haproxy.org/timeout-server: {{ $seconds }}s
+haproxy.org/backend-config-snippet: option http-no-delay
 # the community's controller
 haproxy-ingress.github.io/timeout-server: {{ $seconds }}s
-haproxy-ingress.github.io/proxy-body-size: {{ int64 .Values.bodyLimitBytes | quote }}
+haproxy-ingress.github.io/config-backend: option http-no-delay
 {{- else if eq .Values.ingress.preset "alb" }}
 alb.ingress.kubernetes.io/target-type: ip
 alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds={{ $seconds }}

@@ -58,7 +58,7 @@
 - { name: GW_SPOOL_FULL, value: {{ .Values.spool.whenFull }} }
 - { name: GW_LOG_LEVEL, value: {{ .Values.logs.level }} }
 - { name: GW_LOG_RETENTION_DAYS, value: {{ .Values.logs.retentionDays | int | quote }} }
-- { name: GW_DRAIN_DELAY_SECONDS, value: "0" }
+- { name: GW_DRAIN_DELAY_SECONDS, value: {{ include "model-gateway.delaySeconds" . | quote }} }
 - { name: GW_DRAIN_SECONDS, value: {{ include "model-gateway.requestSeconds" . | quote }} }
 - { name: GW_BODY_LIMIT_BYTES, value: {{ .Values.bodyLimitBytes | int64 | quote }} }
 - { name: GW_TRUSTED_PROXY_HOPS, value: {{ .Values.trustedProxyHops | int | quote }} }
@@ -68,6 +68,8 @@
 {{- end }}
 - { name: GW_REGISTRATIONS_PER_MINUTE, value: {{ .Values.registration.perMinute | int | quote }} }
 - { name: GW_REGISTRATIONS_PER_MINUTE_PER_IP, value: {{ .Values.registration.perMinutePerIp | int | quote }} }
+- { name: GW_MAX_EVENT_LOOP_DELAY_MS, value: {{ .Values.overload.maxEventLoopDelayMs | int | quote }} }
+- { name: GW_MAX_HEAP_BYTES, value: {{ .Values.overload.maxHeapBytes | int64 | quote }} }
 {{- include "model-gateway.telemetryEnv" . }}
 {{- with include "model-gateway.heapMiB" . }}
 - { name: NODE_OPTIONS, value: {{ printf "--max-old-space-size=%s" . | quote }} }
@@ -76,6 +78,9 @@
 
 {{- define "model-gateway.telemetryEnv" }}
 - { name: GW_OTEL_AUTO, value: {{ .Values.telemetry.autoInstrumentation | quote }} }
+{{- with .Values.telemetry.propagateTo }}
+- { name: GW_TRACE_PROPAGATE_TO, value: {{ join "," . | quote }} }
+{{- end }}
 {{- $endpoint := ternary "http://127.0.0.1:4318" .Values.telemetry.otlpEndpoint .Values.otelCollector.enabled }}
 {{- with $endpoint }}
 - { name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ . | quote }} }

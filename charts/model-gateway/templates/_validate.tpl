@@ -33,7 +33,7 @@
 {{- define "model-gateway.refuseDrain" -}}
 {{- $needed := include "model-gateway.neededGraceSeconds" . | int }}
 {{- if lt (include "model-gateway.graceSeconds" . | int) $needed }}
-- 'drain.terminationGracePeriodSeconds is {{ .Values.drain.terminationGracePeriodSeconds }}, but preStopSeconds + requestSeconds + flushSeconds is {{ $needed }}: streams would be cut. Set it to {{ $needed }} or more, or to null.'
+- 'drain.terminationGracePeriodSeconds is {{ .Values.drain.terminationGracePeriodSeconds }}, but preStopSeconds + delaySeconds + requestSeconds + flushSeconds is {{ $needed }}: streams would be cut. Set it to {{ $needed }} or more, or to null.'
 {{- end }}
 {{- $longest := include "model-gateway.tablesRequestSeconds" . | int }}
 {{- if lt (include "model-gateway.requestSeconds" . | int) $longest }}
@@ -101,6 +101,11 @@
 {{- end }}
 {{- if and .Values.otelCollector.enabled (not .Values.otelCollector.exportEndpoint) }}
 - 'otelCollector.enabled without otelCollector.exportEndpoint: name the OTLP endpoint that the spans go to.'
+{{- end }}
+{{- range .Values.nativeSidecars }}
+{{- if has .name (list "model-gateway" (ternary "otel-collector" "" $.Values.otelCollector.enabled)) }}
+- 'nativeSidecars has a container named {{ .name }}, which the chart has too: name it otherwise{{ if eq .name "otel-collector" }}, or set otelCollector.enabled to false{{ end }}.'
+{{- end }}
 {{- end }}
 {{- if and .Values.otelCollector.enabled .Values.telemetry.otlpEndpoint }}
 - 'telemetry.otlpEndpoint and otelCollector.enabled exclude each other: with the collector the gateway sends to it; leave telemetry.otlpEndpoint empty.'

@@ -19,6 +19,16 @@
 {{- if and .Values.ingress.enabled (eq .Values.ingress.preset "none") }}
   - ingress.preset is none: most controllers buffer, or cut an answer after 60 s. Streams need {{ include "model-gateway.proxySeconds" . }} s.
 {{- end }}
+{{- $readTimeout := get .Values.ingress.annotations "nginx.ingress.kubernetes.io/proxy-read-timeout" | int }}
+{{- if and .Values.ingress.enabled $readTimeout (lt $readTimeout (include "model-gateway.requestSeconds" . | int)) }}
+  - ingress.annotations sets proxy-read-timeout to {{ $readTimeout }} s: an answer that pauses for longer is cut. Set it to {{ include "model-gateway.proxySeconds" . }} or leave it to the preset.
+{{- end }}
+{{- if and .Values.ingress.enabled (eq .Values.ingress.preset "nginx") }}
+  - ingress-nginx cuts answers that last longer than worker-shutdown-timeout of its own ConfigMap (240s) when it reloads: set that to {{ include "model-gateway.proxySeconds" . }}s.
+{{- end }}
+{{- if and .Values.ingress.enabled (eq .Values.ingress.preset "haproxy") }}
+  - HAProxy notices a client that left only when it next writes: put option abortonclose into the defaults of its own configuration.
+{{- end }}
 {{- if and .Values.ingress.enabled (eq .Values.ingress.preset "alb") }}
   - The load balancer's idle timeout is set to {{ include "model-gateway.proxySeconds" . }} s by annotation; check limits of anything in front of it.
 {{- end }}
@@ -33,6 +43,12 @@
 {{- end }}
 {{- if and .Values.metrics.prometheusRule.enabled (not $monitoring) }}
   - metrics.prometheusRule was left out: the cluster does not know monitoring.coreos.com/v1.
+{{- end }}
+{{- if and .Values.telemetry.propagateTo (not .Values.telemetry.otlpEndpoint) (not .Values.otelCollector.enabled) }}
+  - telemetry.propagateTo has no effect without traces: set telemetry.otlpEndpoint or otelCollector.enabled.
+{{- end }}
+{{- if dig "limits" "cpu" "" .Values.resources }}
+  - resources.limits.cpu throttles the gateway, which delays every stream of a pod: leave it out.
 {{- end }}
 {{- if and .Values.metrics.dashboards.enabled (not .Values.metrics.dashboards.labels) }}
   - metrics.dashboards.labels is empty: Grafana's sidecar finds dashboards by a label.
