@@ -128,6 +128,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     ...options.env,
   };
   const { child, lines, exited, listening } = launch(env);
+  // Whoever cleans up after a killed test worker ends what stands here.
+  await writeFile(join(folder, 'gateway.pid'), String(child.pid));
 
   const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
     child.kill(signal);

@@ -1,0 +1,16 @@
+import { join } from 'node:path';
+import { defineConfig } from 'vitest/config';
+
+/** For `npm run test:ingress`: apart from `npm test`, since it needs Helm and real proxies. */
+export default defineConfig({
+  test: {
+    root: join(import.meta.dirname, '../..'),
+    include: ['test/ingress/proxies/*.ts'],
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    // Gateways, proxies and Helm start here.
+    hookTimeout: 60_000,
+    reporters: [['default', { summary: false }], './test/support/tally-reporter.ts'],
+  },
+});
