@@ -12,7 +12,7 @@ import { tellMeasured } from './support/measured.ts';
 import type { Pod } from './support/pods.ts';
 import { isReady, memoryOf, onlyPod, podsOf, untilPod } from './support/pods.ts';
 import type { Release } from './support/release.ts';
-import { ownRelease, rolledOut, sharedRelease } from './support/release.ts';
+import { ownRelease, rolledOut, sharedRelease, untilServed } from './support/release.ts';
 import { forPods, writeSecret } from './support/stores.ts';
 import { clientAt, endlessStream, openAiUser, startVendorForPods } from './support/users.ts';
 
@@ -117,6 +117,7 @@ describe('kill -9', () => {
     await untilRestarted(release, 1);
     door = await openDoor(postgresPort, inject('databaseUrl'));
     const again = await untilRestarted(release, 1, isReady);
+    await untilServed(release.url);
     expect(again.metadata.uid).toBe(pod.metadata.uid);
     await chatOk(user.client);
     const rows = await logRowsOnceThere(user.client, 21);
@@ -124,6 +125,7 @@ describe('kill -9', () => {
     // The next start would replay again what the first replay left behind.
     killFirstProcess(again);
     await untilRestarted(release, 2, isReady);
+    await untilServed(release.url);
     await chatOk(user.client);
     await logRowsOnceThere(user.client, 22);
     expect(await logRows(user.client)).toHaveLength(22);

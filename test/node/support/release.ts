@@ -1,6 +1,7 @@
 import { inject } from 'vitest';
 import type { Values } from '../../chart/chart-files.ts';
 import { chart, getObject, helm, kubectl, must } from '../../cluster/cluster.ts';
+import { eventually } from '../../support/eventually.ts';
 import { tables } from '../../support/tables.ts';
 import { hostAddress, podNetwork } from './door.ts';
 
@@ -47,11 +48,23 @@ export async function rolledOut(namespace: string, name: string): Promise<void> 
   await must(kubectl(args));
 }
 
-/** Where the Service of a release answers on the node: `http://host:port`. */
-export async function nodePortUrl(namespace: string, name: string): Promise<string> {
+/** The node's rules for a Service follow what the API says of its pods by up to some seconds. */
+export async function untilServed(url: string): Promise<void> {
+  const ask = () =>
+    fetch(`${url}/v1/models`).then(
+      ({ status }) => (status === 401 ? true : undefined),
+      () => undefined,
+    );
+  await eventually(ask, 30_000);
+}
+
+/** Where the Service of a release answers on the node, once it does: `http://host:port`. */
+async function nodePortUrl(namespace: string, name: string): Promise<string> {
   const service = await getObject(namespace, 'service', name);
   const ports = (service.spec?.['ports'] ?? []) as { nodePort: number }[];
-  return `http://${nodeAddress}:${ports[0]?.nodePort}`;
+  const url = `http://${nodeAddress}:${ports[0]?.nodePort}`;
+  await untilServed(url);
+  return url;
 }
 
 export interface Release {
