@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { LocalServer } from './local-server.ts';
+import { serveLocally } from './local-server.ts';
 
 /** Long enough for the generation before to have been scraped. */
 const ROLLOUT_AFTER_MS = 20_000;
@@ -9,9 +8,7 @@ const ROLLOUT_AFTER_MS = 20_000;
  * A stand-in for kube-state-metrics, since no gateway tells what Kubernetes made of it: the objects of one release, as
  * its metrics describe them. Nothing changes but the Deployment, which is rolled out once.
  */
-export async function startKubeStandIn(
-  labels: Readonly<Record<string, string>>,
-): Promise<{ readonly url: string; close(): Promise<void> }> {
+export async function startKubeStandIn(labels: Readonly<Record<string, string>>): Promise<LocalServer> {
   const object = (kind: string, name: string) => `${kind}="${name}",${written(labels)}`;
   const scaler = object('horizontalpodautoscaler', 'model-gateway');
   const deployment = object('deployment', 'model-gateway');
@@ -34,21 +31,10 @@ export async function startKubeStandIn(
     ['kube_deployment_spec_replicas', deployment, 2],
     ['kube_deployment_status_replicas_available', deployment, 2],
   ];
-  const server = createServer((_request, response) => {
+  return serveLocally((_request, response) => {
     const text = lines().map(([metric, ofWhat, value]) => `${metric}{${ofWhat}} ${value}\n`);
     response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(text.join(''));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: async () => {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
-  };
 }
 
 function written(labels: Readonly<Record<string, string>>): string {

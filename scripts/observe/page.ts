@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { askDashboard } from './answers.ts';
 import type { Dashboard } from './dashboards.ts';
 import { fillVariables, panelsOf, readDashboards } from './dashboards.ts';
 import { drawDashboard } from './draw-dashboard.ts';
+import type { LocalServer } from './local-server.ts';
+import { serveLocally } from './local-server.ts';
 import type { PrometheusProcess } from './prometheus.ts';
 
 /** A page on loopback that shows the dashboards, drawn from Prometheus's answers every few seconds. */
@@ -19,16 +18,11 @@ const RATE_INTERVAL = '15s';
 /** Queries that the link to Prometheus's own page carries along. */
 const MAIN_QUERIES = 4;
 
-export interface Page {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
 /** `/<dashboard>` is a page, `/<dashboard>.svg` its picture, `/<dashboard>/prometheus` leads to the queries themselves. */
-export async function startPage(prometheus: PrometheusProcess): Promise<Page> {
+export async function startPage(prometheus: PrometheusProcess): Promise<LocalServer> {
   const dashboards = readDashboards();
   const begin = Date.now() / 1_000;
-  const server = createServer((request, response) => {
+  return serveLocally((request, response) => {
     const [name = '', view] = (request.url ?? '/').slice(1).split('?')[0]?.split(/[./]/) ?? [];
     const dashboard = dashboards.find((one) => one.name === name) ?? dashboards[0];
     if (dashboard === undefined || (name !== '' && dashboard.name !== name)) {
@@ -42,17 +36,6 @@ export async function startPage(prometheus: PrometheusProcess): Promise<Page> {
       response.writeHead(302, { location: queriesAt(prometheus.url, dashboard) }).end();
     } else send(response, 200, 'text/html; charset=utf-8', html(dashboards, dashboard));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: async () => {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
-  };
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string): void {

@@ -37,6 +37,13 @@ interface Mutation {
 const cases = listFiles('test/chart/cases', /\.yaml$/);
 const defaults = ['test/chart/cases/defaults.yaml'];
 
+/** What `helm install` would apply and say, its notes included. Values go on top of the defaults. */
+function dryInstall(values: Values): Promise<string> {
+  const files = defaults.flatMap((path) => ['--values', path]);
+  const args = ['install', 'model-gateway', chart, '--dry-run=client', ...files, '--values', '-'];
+  return must(helm(args, JSON.stringify(values)));
+}
+
 const find = (objects: readonly KubernetesObject[], kind: string): KubernetesObject | undefined =>
   objects.find((object) => object.kind === kind);
 const podTemplate = (objects: readonly KubernetesObject[]): unknown =>
@@ -179,17 +186,7 @@ describe('what depends on the cluster', () => {
   const monitoring = { metrics: { serviceMonitor: { enabled: true }, dashboards: { enabled: true } } };
 
   test('is left out where the kind is not known, and said so', async () => {
-    const args = [
-      'install',
-      'model-gateway',
-      chart,
-      '--dry-run=client',
-      '--values',
-      defaults[0] ?? '',
-      '--values',
-      '-',
-    ];
-    const out = await must(helm(args, JSON.stringify(monitoring)));
+    const out = await dryInstall(monitoring);
     expect(out).not.toContain('kind: ServiceMonitor');
     expect(out).toContain('metrics.serviceMonitor was left out');
   });
@@ -208,17 +205,7 @@ describe('what depends on the cluster', () => {
     [{ resources: { limits: { cpu: '1' } } }, 'resources.limits.cpu throttles'],
     [{ ingress: shortIngress }, 'sets proxy-read-timeout to 60 s'],
   ])('warns about %j', async (values, warning) => {
-    const args = [
-      'install',
-      'model-gateway',
-      chart,
-      '--dry-run=client',
-      '--values',
-      defaults[0] ?? '',
-      '--values',
-      '-',
-    ];
-    const notes = (await must(helm(args, JSON.stringify(values)))).split('NOTES:')[1] ?? '';
+    const notes = (await dryInstall(values)).split('NOTES:')[1] ?? '';
     expect(notes).toContain(warning);
     expect(notes).toContain('/v1/chat/completions');
   });
