@@ -42,6 +42,8 @@ export class AttemptLedger {
   readonly reports: AttemptReport[] = [];
   /** The candidate tried last. */
   last: Candidate | null = null;
+  /** The candidate that gave the answer, or began its stream. */
+  served: Candidate | null = null;
 
   add(candidate: Candidate, status: number | null, reason: string, latencyMs: number): void {
     const { provider, model } = candidate;
@@ -73,6 +75,7 @@ export async function fallBack(
       return brokenAttempt();
     });
     const serving = { candidate, number: index + 1, startedAtMs, dropped: outcome.dropped };
+    if (outcome.kind === 'answered' || outcome.kind === 'stream-opened') ledger.served = candidate;
     if (outcome.kind === 'answered') {
       const { completion, usage } = outcome.answer;
       served(call, serving, ledger, io, { firstTokenMs: null, usage, answer: vendorAnswer(completion) });

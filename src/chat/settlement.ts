@@ -65,7 +65,7 @@ export class Settlement {
 
   #row(end: RequestEnd): LogRow {
     const call = this.#call;
-    const { last, reports } = this.ledger;
+    const { last, served, reports } = this.ledger;
     const cached = end.cachedFrom !== undefined;
     const unserved: Residency = call.options.residency ?? 'global';
     return {
@@ -76,6 +76,7 @@ export class Settlement {
       mode: modeLabel(call),
       provider: cached ? 'cache' : (last?.provider ?? 'none'),
       model: end.cachedFrom ?? last?.model ?? 'none',
+      keyId: cached ? null : (served?.key.id ?? null),
       usage: end.usage ?? noUsage,
       latencyMs: end.latencyMs,
       ttftMs: end.ttftMs ?? null,

@@ -21,6 +21,8 @@ export interface LogRow {
   readonly provider: string;
   /** Serving model, `provider:model` on a cache hit, or `none`. */
   readonly model: string;
+  /** Which of the caller's keys served; null where none did, or the answer came from the cache. */
+  readonly keyId: string | null;
   readonly usage: Usage;
   readonly latencyMs: number;
   /** Milliseconds to the first token; null for JSON answers and refusals. */

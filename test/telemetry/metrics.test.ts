@@ -51,6 +51,7 @@ function rowOf(additions: Partial<LogRow> = {}): LogRow {
     mode: 'override',
     provider: 'openai',
     model: 'gpt-test',
+    keyId: null,
     usage,
     latencyMs: 200,
     ttftMs: null,

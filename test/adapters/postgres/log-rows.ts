@@ -19,6 +19,7 @@ export function logRow(change: Partial<LogRow> = {}): LogRow {
     mode: 'gw/balanced',
     provider: 'openai',
     model: 'gpt-test',
+    keyId: null,
     usage: { ...noUsage, reported: true, inputTokens: 11, outputTokens: 7 },
     latencyMs: 120,
     ttftMs: null,

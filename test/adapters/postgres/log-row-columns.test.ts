@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { encodeLogRow, insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
+import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import { SpoolReplay } from '../../../src/adapters/postgres/spool-replay.ts';
+import { RowSpool } from '../../../src/adapters/row-spool.ts';
+import type { TestDatabase } from '../../support/postgres.ts';
+import { createDatabase } from '../../support/postgres.ts';
+import { logRow } from './log-rows.ts';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+let directory: string;
+
+beforeEach(async () => {
+  database = await createDatabase();
+  pool = createPool(database.url, 2);
+  directory = mkdtempSync(join(tmpdir(), 'log-row-columns-'));
+});
+
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const storedKeyId = async (rowId: string): Promise<unknown> => {
+  const { rows } = await pool.query('SELECT key_id FROM request_logs WHERE row_id = $1', [rowId]);
+  return rows[0];
+};
+
+test('the key that served is on the row, and null where none did', async () => {
+  const keyId = randomUUID();
+  const rows = [logRow({ keyId }), logRow({ keyId: null })] as const;
+  expect(await insertLogRows(pool, rows.map(encodeLogRow), 0)).toBe(2);
+  expect(await storedKeyId(rows[0].rowId)).toEqual({ key_id: keyId });
+  expect(await storedKeyId(rows[1].rowId)).toEqual({ key_id: null });
+});
+
+test('a line that an earlier release spooled, without columns that came later, is replayed', async () => {
+  const row = logRow();
+  const { key_id: _later, ...earlier } = JSON.parse(encodeLogRow(row)) as Record<string, unknown>;
+  const spool = await RowSpool.open({ directory, maxBytes: 1024 * 1024 });
+  await spool.append(JSON.stringify(earlier));
+  const replay = new SpoolReplay({ pool, spool, directory, maxBytes: 1024 * 1024, lane: 0 });
+  await replay.run(false, AbortSignal.timeout(10_000));
+  await spool.close();
+  expect([replay.replayed, replay.bad]).toEqual([1, 0]);
+  expect(await storedKeyId(row.rowId)).toEqual({ key_id: null });
+});
