@@ -58,17 +58,14 @@ function readProviderKeys(path: string, sealer: Sealer): HeldKey[] {
     const url = baseUrl == null ? null : parseSelfHostedUrl(baseUrl);
     if (url !== null && !url.ok)
       throw new SettingsError(`GW_PROVIDER_KEYS_FILE: ${index}.base_url ${url.message}`);
-    const id = keyId(index);
-    return {
-      id,
+    const binding = {
+      id: keyId(index),
       userId: sidecarUserId,
       provider,
       declaredRegion: region ?? null,
       baseUrl: url === null ? null : url.url,
-      label: label ?? null,
-      createdAtMs: index,
-      sealed: sealer.seal(apiKey, { recordId: id, userId: sidecarUserId, provider }),
     };
+    return { ...binding, label: label ?? null, createdAtMs: index, sealed: sealer.seal(apiKey, binding) };
   });
 }
 

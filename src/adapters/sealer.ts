@@ -7,12 +7,11 @@ import { Secret } from '../core/secret.ts';
 /** A sealed secret that does not open: tampered with, moved to another row, or its master key is gone. */
 export class SealError extends Error {}
 
+/** The version of the seal that new secrets get. */
+export const sealVersion = 2;
+
 /** What a sealed secret is bound to; the same ciphertext under another binding does not open. */
-export interface SealBinding {
-  readonly recordId: string;
-  readonly userId: string;
-  readonly provider: string;
-}
+export type SealBinding = Pick<HeldKey, 'id' | 'userId' | 'provider' | 'baseUrl' | 'declaredRegion'>;
 
 export interface Sealer {
   /** Id of the master key that seals now. */
@@ -57,11 +56,22 @@ function decrypt(key: KeyObject, nonce: Buffer, ciphertext: Buffer, aad: Buffer)
   }
 }
 
-/** A JSON array is unambiguous: no two bindings share a text. */
-function providerKeyAad(binding: SealBinding): Buffer {
-  return Buffer.from(
-    JSON.stringify(['gw-provider-key-1', binding.recordId, binding.userId, binding.provider]),
-  );
+/**
+ * A JSON array is unambiguous: no two bindings share a text, and its first word keeps the versions apart, so
+ * that a secret opens under the version it was sealed with only. Null for a version nobody wrote.
+ */
+function providerKeyAad(version: number, binding: SealBinding): Buffer | null {
+  const { id, userId, provider, baseUrl, declaredRegion } = binding;
+  switch (version) {
+    case 1:
+      return Buffer.from(JSON.stringify(['gw-provider-key-1', id, userId, provider]));
+    case sealVersion:
+      return Buffer.from(
+        JSON.stringify(['gw-provider-key-2', id, userId, provider, baseUrl, declaredRegion]),
+      );
+    default:
+      return null;
+  }
 }
 
 /**
@@ -88,15 +98,16 @@ export function createSealer(keys: readonly SealingKey[]): Sealer {
   return {
     currentKeyId: current.id,
     seal(plaintext, binding) {
-      const sealed = encrypt(currentKey, Buffer.from(plaintext, 'utf8'), providerKeyAad(binding));
-      return { masterKeyId: current.id, ...sealed };
+      const aad = providerKeyAad(sealVersion, binding) as Buffer;
+      const sealed = encrypt(currentKey, Buffer.from(plaintext, 'utf8'), aad);
+      return { version: sealVersion, masterKeyId: current.id, ...sealed };
     },
     open(key) {
-      const { masterKeyId, nonce, ciphertext } = key.sealed;
+      const { version, masterKeyId, nonce, ciphertext } = key.sealed;
       const master = keyById.get(masterKeyId);
       if (master === undefined) throw new SealError(`provider key ${key.id}: unknown master key`);
-      const aad = providerKeyAad({ recordId: key.id, userId: key.userId, provider: key.provider });
-      const plaintext = decrypt(master, nonce, ciphertext, aad);
+      const aad = providerKeyAad(version, key);
+      const plaintext = aad === null ? null : decrypt(master, nonce, ciphertext, aad);
       if (plaintext === null) throw new SealError(`provider key ${key.id} does not open`);
       return new Secret(plaintext.toString('utf8'));
     },

@@ -29,6 +29,7 @@ export interface AttemptIo {
 /** One try, prepared: the plaintext key lives in here and nowhere else. */
 interface Prepared extends Tried {
   readonly candidate: Candidate;
+  readonly endpoint: Endpoint;
   readonly requestDueMs: number;
 }
 
@@ -45,8 +46,10 @@ export async function attempt(
 ): Promise<AttemptOutcome> {
   const startedAtMs = io.clock.monotonicMs();
   const provider = io.providers[candidate.provider] as Provider;
+  let endpoint: Endpoint;
   let secret: Secret;
   try {
+    endpoint = io.endpointOf(candidate);
     secret = io.openKey(candidate.key);
   } catch {
     return unopenedKey();
@@ -59,7 +62,7 @@ export async function attempt(
     createdSeconds: Math.floor(io.clock.wallMs() / 1000),
     maxEventBytes: call.tables.document.limits.event_bytes,
   };
-  const prepared = { call, candidate, provider, context, secret, startedAtMs, requestDueMs };
+  const prepared = { call, candidate, endpoint, provider, context, secret, startedAtMs, requestDueMs };
   let sent = await send(prepared, io, signal);
   if (sent.end.kind === 'replied' && asksWithoutStreamOptions(prepared, sent.end)) {
     io.withoutStreamOptions.add(candidate.key.id);
@@ -78,8 +81,7 @@ function asksWithoutStreamOptions(prepared: Prepared, end: { status: number; bod
 }
 
 function upstreamCall(prepared: Prepared, io: AttemptIo, request: UpstreamRequest): UpstreamCall {
-  const { candidate, provider, call, secret } = prepared;
-  const endpoint = io.endpointOf(candidate);
+  const { candidate, endpoint, provider, call, secret } = prepared;
   return {
     provider: candidate.provider,
     origin: endpoint.origin,
@@ -95,7 +97,7 @@ function upstreamCall(prepared: Prepared, io: AttemptIo, request: UpstreamReques
     body: request.body,
     residency: candidate.residency,
     residencyRequested: call.options.residency,
-    userAddress: candidate.key.baseUrl !== null,
+    userAddress: candidate.provider === 'self_hosted',
   };
 }
 

@@ -12,8 +12,9 @@ export interface Endpoint {
 }
 
 /**
- * Addresses of all candidates: the vendor's own (or the operator's setting), parsed once; a self_hosted
- * key's base_url, parsed per attempt.
+ * Addresses of all candidates: the vendor's own (or the operator's setting), parsed once; a self_hosted key's
+ * base_url, parsed per attempt. The provider decides which of the two, never the row: a base_url beside a vendor's
+ * key leads nowhere. Throws where a self_hosted key has no address that can be read.
  */
 export function endpointsOf(
   providers: Readonly<Record<string, Provider>>,
@@ -26,7 +27,9 @@ export function endpointsOf(
     if (base !== null) vendors.set(provider.name, vendorEndpoint(base));
   }
   return (candidate) => {
-    if (candidate.key.baseUrl !== null) return selfHostedEndpoint(candidate.key.baseUrl);
-    return vendors.get(candidate.provider) as Endpoint;
+    const { provider, key } = candidate;
+    if (provider !== 'self_hosted') return vendors.get(provider) as Endpoint;
+    if (key.baseUrl === null) throw new Error(`provider key ${key.id} has no address`);
+    return selfHostedEndpoint(key.baseUrl);
   };
 }

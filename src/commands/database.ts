@@ -25,7 +25,7 @@ async function resealKeys(settings: Settings, out: Out): Promise<number> {
   const pool = createPool(directUrl(settings), 1);
   try {
     const { moved, failed } = await reseal(pool, createSealer(settings.sealingKeys));
-    out.write(`${moved} keys moved to the newest sealing key\n`);
+    out.write(`${moved} keys moved to the newest sealing key and seal\n`);
     for (const id of failed) out.write(`key ${id} cannot be opened with any of the sealing keys given\n`);
     return failed.length === 0 ? 0 : 1;
   } finally {

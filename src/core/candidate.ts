@@ -5,6 +5,8 @@ import type { Residency } from './residency.ts';
 
 /** A provider secret as it lies in the database: opened for one attempt, never cached open. */
 export interface SealedSecret {
+  /** What it is bound to: 1: record, user and provider; 2: base_url and declared_region as well. */
+  readonly version: number;
   /** Id of the master key that sealed it. */
   readonly masterKeyId: string;
   readonly nonce: Buffer;
@@ -18,7 +20,7 @@ export interface HeldKey {
   readonly userId: string;
   readonly provider: ProviderName;
   readonly declaredRegion: string | null;
-  /** Set for self_hosted only. */
+  /** Set for self_hosted only; whatever else stands here is not looked at. */
   readonly baseUrl: string | null;
   readonly label: string | null;
   readonly createdAtMs: number;

@@ -169,7 +169,7 @@ function tokenRate({ firstTokenMs, durationMs }: AttemptRecord, usage: Usage): n
 }
 
 function unpricedReason({ candidate }: AttemptRecord, usage: Usage): (typeof unpricedReasons)[number] | null {
-  if (candidate.key.baseUrl !== null) return 'self_hosted';
+  if (candidate.provider === 'self_hosted') return 'self_hosted';
   if (!usage.reported) return 'no_usage';
   return candidate.price === null ? 'no_price' : null;
 }

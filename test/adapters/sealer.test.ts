@@ -3,19 +3,22 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createSealer, SealError } from '../../src/adapters/sealer.ts';
 import type { HeldKey, SealedSecret } from '../../src/core/candidate.ts';
+import { sealedByFirstVersion } from '../support/sealed-v1.ts';
 
 const first = { id: 'first', key: randomBytes(32) };
 const second = { id: 'second', key: randomBytes(32) };
 const sealer = createSealer([first]);
-const binding = { recordId: randomUUID(), userId: randomUUID(), provider: 'openai' } as const;
+const binding = {
+  id: randomUUID(),
+  userId: randomUUID(),
+  provider: 'self_hosted',
+  baseUrl: 'https://models.example/v1',
+  declaredRegion: 'in',
+} as const;
 
 function held(sealed: SealedSecret, change: Partial<HeldKey> = {}): HeldKey {
   return {
-    id: binding.recordId,
-    userId: binding.userId,
-    provider: binding.provider,
-    declaredRegion: null,
-    baseUrl: null,
+    ...binding,
     label: null,
     createdAtMs: 0,
     sealed,
@@ -59,12 +62,57 @@ describe('provider keys', () => {
     expect(() => sealer.open(held({ ...sealed, nonce: Buffer.alloc(0) }))).toThrow(SealError);
   });
 
-  test.each([
+  const ownPlace: [string, Partial<HeldKey>][] = [
     ['record', { id: randomUUID() }],
     ['user', { userId: randomUUID() }],
     ['provider', { provider: 'anthropic' as const }],
-  ])('do not open in the place of another %s', (_name, change) => {
+  ];
+  const destination: [string, Partial<HeldKey>][] = [
+    ['address', { baseUrl: 'https://thief.example/v1' }],
+    ['address, which is none', { baseUrl: null }],
+    ['region', { declaredRegion: 'us' }],
+    ['region, which is none', { declaredRegion: null }],
+    // A JSON array keeps the fields apart: what is cut from one and put to the next is another place.
+    ['cut between fields', { baseUrl: 'https://models.example/v1","in', declaredRegion: '' }],
+  ];
+
+  test.each([...ownPlace, ...destination])('do not open in the place of another %s', (_name, change) => {
     expect(() => sealer.open(held(sealer.seal('sk-canary', binding), change))).toThrow(SealError);
+  });
+
+  test('of a vendor do not open once an address or a region was written beside them', () => {
+    const vendor = { ...binding, provider: 'openai', baseUrl: null, declaredRegion: null } as const;
+    const sealed = sealer.seal('sk-canary', vendor);
+    expect(sealer.open(held(sealed, vendor)).reveal()).toBe('sk-canary');
+    for (const change of [{ baseUrl: 'https://thief.example' }, { declaredRegion: 'in' }]) {
+      expect(() => sealer.open(held(sealed, { ...vendor, ...change }))).toThrow(SealError);
+    }
+  });
+
+  describe('of the first version', () => {
+    const old = (): SealedSecret => ({
+      version: 1,
+      masterKeyId: 'first',
+      ...sealedByFirstVersion(first.key, 'sk-canary', { ...binding, recordId: binding.id }),
+    });
+
+    test.each([['own place', {}], ...destination])('open as before: %s', (_name, change) => {
+      expect(sealer.open(held(old(), change)).reveal()).toBe('sk-canary');
+    });
+
+    test.each(ownPlace)('do not open in the place of another %s', (_name, change) => {
+      expect(() => sealer.open(held(old(), change))).toThrow(SealError);
+    });
+  });
+
+  test('do not open under another version than the one they were sealed with', () => {
+    const sealed = sealer.seal('sk-canary', binding);
+    expect(sealed.version).toBe(2);
+    const ofFirst = sealedByFirstVersion(first.key, 'sk-canary', { ...binding, recordId: binding.id });
+    for (const version of [1, 0, 3, Number.NaN]) {
+      expect(() => sealer.open(held({ ...sealed, version }))).toThrow(SealError);
+    }
+    expect(() => sealer.open(held({ version: 2, masterKeyId: 'first', ...ofFirst }))).toThrow(SealError);
   });
 
   test('never use a nonce twice', () => {

@@ -28,9 +28,8 @@ const answer = Buffer.from(JSON.stringify(openAiAnswer('gpt-test', { text: [prom
 
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }]);
 const key = heldKey('openai');
-const binding = { recordId: key.id, userId: key.userId, provider: key.provider };
 const secret = `sk-proj-${'x'.repeat(40)}`;
-const sealedKey = { ...key, sealed: sealer.seal(secret, binding) };
+const sealedKey = { ...key, sealed: sealer.seal(secret, key) };
 const sealedAnswer = sealer.sealValue(answer, 'answer');
 
 const isCooled = () => false;
@@ -48,7 +47,7 @@ const parts: readonly Part[] = [
     run: () => planCandidates(call, { keys: balancedKeys, isCooled }),
   },
   { name: 'provider key: open', run: () => sealer.open(sealedKey) },
-  { name: 'provider key: seal', run: () => sealer.seal(secret, binding) },
+  { name: 'provider key: seal', run: () => sealer.seal(secret, key) },
   { name: 'cached answer of 1 KB: open', run: () => sealer.openValue(sealedAnswer, 'answer') },
   { name: 'cached answer of 1 KB: seal', run: () => sealer.sealValue(answer, 'answer') },
   { name: 'cost: price an answer and write it down', run: () => formatMicroUsd(costMicroUsd(usage, price)) },

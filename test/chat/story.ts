@@ -35,7 +35,7 @@ export function testTables(overrides: Partial<TablesInput> = {}): RoutingTables 
   return compileTables(routingTablesSchema.parse(tablesInput(overrides)), 'test-tables', 1);
 }
 
-const sealed = { masterKeyId: 'm', nonce: Buffer.alloc(12), ciphertext: Buffer.alloc(32) };
+const sealed = { version: 2, masterKeyId: 'm', nonce: Buffer.alloc(12), ciphertext: Buffer.alloc(32) };
 
 export function heldKey(provider: ProviderName, overrides: Partial<HeldKey> = {}): HeldKey {
   return {

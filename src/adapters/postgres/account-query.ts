@@ -12,6 +12,7 @@ interface Row {
   readonly base_url: string | null;
   readonly label: string | null;
   readonly created_at_ms: string;
+  readonly seal_version: number;
   readonly master_key_id: string;
   readonly nonce: Buffer;
   readonly ciphertext: Buffer;
@@ -20,7 +21,7 @@ interface Row {
 const accountQuery = `
   SELECT s.user_id, k.id, k.provider, k.declared_region, k.base_url, k.label,
     (extract(epoch FROM k.created_at) * 1000)::bigint AS created_at_ms,
-    k.master_key_id, k.nonce, k.ciphertext
+    k.seal_version, k.master_key_id, k.nonce, k.ciphertext
   FROM service_keys s LEFT JOIN provider_keys k ON k.user_id = s.user_id
   WHERE s.key_hash = $1
   ORDER BY k.created_at, k.id`;
@@ -34,7 +35,12 @@ function heldKey(row: Row, id: string): HeldKey {
     baseUrl: row.base_url,
     label: row.label,
     createdAtMs: Number(row.created_at_ms),
-    sealed: { masterKeyId: row.master_key_id, nonce: row.nonce, ciphertext: row.ciphertext },
+    sealed: {
+      version: row.seal_version,
+      masterKeyId: row.master_key_id,
+      nonce: row.nonce,
+      ciphertext: row.ciphertext,
+    },
   };
 }
 

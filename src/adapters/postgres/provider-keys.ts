@@ -64,18 +64,27 @@ async function insertKey(
     }
   }
   const id = randomUUID();
-  const { masterKeyId, nonce, ciphertext } = sealer.seal(key.apiKey.reveal(), {
-    recordId: id,
-    userId,
-    provider: key.provider,
-  });
+  const { provider, declaredRegion, baseUrl } = key;
+  const binding = { id, userId, provider, declaredRegion, baseUrl };
+  const sealed = sealer.seal(key.apiKey.reveal(), binding);
   const { rows } = await client.query<Row>(
     `INSERT INTO provider_keys
-       (id, user_id, provider, declared_region, base_url, label, master_key_id, nonce, ciphertext)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       (id, user_id, provider, declared_region, base_url, label, seal_version, master_key_id, nonce, ciphertext)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      ON CONFLICT (user_id, provider) WHERE provider <> 'self_hosted' DO NOTHING
      RETURNING ${columns}`,
-    [id, userId, key.provider, key.declaredRegion, key.baseUrl, key.label, masterKeyId, nonce, ciphertext],
+    [
+      id,
+      userId,
+      provider,
+      declaredRegion,
+      baseUrl,
+      key.label,
+      sealed.version,
+      sealed.masterKeyId,
+      sealed.nonce,
+      sealed.ciphertext,
+    ],
   );
   const row = rows[0];
   if (row === undefined) {

@@ -2,12 +2,12 @@ import type pg from 'pg';
 import type { HeldKey } from '../../core/candidate.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 import type { Sealer } from '../sealer.ts';
-import { SealError } from '../sealer.ts';
+import { SealError, sealVersion } from '../sealer.ts';
 import { withDatabase } from './pool.ts';
 import { keyChangesChannel } from './provider-keys.ts';
 
 export interface ResealReport {
-  /** Rows now sealed with the first key. */
+  /** Rows now sealed with the first key, by the newest version of the seal. */
   readonly moved: number;
   /** Ids of rows that do not open under any key given; left as they are. */
   readonly failed: readonly string[];
@@ -17,6 +17,9 @@ interface Row {
   readonly id: string;
   readonly user_id: string;
   readonly provider: ProviderName;
+  readonly declared_region: string | null;
+  readonly base_url: string | null;
+  readonly seal_version: number;
   readonly master_key_id: string;
   readonly nonce: Buffer;
   readonly ciphertext: Buffer;
@@ -30,27 +33,35 @@ function heldKey(row: Row): HeldKey {
     id: row.id,
     userId: row.user_id,
     provider: row.provider,
-    declaredRegion: null,
-    baseUrl: null,
+    declaredRegion: row.declared_region,
+    baseUrl: row.base_url,
     label: null,
     createdAtMs: 0,
-    sealed: { masterKeyId: row.master_key_id, nonce: row.nonce, ciphertext: row.ciphertext },
+    sealed: {
+      version: row.seal_version,
+      masterKeyId: row.master_key_id,
+      nonce: row.nonce,
+      ciphertext: row.ciphertext,
+    },
   };
 }
 
-/** Replaces the sealed bytes only if nobody else did meanwhile, and tells the replicas' caches. */
+/**
+ * Replaces the sealed bytes only if nobody else did meanwhile, and tells the replicas' caches. The new seal covers
+ * what was read: a row that is edited in between keeps the edit and does not open.
+ */
 async function moveRow(pool: pg.Pool, sealer: Sealer, row: Row): Promise<boolean> {
-  const plaintext = sealer.open(heldKey(row)).reveal();
-  const binding = { recordId: row.id, userId: row.user_id, provider: row.provider };
-  const sealed = sealer.seal(plaintext, binding);
+  const key = heldKey(row);
+  const sealed = sealer.seal(sealer.open(key).reveal(), key);
   const { rowCount } = await withDatabase(() =>
     pool.query(
       `WITH moved AS (
-         UPDATE provider_keys SET master_key_id = $1, nonce = $2, ciphertext = $3
-         WHERE id = $4 AND nonce = $5 AND ciphertext = $6 RETURNING user_id
+         UPDATE provider_keys SET seal_version = $1, master_key_id = $2, nonce = $3, ciphertext = $4
+         WHERE id = $5 AND nonce = $6 AND ciphertext = $7 RETURNING user_id
        )
-       SELECT pg_notify($7, user_id::text) FROM moved`,
+       SELECT pg_notify($8, user_id::text) FROM moved`,
       [
+        sealed.version,
         sealed.masterKeyId,
         sealed.nonce,
         sealed.ciphertext,
@@ -65,7 +76,7 @@ async function moveRow(pool: pg.Pool, sealer: Sealer, row: Row): Promise<boolean
 }
 
 /**
- * Moves every provider key to the first sealing key while the gateway serves. May be killed anywhere and
+ * Moves every provider key to the first sealing key and the newest version of the seal while the gateway serves. May be killed anywhere and
  * run again, or run twice at once: each row moves by itself, and rows already moved are not touched. When
  * `failed` is empty, the older keys can be taken out of the settings. Throws ServiceUnavailableError.
  */
@@ -76,8 +87,10 @@ export async function reseal(pool: pg.Pool, sealer: Sealer, signal?: AbortSignal
     signal?.throwIfAborted();
     const { rows } = await withDatabase(() =>
       pool.query<Row>(
-        `SELECT id, user_id, provider, master_key_id, nonce, ciphertext FROM provider_keys
-         WHERE master_key_id <> $1 AND id > $2 ORDER BY id LIMIT ${batchRows}`,
+        `SELECT id, user_id, provider, declared_region, base_url, seal_version, master_key_id, nonce, ciphertext
+         FROM provider_keys
+         WHERE (master_key_id <> $1 OR seal_version < ${sealVersion}) AND id > $2
+         ORDER BY id LIMIT ${batchRows}`,
         [sealer.currentKeyId, lastId],
       ),
     );

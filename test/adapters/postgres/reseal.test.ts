@@ -1,16 +1,18 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readAccount } from '../../../src/adapters/postgres/account-query.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { addProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
 import { reseal } from '../../../src/adapters/postgres/reseal.ts';
 import { registerUser } from '../../../src/adapters/postgres/users.ts';
-import { createSealer } from '../../../src/adapters/sealer.ts';
+import { createSealer, SealError } from '../../../src/adapters/sealer.ts';
+import type { HeldKey } from '../../../src/core/candidate.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { hashServiceKey } from '../../../src/core/service-key.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
 import { createDatabase } from '../../support/postgres.ts';
+import { sealedByFirstVersion } from '../../support/sealed-v1.ts';
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -82,6 +84,58 @@ test('two runs at once move each row once', async () => {
 test('a row that does not open hurts only itself and is named', async () => {
   const { rows } = await pool.query<{ id: string }>(
     `UPDATE provider_keys SET ciphertext = '\\x00' WHERE id = (SELECT id FROM provider_keys LIMIT 1) RETURNING id`,
+  );
+  expect(await reseal(pool, during)).toEqual({ moved: keyCount - 1, failed: [rows[0]?.id] });
+});
+
+describe('rows that an older release sealed', () => {
+  /** Every other row, so that both versions lie side by side. */
+  async function sealHalfAsBefore(): Promise<void> {
+    const { keys = [] } = (await readAccount(pool, keyHash, 0)) ?? {};
+    for (const [index, key] of keys.entries()) {
+      if (index % 2 === 0) continue;
+      const binding = { recordId: key.id, userId: key.userId, provider: key.provider };
+      const { nonce, ciphertext } = sealedByFirstVersion(oldKey.key, `secret-${index}`, binding);
+      await pool.query(
+        'UPDATE provider_keys SET seal_version = 1, nonce = $2, ciphertext = $3 WHERE id = $1',
+        [key.id, nonce, ciphertext],
+      );
+    }
+  }
+
+  test.each([
+    ['the same key', before, keyCount / 2],
+    ['a newer key', during, keyCount],
+  ])('move to the newest seal under %s', async (_name, sealer, moved) => {
+    await sealHalfAsBefore();
+    expect(await secrets(during)).toEqual(expected);
+    expect(await reseal(pool, sealer)).toEqual({ moved, failed: [] });
+    expect(await secrets(sealer)).toEqual(expected);
+    const { rows } = await pool.query('SELECT DISTINCT seal_version FROM provider_keys');
+    expect(rows).toEqual([{ seal_version: 2 }]);
+    expect(await reseal(pool, sealer)).toEqual({ moved: 0, failed: [] });
+  });
+
+  test('are bound to their address and region from then on', async () => {
+    await sealHalfAsBefore();
+    await reseal(pool, before);
+    for (const edit of [`base_url = 'https://thief.example'`, `declared_region = 'us'`]) {
+      const { rows } = await pool.query<{ id: string }>(
+        `UPDATE provider_keys SET ${edit}
+         WHERE id = (SELECT id FROM provider_keys WHERE base_url = 'https://models.example'
+           AND declared_region = 'in' LIMIT 1) RETURNING id`,
+      );
+      const { keys = [] } = (await readAccount(pool, keyHash, 0)) ?? {};
+      const edited = keys.find(({ id }) => id === rows[0]?.id);
+      expect(() => before.open(edited as HeldKey)).toThrow(SealError);
+    }
+  });
+});
+
+test('a row that was edited after it was sealed is named and not sealed anew', async () => {
+  const { rows } = await pool.query<{ id: string }>(
+    `UPDATE provider_keys SET base_url = 'https://thief.example'
+     WHERE id = (SELECT id FROM provider_keys LIMIT 1) RETURNING id`,
   );
   expect(await reseal(pool, during)).toEqual({ moved: keyCount - 1, failed: [rows[0]?.id] });
 });
