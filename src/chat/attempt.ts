@@ -65,10 +65,15 @@ export async function attempt(
   const prepared = { call, candidate, endpoint, provider, context, secret, startedAtMs, requestDueMs };
   let sent = await send(prepared, io, signal);
   if (sent.end.kind === 'replied' && asksWithoutStreamOptions(prepared, sent.end)) {
-    io.withoutStreamOptions.add(candidate.key.id);
     sent = await send({ ...prepared, context: { ...context, withoutStreamOptions: true } }, io, signal);
+    // Only an answer proves that the options were the trouble; a mistaken lesson would cost every later stream its usage.
+    if (isOk(sent.end)) io.withoutStreamOptions.add(candidate.key.id);
   }
   return judge(prepared, sent, io.clock);
+}
+
+function isOk(end: ExchangeEnd): boolean {
+  return end.kind === 'streaming' || (end.kind === 'replied' && end.status === 200);
 }
 
 function asksWithoutStreamOptions(prepared: Prepared, end: { status: number; body: Buffer }): boolean {
@@ -76,7 +81,7 @@ function asksWithoutStreamOptions(prepared: Prepared, end: { status: number; bod
     prepared.call.request.stream === true &&
     !prepared.context.withoutStreamOptions &&
     end.status !== 200 &&
-    prepared.provider.refusesStreamOptions(end.status, end.body)
+    prepared.provider.refusesStreamOptions?.(end.status, end.body, prepared.call.request) === true
   );
 }
 

@@ -108,17 +108,17 @@ function judgeReply(
   }
   // Some servers answer a stream request as JSON: it is paid for, and can be streamed from here.
   const answer = provider.translateAnswer(reply.body, context);
-  if (answer.kind === 'unreadable') {
+  if (answer.kind !== 'answer') {
     const noStream = call.request.stream === true && answer.code === null;
     const prefix = noStream ? 'The answer to a stream request is no event stream: ' : '';
-    return fail(unreadable(prefix + answer.reason, answer.code));
+    return fail(noAnswer(answer.kind, prefix + answer.reason, answer.code));
   }
   return { kind: 'answered', answer, dropped };
 }
 
-function unreadable(reason: string, vendorCode: string | null): Judged {
+function noAnswer(kind: FailureKind, reason: string, vendorCode: string | null): Judged {
   return {
-    kind: 'unreadable',
+    kind,
     status: 200,
     reason,
     vendorCode,

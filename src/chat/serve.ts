@@ -83,10 +83,10 @@ export async function serveAnswer(serve: Serve, answer: TranslatedAnswer, servin
     costMicroUsd: cost,
   });
   const metadata = metadataOf(serve, { provider, model, latencyMs, cost, residency });
-  const mayStore = call.options.cacheTtlSeconds !== null && answer.finishStated;
-  const stored = mayStore
-    ? storedAnswer(call, serving.candidate, completion, answer.json, usage, cost)
-    : null;
+  const stored =
+    call.options.cacheTtlSeconds === null
+      ? null
+      : storedAnswer(call, serving.candidate, completion, answer.json, usage, cost);
   if (call.request.stream !== true)
     return { json: withGatewayBlock(answer.json, metadata), whole: true, stored };
   replay(serve, completion, usage.reported ? completion.usage : null, metadata);

@@ -29,7 +29,10 @@ const storedAnswerSchema = z.object({
 
 export type StoredAnswer = Readonly<z.infer<typeof storedAnswerSchema>>;
 
-/** What may be cached of a whole answer; null when it is empty, or larger than the tables allow. */
+/**
+ * What may be cached of a whole answer; null when it is empty, has fewer choices than the client asked for,
+ * or is larger than the tables allow.
+ */
 export function storedAnswer(
   call: ChatCall,
   { provider, model }: Candidate,
@@ -39,7 +42,7 @@ export function storedAnswer(
   cost: bigint,
 ): StoredAnswer | null {
   if (Buffer.byteLength(completionJson) > call.tables.document.limits.cache_entry_bytes) return null;
-  if (!saysSomething(completion)) return null;
+  if (!saysSomething(completion) || completion.choices.length < (call.request.n ?? 1)) return null;
   const { traceId = null, spanId = null } = call.trace ?? {};
   return { completionJson, provider, model, usage, costMicroUsd: String(cost), traceId, spanId };
 }

@@ -13,6 +13,7 @@ const familyOf: Readonly<Record<FailureKind, Family>> = {
   'timed-out': 'broken',
   unreachable: 'broken',
   unreadable: 'broken',
+  incomplete: 'broken',
   refused: 'refused',
   'key-rejected': 'rejected',
   'not-found': 'rejected',

@@ -5,6 +5,8 @@ export type FailureKind =
   | 'timed-out'
   | 'unreachable'
   | 'unreadable'
+  /** A 200 that does not say of every choice why it ended: half an answer. */
+  | 'incomplete'
   | 'key-rejected'
   | 'not-found'
   | 'refused'

@@ -9,7 +9,7 @@ export interface TranslationContext {
   /** The candidate's model id, as the vendor names it. */
   readonly model: string;
   readonly facts: ModelFacts;
-  /** The remembered answer of a server that refused `stream_options`: do not send them again. */
+  /** The remembered answer of a server that refused `stream_options`: add none to the client's own. */
   readonly withoutStreamOptions: boolean;
 }
 
@@ -32,13 +32,14 @@ export interface TranslatedAnswer {
   readonly json: string;
   readonly completion: ChatCompletion;
   readonly usage: Usage;
-  /** False where the vendor did not say of every choice why it ended: `stop` is then our own word. */
-  readonly finishStated: boolean;
 }
 
-/** A 200 that is no answer: not JSON, an error object, no choices. It falls back. */
+/**
+ * A 200 that is no answer. It falls back. `unreadable`: not JSON, an error object, no choices. `incomplete`:
+ * the vendor does not say of every choice why it ended, as Ollama does when it aborts a runaway answer.
+ */
 export interface UnreadableAnswer {
-  readonly kind: 'unreadable';
+  readonly kind: 'unreadable' | 'incomplete';
   readonly reason: string;
   /** The vendor's error code or type when it reported an error; else null. */
   readonly code: string | null;
@@ -136,6 +137,9 @@ export interface Provider {
     body: Buffer,
     nowMs: number,
   ): UpstreamError;
-  /** True when this error says that `stream_options` is the trouble: the attempt asks once more without. */
-  refusesStreamOptions(status: number, body: Buffer): boolean;
+  /**
+   * Only where servers may not know `stream_options`: true when this error says that the ones we added are the
+   * trouble. The attempt asks once more without. False for what the client itself put there.
+   */
+  refusesStreamOptions?(status: number, body: Buffer, request: ChatRequest): boolean;
 }

@@ -1,5 +1,5 @@
 import { readErrorValue } from './error-body.ts';
-import type { UpstreamError } from './provider.ts';
+import type { UnreadableAnswer, UpstreamError } from './provider.ts';
 
 function failure(message: string, code: string): UpstreamError {
   return { kind: 'upstream-failed', message, code, retryAfterMs: null };
@@ -22,3 +22,10 @@ export function reportedFailure(value: unknown): UpstreamError {
   const { message, code } = readErrorValue(value);
   return failure(message || 'the provider reported an error', code ?? 'stream_error');
 }
+
+/** A whole answer whose vendor does not say why it ended. Nothing of its text is quoted: it is no error of theirs. */
+export const incompleteAnswer: UnreadableAnswer = {
+  kind: 'incomplete',
+  reason: 'the answer is incomplete: a choice does not say why it ended',
+  code: 'answer_incomplete',
+};

@@ -37,6 +37,7 @@ const fallbackReasons: readonly FailureKind[] = [
   'timed-out',
   'unreachable',
   'unreadable',
+  'incomplete',
   'key-rejected',
   'not-found',
   'refused',

@@ -119,6 +119,39 @@ describe('a second try at the same candidate', () => {
     await fresh.outcome;
   });
 
+  test.each<[name: string, act: (upstream: FakeUpstream) => void]>([
+    ['is refused too', (upstream) => upstream.reply(400, { error: { message: 'no such model' } })],
+    ['breaks before a token', (upstream) => upstream.fail('reset')],
+  ])('that %s teaches nothing', async (_name, act) => {
+    const { world, outcome } = begin(ownServer, streamed);
+    (await world.transport.call(0)).reply(400, { error: { message: 'extra field stream_options' } });
+    act(await world.transport.call(1));
+    expect((await failureOf(outcome)).reason).not.toContain('stream_options');
+    expect(world.refusals.size).toBe(0);
+  });
+
+  test('is not made where the client sent options of its own: the error is for it', async () => {
+    const own: CallParts = { request: { stream: true, stream_options: { foo: 1 } } };
+    const { world, outcome } = begin(ownServer, own);
+    (await world.transport.call(0)).reply(400, { error: { message: 'bad stream_options.foo' } });
+    expect((await failureOf(outcome)).reason).toContain('stream_options.foo');
+    expect([world.transport.calls.length, world.refusals.size]).toEqual([1, 0]);
+
+    world.refusals.add(ownServer.key.id);
+    const later = begin(ownServer, own, world);
+    const upstream = await world.transport.call(1);
+    expect(upstream.body['stream_options']).toEqual({ foo: 1 });
+    upstream.stream(...openAiStream('m')).end();
+    expect((await later.outcome).kind).toBe('stream-opened');
+  });
+
+  test.each(['openai', 'together', 'sarvam', 'anthropic'] as const)('is not made at %s', async (name) => {
+    const { world, outcome } = begin(candidateOf(name, tables), streamed);
+    (await world.transport.call(0)).reply(400, { error: { message: 'stream_options is unknown' } });
+    expect((await failureOf(outcome)).kind).toBe('refused');
+    expect([world.transport.calls.length, world.refusals.size]).toEqual([1, 0]);
+  });
+
   test('is not made for a JSON request, nor for another refusal', async () => {
     for (const [parts, message] of [
       [{}, 'stream_options'],

@@ -328,6 +328,7 @@ describe('before the first token', () => {
   test.each<[name: string, body: unknown]>([
     ['no answer', { id: 'x', choices: [] }],
     ['an error', openAiError(500)],
+    ['half an answer', withChoice({ finish_reason: null })],
   ])('a JSON body that is %s falls back', async (_name, body) => {
     const story = begin(streamed);
     (await story.world.transport.call(0)).reply(200, body);
@@ -687,6 +688,22 @@ describe('an override', () => {
     expect(onlyRow(story).error).toBe('provider_error: Model is warming up.');
   });
 
+  test.each([
+    ['as JSON', pinned],
+    ['to a stream request', pinnedStream],
+  ])('answers 502 without the text of an answer that nobody ended, %s', async (_name, parts) => {
+    const story = begin(parts);
+    (await story.world.transport.call(0)).reply(200, withChoice({ finish_reason: null }));
+    const error = (await story.end()) as GatewayError;
+    expect([error.status, error.type, error.code]).toEqual([502, 'provider_error', 'answer_incomplete']);
+    expect(JSON.stringify(error)).not.toContain('Hello');
+    const row = onlyRow(story);
+    expect(row.status).toBe('error');
+    expect(row.attempts[0]?.reason).toMatch(/^incomplete: /);
+    expect(JSON.stringify([row.error, row.attempts])).not.toContain('Hello');
+    expect(story.client.opened).toBe(0);
+  });
+
   test('answers 500 when an error of ours keeps the vendor from being asked', async () => {
     const bug = new RangeError('x');
     const story = begin(pinned, balancedKeys, worldWithout('openai', bug));
@@ -867,7 +884,7 @@ describe('with the cache', () => {
     const upstream = await first.world.transport.call(0);
     const others = [0, 1].map(() => begin(cached, balancedKeys, first.world));
     await settled();
-    upstream.reply(200, withChoice({ finish_reason: null }));
+    upstream.reply(200, withChoice({ message: { content: '' } }));
     await first.end();
     await settled();
     expect(first.world.transport.calls).toHaveLength(3);
@@ -929,16 +946,16 @@ describe('with the cache', () => {
   });
 
   test.each<[name: string, parts: CallParts, act: (upstream: FakeUpstream) => unknown]>([
-    [
-      'without a finish reason',
-      cached,
-      (upstream) => upstream.reply(200, withChoice({ finish_reason: null })),
-    ],
     ['without a word', cached, (upstream) => upstream.reply(200, withChoice({ message: { content: '' } }))],
     [
-      'to a stream request without a finish reason',
-      cachedStream,
-      (upstream) => upstream.reply(200, withChoice({ finish_reason: '' })),
+      'with fewer choices than were asked for',
+      { ...cached, request: { n: 3 } },
+      (upstream) => upstream.reply(200, openAiAnswer('gpt-test', { choices: 2 })),
+    ],
+    [
+      'as a stream with fewer choices than were asked for',
+      { ...cachedStream, request: { n: 2, stream: true } },
+      (upstream) => upstream.stream(...wholeStream).end(),
     ],
     [
       'as a stream with no finish reason but an end marker',

@@ -23,7 +23,7 @@ type Family = 'rate limit' | 'broken' | 'refused' | 'rejected';
 /** Which kinds are of one family: a mix within it answers as if all were the same. */
 const families: Readonly<Record<Family, readonly FailureKind[]>> = {
   'rate limit': ['rate-limited'],
-  broken: ['upstream-failed', 'timed-out', 'unreachable', 'unreadable'],
+  broken: ['upstream-failed', 'timed-out', 'unreachable', 'unreadable', 'incomplete'],
   refused: ['refused'],
   rejected: ['key-rejected', 'not-found'],
 };

@@ -16,6 +16,8 @@ interface AnswerCase {
   readonly usage?: Partial<Usage>;
   /** Words of the reason when the answer is unreadable. */
   readonly unreadable?: string;
+  /** The vendor does not say why it ended. */
+  readonly incomplete?: true;
 }
 
 describe('whole answers', () => {
@@ -26,7 +28,10 @@ describe('whole answers', () => {
       contextFor(given.provider, given),
     );
 
-    if (answer.kind === 'unreadable') {
+    expect(answer.kind === 'incomplete').toBe(given.incomplete === true);
+    if (answer.kind !== 'answer') {
+      expect(answer.reason).not.toContain('again');
+      if (given.incomplete === true) return;
       expect(answer.reason).toContain(given.unreadable ?? '(expected a readable answer)');
       return;
     }

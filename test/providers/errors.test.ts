@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { ChatRequest } from '../../src/core/chat-request.ts';
 import type { UpstreamErrorKind } from '../../src/providers/provider.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { loadCases } from './fixtures.ts';
@@ -36,13 +37,22 @@ describe('vendor errors', () => {
     expect(error.retryAfterMs).toBe(given.retry_after_ms ?? null);
   });
 
-  test.each([
-    [400, '{"error":{"message":"Unknown parameter: \'stream_options\'."}}', true],
-    [422, '{"detail":[{"loc":["body","stream_options","include_usage"]}]}', true],
-    [400, '{"error":{"message":"bad temperature"}}', false],
-    [500, '{"error":{"message":"stream_options"}}', false],
-  ])('a self-hosted %i %s is asked again without stream_options: %s', (status, body, again) => {
-    expect(providers.self_hosted.refusesStreamOptions(status, Buffer.from(body))).toBe(again);
-    expect(providers.anthropic.refusesStreamOptions(status, Buffer.from(body))).toBe(false);
+  const mine = { stream_options: { include_usage: true } };
+  const theirs = { stream_options: { include_usage: true, foo: 1 } };
+  test.each<[status: number, body: string, request: object, again: boolean]>([
+    [400, '{"error":{"message":"Unknown parameter: \'stream_options\'."}}', {}, true],
+    [422, '{"detail":[{"loc":["body","stream_options","include_usage"]}]}', {}, true],
+    [400, '{"error":{"message":"Unknown parameter: \'stream_options\'."}}', mine, true],
+    [400, '{"error":{"message":"Unknown parameter: \'stream_options.foo\'."}}', theirs, false],
+    [422, '{"detail":[{"loc":["body","stream_options","include_usage"]}]}', theirs, false],
+    [400, '{"error":{"message":"bad temperature"}}', {}, false],
+    [500, '{"error":{"message":"stream_options"}}', {}, false],
+  ])('a self-hosted %i %s to %j is asked again without stream_options: %s', (status, body, fields, again) => {
+    const request = { model: 'gw/cheap', messages: [], ...fields } as unknown as ChatRequest;
+    expect(providers.self_hosted.refusesStreamOptions?.(status, Buffer.from(body), request)).toBe(again);
+  });
+
+  test.each(['openai', 'anthropic', 'together', 'sarvam'] as const)('%s is never asked again', (name) => {
+    expect(providers[name]).not.toHaveProperty('refusesStreamOptions');
   });
 });

@@ -15,8 +15,13 @@ interface MoneyCase {
 
 function wholeBody(given: MoneyCase & { provider: string }): string {
   return given.provider === 'anthropic'
-    ? JSON.stringify({ type: 'message', content: [{ type: 'text', text: 'x' }], usage: given.usage })
-    : JSON.stringify({ choices: [{ message: { content: 'x' } }], usage: given.usage });
+    ? JSON.stringify({
+        type: 'message',
+        content: [{ type: 'text', text: 'x' }],
+        stop_reason: 'end_turn',
+        usage: given.usage,
+      })
+    : JSON.stringify({ choices: [{ message: { content: 'x' }, finish_reason: 'stop' }], usage: given.usage });
 }
 
 function streamBody(given: MoneyCase & { provider: string }): string {

@@ -13,5 +13,4 @@ export const anthropic: Provider = {
   translateAnswer: translateAnthropicAnswer,
   streamTranslator: (context) => new AnthropicStream(context),
   readError: readAnthropicError,
-  refusesStreamOptions: () => false,
 };

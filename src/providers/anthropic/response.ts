@@ -3,7 +3,7 @@ import { isErrorValue } from '../error-body.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord, parseJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
-import { reportedFailure } from '../stream-failure.ts';
+import { incompleteAnswer, reportedFailure } from '../stream-failure.ts';
 import { toolCallId } from '../tool-call-id.ts';
 import { finishReasonOf } from './stop-reason.ts';
 import { UsageReader } from './usage.ts';
@@ -41,7 +41,10 @@ function messageOf(blocks: readonly JsonRecord[], seed: string): AnswerMessage {
   };
 }
 
-/** Reads a 200 of the Messages API. Blocks of unknown type are skipped; an empty answer is an answer. */
+/**
+ * Reads a 200 of the Messages API. Blocks of unknown type are skipped; an empty answer is an answer, one
+ * without a stop reason is incomplete.
+ */
 export function translateAnthropicAnswer(
   body: Buffer,
   context: StreamContext,
@@ -54,6 +57,7 @@ export function translateAnthropicAnswer(
     return { kind: 'unreadable', reason: message, code };
   }
   if (!Array.isArray(given['content'])) return unreadable('the answer holds no content');
+  if (textOf(given['stop_reason']) === '') return incompleteAnswer;
   const reader = new UsageReader();
   reader.take(given['usage']);
   const completion: ChatCompletion = {
@@ -75,6 +79,5 @@ export function translateAnthropicAnswer(
     json: JSON.stringify(completion),
     completion,
     usage: reader.usage,
-    finishStated: textOf(given['stop_reason']) !== '',
   };
 }

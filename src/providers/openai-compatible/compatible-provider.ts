@@ -1,6 +1,6 @@
 import type { Provider } from '../provider.ts';
 import type { Dialect } from './dialect.ts';
-import { readCompatibleError, refusesStreamOptions } from './error.ts';
+import { readCompatibleError } from './error.ts';
 import { translateCompatibleRequest } from './request.ts';
 import { translateCompatibleAnswer } from './response.ts';
 import { CompatibleStream } from './stream.ts';
@@ -15,6 +15,5 @@ export function compatibleProvider(dialect: Dialect): Provider {
     translateAnswer: translateCompatibleAnswer,
     streamTranslator: (context) => new CompatibleStream(context),
     readError: (status, headers, body, nowMs) => readCompatibleError(dialect, status, headers, body, nowMs),
-    refusesStreamOptions,
   };
 }

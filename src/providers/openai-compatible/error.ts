@@ -25,9 +25,3 @@ export function readCompatibleError(
     retryAfterMs: readRetryAfterMs(headers, nowMs),
   };
 }
-
-/** True for a 400 or 422 that names the field we added to learn the usage of a stream. */
-export function refusesStreamOptions(status: number, body: Buffer): boolean {
-  if (status !== 400 && status !== 422) return false;
-  return body.includes('stream_options') || body.includes('include_usage');
-}

@@ -3,6 +3,7 @@ import type { ModelFacts } from '../../core/model-facts.ts';
 import type { TranslationContext, UpstreamRequest } from '../provider.ts';
 import type { Dialect } from './dialect.ts';
 import { cleanMessages } from './messages.ts';
+import { hasOwnStreamOptions } from './stream-options.ts';
 
 /** A body under construction; a field set to undefined is not sent. */
 type Body = Record<string, unknown>;
@@ -29,8 +30,10 @@ function drop(body: Body, fields: readonly string[], dropped: string[]): void {
 }
 
 function setStreamOptions(body: Body, request: ChatRequest, context: TranslationContext): void {
-  if (context.withoutStreamOptions) body['stream_options'] = undefined;
-  else if (request.stream === true && context.facts.stream_usage) {
+  if (context.withoutStreamOptions) {
+    // What a client asks for beyond usage is its own affair, and so is the server's answer to it.
+    if (!hasOwnStreamOptions(request)) body['stream_options'] = undefined;
+  } else if (request.stream === true && context.facts.stream_usage) {
     body['stream_options'] = { ...request.stream_options, include_usage: true };
   }
 }

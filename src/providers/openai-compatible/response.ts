@@ -4,7 +4,7 @@ import { isErrorValue } from '../error-body.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord, parseJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
-import { reportedFailure } from '../stream-failure.ts';
+import { incompleteAnswer, reportedFailure } from '../stream-failure.ts';
 import { properChoice } from './choice.ts';
 import { readUsage } from './usage.ts';
 
@@ -57,7 +57,7 @@ function properAnswer(
 
 /**
  * Reads a 200 of OpenAI shape. An answer in proper form keeps its own text, byte for byte; others are put into
- * form (SPEC 2.3). Not JSON, an error object, or no choices: unreadable.
+ * form (SPEC 2.3). Not JSON, an error object, or no choices: unreadable; no finish reason: incomplete.
  */
 export function translateCompatibleAnswer(
   body: Buffer,
@@ -81,6 +81,7 @@ export function translateCompatibleAnswer(
     if (proper === null) return unreadable('a choice of the answer holds no message');
     choices.push(proper);
   }
+  if (!givenChoices.every(statesFinish)) return incompleteAnswer;
   const changed = choices.some((choice, position) => choice !== givenChoices[position]);
   const read = readUsage(given['usage']);
   const answer = properAnswer(given, changed ? choices : givenChoices, read?.wire ?? zeroUsage, context);
@@ -89,6 +90,5 @@ export function translateCompatibleAnswer(
     json: answer === given ? text : JSON.stringify(answer),
     completion: answer as unknown as ChatCompletion,
     usage: read?.usage ?? noUsage,
-    finishStated: givenChoices.every(statesFinish),
   };
 }
