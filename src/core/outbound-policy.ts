@@ -7,30 +7,60 @@ export interface Endpoint {
   readonly port: number;
 }
 
+/** A network that the operator opened: on one port, or (null) on all of them. */
+export interface AllowedNetwork {
+  readonly cidr: Cidr;
+  readonly port: number | null;
+}
+
 /** What the connections of this process may reach. Decided on the resolved address, when it is connected to. */
 export interface OutboundPolicy {
   /** `public-only` for deployments whose users do not trust each other or are not trusted by the operator. */
   readonly mode: 'public-only' | 'allow-private';
   /** Exceptions to `public-only`. */
-  readonly allowedCidrs: readonly Cidr[];
+  readonly allowedNetworks: readonly AllowedNetwork[];
   /** Our own Postgres, Redis, Kubernetes API and listeners: no user may speak to them through us. */
   readonly ownEndpoints: readonly Endpoint[];
 }
 
 export type OutboundRefusal = 'metadata-address' | 'own-endpoint' | 'private-address' | 'unroutable-address';
 
-/** Compiles the operator's settings. Throws RangeError naming the CIDR that cannot be read. */
+/** `[fd00::/8]:8000`, `[fd00::/8]`, or a CIDR and a port; a colon alone would be part of an IPv6 address. */
+const networkForm = /^(?:\[([^[\]]+)\]|([^:]+|[^[\]]+\/\d+))(?::(\d{1,5}))?$/;
+const largestPort = 65_535;
+
+/** Null when the text is neither a network nor a network with a port. */
+function allowedNetwork(text: string): AllowedNetwork | null {
+  const everywhere = parseCidr(text);
+  if (everywhere !== null) return { cidr: everywhere, port: null };
+  const [, bracketed, bare, portText] = networkForm.exec(text.trim()) ?? [];
+  const cidr = parseCidr(bracketed ?? bare ?? '');
+  if (cidr === null) return null;
+  if (portText === undefined) return { cidr, port: null };
+  const port = Number(portText);
+  return port >= 1 && port <= largestPort ? { cidr, port } : null;
+}
+
+/** Compiles the operator's settings. Throws RangeError naming the network that cannot be read. */
 export function outboundPolicy(
   mode: OutboundPolicy['mode'],
   allowedCidrs: readonly string[],
   ownEndpoints: readonly Endpoint[],
 ): OutboundPolicy {
-  const cidrs = allowedCidrs.map((text) => {
-    const cidr = parseCidr(text);
-    if (cidr === null) throw new RangeError(`"${text.trim()}" is not a CIDR such as 10.0.0.0/8 or fd00::/8.`);
-    return cidr;
+  const allowedNetworks = allowedCidrs.map((text) => {
+    const network = allowedNetwork(text);
+    if (network !== null) return network;
+    throw new RangeError(
+      `"${text.trim()}" is not a network such as 10.0.0.0/8, 10.0.0.0/8:8000 or [fd00::/8]:8000.`,
+    );
   });
-  return { mode, allowedCidrs: cidrs, ownEndpoints };
+  return { mode, allowedNetworks, ownEndpoints };
+}
+
+function isAllowed(address: string, port: number, { allowedNetworks }: OutboundPolicy): boolean {
+  return allowedNetworks.some(
+    (network) => (network.port === null || network.port === port) && isInCidr(address, network.cidr),
+  );
 }
 
 /** An own listener on loopback or on every interface answers on all of 127.0.0.0/8 and on ::1. */
@@ -59,5 +89,5 @@ export function decideOutbound(
   if (ipClass === 'unroutable') return 'unroutable-address';
   if (policy.ownEndpoints.some((own) => isOwn(address, port, own))) return 'own-endpoint';
   if (policy.mode === 'allow-private' || ipClass === 'public') return null;
-  return policy.allowedCidrs.some((cidr) => isInCidr(address, cidr)) ? null : 'private-address';
+  return isAllowed(address, port, policy) ? null : 'private-address';
 }

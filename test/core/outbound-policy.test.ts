@@ -68,6 +68,37 @@ test('an allowed network never opens a metadata service or an own endpoint', () 
   expect(decideOutbound('10.0.0.6', 6379, wide, true)).toBeNull();
 });
 
-test('names the network that cannot be read', () => {
-  expect(() => outboundPolicy('public-only', ['10.0.0.0/8', '10.0.0.0/99'], [])).toThrow('"10.0.0.0/99"');
+// network, then an address and port that it opens, then one that stays shut
+test.each<[string, [string, number], [string, number]]>([
+  ['10.20.0.0/16:8000', ['10.20.3.4', 8000], ['10.20.3.4', 8001]],
+  ['10.20.0.0/16:8000', ['::ffff:10.20.3.4', 8000], ['10.21.0.1', 8000]],
+  ['10.20.3.4:8000', ['10.20.3.4', 8000], ['10.20.3.5', 8000]],
+  ['[fd12::/16]:8000', ['fd12::1', 8000], ['fd12::1', 443]],
+  ['[fd12::1]:8000', ['fd12::1', 8000], ['fd12::2', 8000]],
+  ['fd12::/16:8000', ['fd12::1', 8000], ['fd12::1', 22]],
+  [' 10.20.0.0/16:1 ', ['10.20.3.4', 1], ['10.20.3.4', 65535]],
+  ['10.20.0.0/16', ['10.20.3.4', 22], ['10.21.3.4', 22]],
+  ['[fd12::/16]', ['fd12::1', 22], ['fd13::1', 22]],
+  // Without a prefix length a colon belongs to the address.
+  ['fd12::8000', ['fd12::8000', 443], ['fd12::', 8000]],
+])('the network %s opens %s and not %s', (network, open, shut) => {
+  const policy = outboundPolicy('public-only', [network], own);
+  expect(decideOutbound(...open, policy, true)).toBeNull();
+  expect(decideOutbound(...shut, policy, true)).toBe('private-address');
+});
+
+test.each([
+  '10.0.0.0/99',
+  '10.0.0.0/8:0',
+  '10.0.0.0/8:65536',
+  '10.0.0.0/8:',
+  '10.0.0.0/8:80:81',
+  '10.0.0.0/8:http',
+  '[10.0.0.0/8',
+  '[fd00::/8]8000',
+  '[]:8000',
+  ':8000',
+  'model.example:8000',
+])('names the network %s, which cannot be read', (network) => {
+  expect(() => outboundPolicy('public-only', ['10.0.0.0/8', network], [])).toThrow(`"${network}"`);
 });
