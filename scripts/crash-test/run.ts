@@ -36,7 +36,7 @@ const SLACK_MS = 5_000;
 const LARGE_TIMEOUT_SECONDS = 30;
 /** Faults at once. */
 const WORKERS = 4;
-const ROWS_LIMIT_MS = 20_000;
+const ROWS_LIMIT_MS = 10_000;
 const ROWS_POLL_MS = 250;
 /** Requests of a flapping vendor: refused, then served. */
 const FLAPS = 3;
