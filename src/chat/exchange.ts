@@ -3,6 +3,7 @@ import type { StreamTranslator } from '../providers/provider.ts';
 import type { CancelReason } from './client-stream.ts';
 import { DueTimer } from './due-timer.ts';
 import { clientStallMs, lingerMs, maxErrorBodyBytes, stallMs } from './exchange-limits.ts';
+import { HeldBytes } from './held-bytes.ts';
 import type {
   ExchangeEnd,
   ExchangeJob,
@@ -32,7 +33,7 @@ export class Exchange implements UpstreamListener, OpenStream {
   #bodyLimit = 0;
   #bytes = 0;
   /** The body of a JSON answer, or the translated output of a stream nobody consumes yet. */
-  #held: Buffer[] = [];
+  readonly #held = new HeldBytes();
   #opened = false;
   #over = false;
   #paused = false;
@@ -86,7 +87,7 @@ export class Exchange implements UpstreamListener, OpenStream {
     if (this.#over) return;
     this.#bytes += chunk.length;
     if (this.#streaming) this.#onStreamData(chunk);
-    else if (this.#bytes <= this.#bodyLimit) this.#held.push(chunk);
+    else if (this.#bytes <= this.#bodyLimit) this.#held.add(chunk);
     else this.#onLongBody(chunk);
   }
 
@@ -111,9 +112,7 @@ export class Exchange implements UpstreamListener, OpenStream {
 
   attach(consumer: StreamConsumer): void {
     this.#consumer = consumer;
-    const held = this.#held;
-    this.#held = [];
-    for (const part of held) consumer.onBytes(part);
+    if (this.#held.length > 0) consumer.onBytes(this.#held.take());
     if (this.#pendingEnd !== null) consumer.onEnd(this.#pendingEnd);
   }
 
@@ -141,7 +140,8 @@ export class Exchange implements UpstreamListener, OpenStream {
     const out = this.translator.push(chunk);
     if (out !== null) this.#deliver(out);
     this.#followPhase();
-    if (this.#over || this.#bytes <= this.#bodyLimit) return;
+    // What is held can be longer than what came: it was put into form.
+    if (this.#over || Math.max(this.#bytes, this.#held.length) <= this.#bodyLimit) return;
     const message = `The stream exceeds ${this.#bodyLimit} bytes.`;
     if (this.#opened) this.#endStream({ kind: 'failed', reason: message });
     else this.#end({ kind: 'transport', failure: { kind: 'too-large', message } });
@@ -153,7 +153,7 @@ export class Exchange implements UpstreamListener, OpenStream {
       const message = `The answer exceeds ${this.#bodyLimit} bytes.`;
       this.#end({ kind: 'transport', failure: { kind: 'too-large', message } });
     } else {
-      this.#held.push(chunk.subarray(0, chunk.length - (this.#bytes - this.#bodyLimit)));
+      this.#held.add(chunk.subarray(0, chunk.length - (this.#bytes - this.#bodyLimit)));
       this.#endReplied(true);
     }
     this.#abortUpstream();
@@ -161,7 +161,7 @@ export class Exchange implements UpstreamListener, OpenStream {
 
   #deliver(out: Buffer): void {
     if (this.#consumer !== null) this.#consumer.onBytes(out);
-    else this.#held.push(out);
+    else this.#held.add(out);
   }
 
   /** Moves on with the translator: first token, end marker, failure. */
@@ -225,7 +225,7 @@ export class Exchange implements UpstreamListener, OpenStream {
   }
 
   #endReplied(cut: boolean): void {
-    const body = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held);
+    const body = this.#held.take();
     this.#end({ kind: 'replied', status: this.#status, headers: this.#headers, body, cut });
   }
 

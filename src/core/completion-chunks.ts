@@ -1,29 +1,18 @@
-import type { AnswerMessage, ChatCompletion, Choice, ToolCall, WireUsage } from './chat-completion.ts';
+import { ByteBuffer } from './byte-buffer.ts';
+import type { AnswerMessage, ChatCompletion, Choice, WireUsage } from './chat-completion.ts';
+import type { ChoiceInProgress } from './choice-in-progress.ts';
+import { finishedChoice } from './choice-in-progress.ts';
 
 /** More choices or tool calls than this are hostile: SPEC 4.5 allows n up to 10, vendors 128 tools. */
 const maxIndex = 128;
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-interface ToolCallInProgress {
-  id: string;
-  name: string;
-  arguments: string;
-}
-
-interface ChoiceInProgress {
-  /** Text fields by name, in the order seen. A field that only ever was null stays null. */
-  readonly text: Map<string, string>;
-  readonly toolCalls: Map<number, ToolCallInProgress>;
-  finishReason: string | null;
-}
-
 /** Deltas that are joined, in the order vendors stream them. Unknown ones are vendors' remarks: left out. */
 const textFields = ['reasoning_content', 'reasoning', 'content', 'refusal'] as const;
 /** Deltas whose joining rules we do not know: such an answer cannot be put together. */
 const opaqueFields = ['audio', 'function_call'] as const;
 
-const nothing = Buffer.alloc(0);
 const noTokens: WireUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 function asObject(value: unknown): JsonObject | null {
@@ -46,7 +35,8 @@ export class CompletionAccumulator {
   readonly #maxBytes: number;
   readonly #choices = new Map<number, ChoiceInProgress>();
   readonly #head: Record<string, unknown> = {};
-  #carry: Buffer = nothing;
+  /** The line that is not complete yet. */
+  readonly #carry = new ByteBuffer();
   #size = 0;
   #broken = false;
 
@@ -57,15 +47,20 @@ export class CompletionAccumulator {
   /** Takes SSE bytes. Never throws: what cannot be put together makes `complete` answer null. */
   push(bytes: Buffer): void {
     if (this.#broken) return;
-    const data = this.#carry.length === 0 ? bytes : Buffer.concat([this.#carry, bytes]);
     let start = 0;
-    for (let end = data.indexOf(10); end >= 0 && !this.#broken; end = data.indexOf(10, start)) {
-      this.#line(data.toString('utf8', start, end));
+    for (let end = bytes.indexOf(10); end >= 0 && !this.#broken; end = bytes.indexOf(10, start)) {
+      this.#line(this.#wholeLine(bytes.subarray(start, end)).toString('utf8'));
       start = end + 1;
     }
-    // Copied: the read buffer behind `bytes` must not be kept for the sake of half a line.
-    this.#carry = start === data.length ? nothing : Buffer.from(data.subarray(start));
+    if (this.#broken) return;
+    this.#carry.append(bytes.subarray(start));
     if (this.#carry.length > this.#maxBytes) this.#break();
+  }
+
+  #wholeLine(rest: Buffer): Buffer {
+    if (this.#carry.length === 0) return rest;
+    this.#carry.append(rest);
+    return this.#carry.take();
   }
 
   /**
@@ -88,7 +83,7 @@ export class CompletionAccumulator {
   #break(): void {
     this.#broken = true;
     this.#choices.clear();
-    this.#carry = nothing;
+    this.#carry.release();
   }
 
   #grow(by: number): void {
@@ -130,7 +125,10 @@ export class CompletionAccumulator {
     for (const field of textFields) {
       const piece = delta[field];
       if (typeof piece !== 'string') continue;
-      kept.text.set(field, (kept.text.get(field) ?? '') + piece);
+      const text = kept.text.get(field) ?? new ByteBuffer();
+      kept.text.set(field, text);
+      // Joined as strings, pieces of one character would take fifty bytes each.
+      text.appendUtf16(piece);
       this.#grow(piece.length);
     }
     if (Array.isArray(delta['tool_calls'])) {
@@ -147,7 +145,7 @@ export class CompletionAccumulator {
     }
     let call = choice.toolCalls.get(index);
     if (call === undefined) {
-      call = { id: '', name: '', arguments: '' };
+      call = { id: '', name: '', arguments: new ByteBuffer() };
       choice.toolCalls.set(index, call);
     }
     const named = asObject(delta['function']);
@@ -157,30 +155,9 @@ export class CompletionAccumulator {
     // Some vendors repeat id and name on every fragment: the first one counts.
     if (call.id === '' && typeof id === 'string') call.id = id;
     if (call.name === '' && typeof name === 'string') call.name = name;
-    if (typeof piece === 'string') call.arguments += piece;
-    this.#grow((typeof piece === 'string' ? piece.length : 0) + (typeof name === 'string' ? name.length : 0));
+    if (typeof piece === 'string') call.arguments.appendUtf16(piece);
+    for (const text of [id, name, piece]) if (typeof text === 'string') this.#grow(text.length);
   }
-}
-
-function finishedChoice(index: number, choice: ChoiceInProgress): Choice | null {
-  if (choice.finishReason === null) return null;
-  const toolCalls: ToolCall[] = [];
-  for (const [, call] of [...choice.toolCalls].sort(([a], [b]) => a - b)) {
-    if (call.id === '' || call.name === '') return null;
-    toolCalls.push({
-      id: call.id,
-      type: 'function',
-      function: { name: call.name, arguments: call.arguments },
-    });
-  }
-  const { content, ...otherText } = Object.fromEntries(choice.text);
-  const message: AnswerMessage = {
-    role: 'assistant',
-    content: content ?? null,
-    ...otherText,
-    ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
-  };
-  return { index, message, finish_reason: choice.finishReason };
 }
 
 /** Longest text of one replayed delta, in UTF-16 units: some clients cap a line at 64 KiB. */

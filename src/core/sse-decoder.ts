@@ -12,6 +12,8 @@ const cr = 0x0d;
 const space = 0x20;
 const colon = 0x3a;
 const lineFeed = Buffer.from('\n');
+/** Data lines of one event: JSON comes in one, and indented JSON of this many lines in no stream. */
+const maxDataLines = 4096;
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 /** `data` read as one big-endian number: cheaper than a comparison call on the path of every line. */
 const dataName = 0x64617461;
@@ -22,14 +24,18 @@ const eventName = Buffer.from('event');
  * one leading byte order mark, one optional space after the colon; `id` and `retry` are read over. It works
  * on bytes, so a character cut by the network needs no care, and U+2028 is no line end.
  *
- * One event, its comments and field names included, may have `maxEventBytes` bytes without its line ends;
- * a longer one sets `overflowed`, and everything after it is ignored.
+ * One event, its comments and field names included, may have `maxEventBytes` bytes without its line ends, and
+ * 4096 data lines; a larger one sets `overflowed`, and everything after it is ignored.
  */
 export class SseDecoder {
   readonly #maxEventBytes: number;
   /** The line that is not complete yet. */
   readonly #partial = new ByteBuffer();
-  #dataLines: Buffer[] = [];
+  /** The data of an event of one line, as it came. */
+  #onlyLine: Buffer | null = null;
+  /** All data, joined, once there are more lines. */
+  readonly #joined = new ByteBuffer();
+  #dataLines = 0;
   #type = '';
   /** Bytes of the event so far, without the partial line. */
   #eventBytes = 0;
@@ -131,20 +137,35 @@ export class SseDecoder {
     let start = at === -1 ? line.length : at + 1;
     if (line[start] === space) start += 1;
     const value = line.subarray(start);
-    if (isData) this.#dataLines.push(value);
+    if (isData) this.#addData(value);
     else this.#type = value.toString('utf8');
   }
 
+  #addData(line: Buffer): void {
+    this.#dataLines += 1;
+    if (this.#dataLines === 1) {
+      this.#onlyLine = line;
+      return;
+    }
+    if (this.#dataLines > maxDataLines) {
+      this.#overflowed = true;
+      return;
+    }
+    if (this.#onlyLine !== null) this.#joined.append(this.#onlyLine);
+    this.#onlyLine = null;
+    this.#joined.append(lineFeed);
+    this.#joined.append(line);
+  }
+
   #dispatch(): SseEvent | null {
-    const lines = this.#dataLines;
     const type = this.#type;
-    this.#dataLines = [];
+    const lines = this.#dataLines;
+    const only = this.#onlyLine;
+    this.#onlyLine = null;
+    this.#dataLines = 0;
     this.#type = '';
     this.#eventBytes = 0;
-    if (lines.length === 0) return null;
-    const [only] = lines;
-    if (lines.length === 1 && only !== undefined) return { type, data: only };
-    const joined = lines.flatMap((line, index) => (index === 0 ? [line] : [lineFeed, line]));
-    return { type, data: Buffer.concat(joined) };
+    if (lines === 0) return null;
+    return { type, data: only ?? this.#joined.take() };
   }
 }

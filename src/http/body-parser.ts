@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { HttpRequestError, InvalidRequestError } from '../core/errors.ts';
+import { hasMoreValues } from '../core/json-values.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
-import { hasMoreValues } from './json-values.ts';
 import { mayBeLarge, readBody } from './read-body.ts';
 
 declare module 'fastify' {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { hasMoreValues } from '../../src/core/json-values.ts';
 import { BodyBudget } from '../../src/http/body-budget.ts';
-import { hasMoreValues } from '../../src/http/json-values.ts';
 
 describe('the budget of large bodies', () => {
   test('is a small part of the heap', () => {

@@ -1,12 +1,16 @@
 import type { AnswerMessage, ChatCompletion, ToolCall } from '../../core/chat-completion.ts';
+import { maxToolCalls, overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { JsonRecord } from '../json-value.ts';
-import { isRecord, parseJson, textOf } from '../json-value.ts';
+import { answerBounds, isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
 import { incompleteAnswer, reportedFailure } from '../stream-failure.ts';
 import { toolCallId } from '../tool-call-id.ts';
 import { finishReasonOf } from './stop-reason.ts';
 import { UsageReader } from './usage.ts';
+
+/** Texts, thoughts and calls of one answer: each call has at most one of the others beside it. */
+const maxBlocks = 3 * maxToolCalls;
 
 function unreadable(reason: string): UnreadableAnswer {
   return { kind: 'unreadable', reason, code: null };
@@ -49,7 +53,9 @@ export function translateAnthropicAnswer(
   body: Buffer,
   context: StreamContext,
 ): TranslatedAnswer | UnreadableAnswer {
-  const given = parseJson(body.toString('utf8').trim());
+  const read = readJson(body, answerBounds);
+  if (read === null) return unreadable(overfullAnswer);
+  const given = read.value;
   if (given === undefined) return unreadable('the answer is not JSON');
   if (!isRecord(given)) return unreadable('the answer is not an object');
   if (isErrorValue(given)) {
@@ -58,6 +64,8 @@ export function translateAnthropicAnswer(
   }
   if (!Array.isArray(given['content'])) return unreadable('the answer holds no content');
   if (textOf(given['stop_reason']) === '') return incompleteAnswer;
+  const blocks = given['content'].filter(isRecord);
+  if (blocks.length > maxBlocks) return unreadable(overfullAnswer);
   const reader = new UsageReader();
   reader.take(given['usage']);
   const completion: ChatCompletion = {
@@ -68,7 +76,7 @@ export function translateAnthropicAnswer(
     choices: [
       {
         index: 0,
-        message: messageOf(given['content'].filter(isRecord), context.fallbackId),
+        message: messageOf(blocks, context.fallbackId),
         finish_reason: finishReasonOf(given['stop_reason']),
       },
     ],

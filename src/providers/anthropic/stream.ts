@@ -2,9 +2,10 @@ import type { WireUsage } from '../../core/chat-completion.ts';
 import type { SseEvent } from '../../core/sse-decoder.ts';
 import { SseDecoder } from '../../core/sse-decoder.ts';
 import type { Usage } from '../../core/usage.ts';
+import { nameOf } from '../answer-limits.ts';
 import { frameStart, frameWith } from '../chunk-frame.ts';
 import type { JsonRecord } from '../json-value.ts';
-import { isRecord, parseJson, textOf } from '../json-value.ts';
+import { eventBounds, isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, StreamPhase, StreamTranslator, UpstreamError } from '../provider.ts';
 import {
   emptyStream,
@@ -67,7 +68,7 @@ export class AnthropicStream implements StreamTranslator {
     if (this.#ended) return null;
     const last = this.#decoder.flush();
     // An event without its end counts if it is whole; half of one is no event (WHATWG HTML 9.2.6).
-    if (last !== null && isRecord(parseJson(last.data.toString('utf8')))) this.#take(last);
+    if (last !== null && isRecord(readJson(last.data, eventBounds)?.value)) this.#take(last);
     if (!this.#ended) this.#complete(truncatedStream);
     return this.#flush();
   }
@@ -107,14 +108,15 @@ export class AnthropicStream implements StreamTranslator {
   }
 
   #take(event: SseEvent): void {
-    const text = event.data.toString('utf8');
-    if (event.type === 'ping' || text.trim() === '') return;
-    if (text.trim() === '[DONE]') {
+    if (event.type === 'ping') return;
+    const read = readJson(event.data, eventBounds);
+    if (read?.text === '') return;
+    if (read?.text === '[DONE]') {
       this.#complete(truncatedStream);
       return;
     }
-    const value = parseJson(text);
-    if (event.type === 'error') this.#fail(reportedFailure(value ?? text));
+    const value = read?.value;
+    if (event.type === 'error') this.#fail(reportedFailure(value ?? read?.text));
     else if (!isRecord(value)) this.#fail(unreadableStream);
     else this.#takeEvent(textOf(value['type']) || event.type, value);
   }
@@ -147,8 +149,8 @@ export class AnthropicStream implements StreamTranslator {
   }
 
   #start(message: JsonRecord): void {
-    this.id = textOf(message['id']) || this.id;
-    this.model = textOf(message['model']) || this.model;
+    this.id = nameOf(message['id']) || this.id;
+    this.model = nameOf(message['model']) || this.model;
     this.#frameStart = null;
     this.#usage.take(message['usage']);
     if (!this.#roleSent) this.#emit({}, null);
@@ -157,7 +159,13 @@ export class AnthropicStream implements StreamTranslator {
   #startBlock(index: unknown, block: JsonRecord): void {
     if (block['type'] === 'text') this.#emitText('content', block['text']);
     else if (block['type'] === 'thinking') this.#emitText('reasoning_content', block['thinking']);
-    else if (block['type'] === 'tool_use') this.#emitCall(this.#tools.start(index, block));
+    else if (block['type'] === 'tool_use') this.#startCall(index, block);
+  }
+
+  #startCall(index: unknown, block: JsonRecord): void {
+    const call = this.#tools.start(index, block);
+    if (call === null) this.#fail(unreadableStream);
+    else this.#emitCall(call);
   }
 
   #takeDelta(index: unknown, delta: JsonRecord): void {

@@ -1,12 +1,16 @@
+import { maxToolCalls, nameOf } from '../answer-limits.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import { toolCallId } from '../tool-call-id.ts';
+
+/** Characters of whole inputs that wait for the end of their blocks, all together. */
+const maxHeldLength = 1024 * 1024;
 
 interface OpenBlock {
   /** Position among the tool calls, from 0; the vendor's index counts text and thinking too. */
   readonly index: number;
   /** Input given whole at the start, sent only if no pieces follow. */
-  readonly wholeInput: JsonRecord;
+  readonly wholeInput: string;
   hasArguments: boolean;
 }
 
@@ -15,6 +19,7 @@ export class ToolBlocks {
   readonly #seed: string;
   readonly #open = new Map<unknown, OpenBlock>();
   #count = 0;
+  #heldLength = 0;
 
   constructor(seed: string) {
     this.#seed = seed;
@@ -24,15 +29,18 @@ export class ToolBlocks {
     return this.#count;
   }
 
-  /** The first fragment: id, type and name, once. */
-  start(blockIndex: unknown, block: JsonRecord): JsonRecord {
+  /** The first fragment: id, type and name, once. Null: a bound is broken. */
+  start(blockIndex: unknown, block: JsonRecord): JsonRecord | null {
     const index = this.#count;
     this.#count += 1;
     const input = block['input'];
-    this.#open.set(blockIndex, { index, wholeInput: isRecord(input) ? input : {}, hasArguments: false });
+    const wholeInput = isRecord(input) ? JSON.stringify(input) : '{}';
+    this.#heldLength += wholeInput.length;
+    if (index >= maxToolCalls || this.#heldLength > maxHeldLength) return null;
+    this.#open.set(blockIndex, { index, wholeInput, hasArguments: false });
     return {
       index,
-      id: textOf(block['id']) || toolCallId(this.#seed, 0, index),
+      id: nameOf(block['id']) || toolCallId(this.#seed, 0, index),
       type: 'function',
       function: { name: textOf(block['name']), arguments: '' },
     };
@@ -51,8 +59,9 @@ export class ToolBlocks {
     const open = this.#open.get(blockIndex);
     if (open === undefined) return null;
     this.#open.delete(blockIndex);
+    this.#heldLength -= open.wholeInput.length;
     if (open.hasArguments) return null;
-    return { index: open.index, function: { arguments: JSON.stringify(open.wholeInput) } };
+    return { index: open.index, function: { arguments: open.wholeInput } };
   }
 
   /** What calls without a stop event still lack. */

@@ -1,12 +1,18 @@
 import type { ChatCompletion, WireUsage } from '../../core/chat-completion.ts';
 import { noUsage } from '../../core/usage.ts';
+import { maxChoices, maxToolCalls, overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { JsonRecord } from '../json-value.ts';
-import { isRecord, parseJson, textOf } from '../json-value.ts';
+import { answerBounds, isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
 import { incompleteAnswer, reportedFailure } from '../stream-failure.ts';
 import { properChoice } from './choice.ts';
 import { readUsage } from './usage.ts';
+
+/** A number such as `1e20` grows fivefold when it is written again, and nothing grows more. */
+const maxGrowth = 5;
+/** What we add by ourselves: names, ids and usage. */
+const smallAnswerBytes = 256 * 1024;
 
 const zeroUsage: WireUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
@@ -22,6 +28,17 @@ function sameUsage(given: unknown, wire: WireUsage): boolean {
 
 function statesFinish(choice: unknown): boolean {
   return isRecord(choice) && textOf(choice['finish_reason']) !== '';
+}
+
+/** Tool calls of all choices together. */
+function countCalls(choices: readonly unknown[]): number {
+  let count = 0;
+  for (const choice of choices) {
+    const message = isRecord(choice) ? choice['message'] : null;
+    const calls = isRecord(message) ? message['tool_calls'] : null;
+    if (Array.isArray(calls)) count += calls.length;
+  }
+  return count;
 }
 
 /** The proper form of the answer; the same object when it has that form already. */
@@ -63,8 +80,9 @@ export function translateCompatibleAnswer(
   body: Buffer,
   context: StreamContext,
 ): TranslatedAnswer | UnreadableAnswer {
-  const text = body.toString('utf8').trim();
-  const given = parseJson(text);
+  const read = readJson(body, answerBounds);
+  if (read === null) return unreadable(overfullAnswer);
+  const { text, value: given } = read;
   if (given === undefined) return unreadable('the answer is not JSON');
   if (!isRecord(given)) return unreadable('the answer is not an object');
   if (isErrorValue(given)) {
@@ -75,6 +93,9 @@ export function translateCompatibleAnswer(
   if (!Array.isArray(givenChoices) || givenChoices.length === 0) {
     return unreadable('the answer holds no choices');
   }
+  if (givenChoices.length > maxChoices || countCalls(givenChoices) > maxToolCalls) {
+    return unreadable(overfullAnswer);
+  }
   const choices: JsonRecord[] = [];
   for (const [position, choice] of givenChoices.entries()) {
     const proper = properChoice(choice, position, context.fallbackId);
@@ -83,12 +104,14 @@ export function translateCompatibleAnswer(
   }
   if (!givenChoices.every(statesFinish)) return incompleteAnswer;
   const changed = choices.some((choice, position) => choice !== givenChoices[position]);
-  const read = readUsage(given['usage']);
-  const answer = properAnswer(given, changed ? choices : givenChoices, read?.wire ?? zeroUsage, context);
+  const reported = readUsage(given['usage']);
+  const answer = properAnswer(given, changed ? choices : givenChoices, reported?.wire ?? zeroUsage, context);
+  const json = answer === given ? text : JSON.stringify(answer);
+  if (json.length > maxGrowth * body.length + smallAnswerBytes) return unreadable(overfullAnswer);
   return {
     kind: 'answer',
-    json: answer === given ? text : JSON.stringify(answer),
+    json,
     completion: answer as unknown as ChatCompletion,
-    usage: read?.usage ?? noUsage,
+    usage: reported?.usage ?? noUsage,
   };
 }

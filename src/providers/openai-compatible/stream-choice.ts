@@ -2,6 +2,7 @@ import type { JsonRecord } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import { finishReason } from './finish-reason.ts';
 import { ToolFragments } from './tool-fragments.ts';
+import type { ToolRoom } from './tool-room.ts';
 
 /** What one choice of one chunk means for the stream. */
 export interface ChoiceEffect {
@@ -32,9 +33,10 @@ export class StreamChoice {
   /** The reason as sent to the client; null until the choice has ended. */
   finishReason: string | null = null;
 
-  constructor(index: number, seed: string) {
+  /** `room` is that of the whole stream. */
+  constructor(index: number, seed: string, room: ToolRoom) {
     this.index = index;
-    this.#tools = new ToolFragments(seed, index);
+    this.#tools = new ToolFragments(seed, index, room);
   }
 
   /**

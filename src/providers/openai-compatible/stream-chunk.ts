@@ -1,12 +1,11 @@
+import { maxChoices, nameOf } from '../answer-limits.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import type { StreamContext } from '../provider.ts';
 import type { TextField } from './plain-template.ts';
 import { plainTextField } from './plain-template.ts';
 import { StreamChoice } from './stream-choice.ts';
-
-/** `n` is at most 128 at any vendor; a larger index is a broken stream. */
-const maxChoices = 128;
+import { ToolRoom } from './tool-room.ts';
 
 /** What one parsed chunk means for the stream; `chunk` was put into form in place. */
 export interface ChunkEffect {
@@ -22,6 +21,7 @@ export interface ChunkEffect {
 export class ChunkReader {
   readonly choices = new Map<number, StreamChoice>();
   readonly #context: StreamContext;
+  readonly #room = new ToolRoom();
   #named = false;
   id: string;
   created: number;
@@ -38,6 +38,7 @@ export class ChunkReader {
   take(chunk: JsonRecord): ChunkEffect | 'skip' | null {
     const given = chunk['choices'];
     if (!Array.isArray(given) || given.length === 0) return 'skip';
+    if (given.length > maxChoices) return null;
     let changed = this.#properEnvelope(chunk);
     let token = false;
     const owed: { index: number; calls: readonly JsonRecord[] }[] = [];
@@ -64,7 +65,7 @@ export class ChunkReader {
     if (!Number.isInteger(index) || index < 0 || index >= maxChoices) return null;
     let choice = this.choices.get(index);
     if (choice === undefined) {
-      choice = new StreamChoice(index, this.#context.fallbackId);
+      choice = new StreamChoice(index, this.#context.fallbackId, this.#room);
       this.choices.set(index, choice);
     }
     return choice;
@@ -78,9 +79,9 @@ export class ChunkReader {
       changed = true;
     };
     const { id, created, model } = chunk;
-    if (typeof id !== 'string' || id === '') set('id', this.id);
+    if (nameOf(id) === '') set('id', this.id);
     if (!Number.isSafeInteger(created)) set('created', this.created);
-    if (typeof model !== 'string' || model === '') set('model', this.model);
+    if (nameOf(model) === '') set('model', this.model);
     if (!this.#named) {
       this.#named = true;
       this.id = chunk['id'] as string;

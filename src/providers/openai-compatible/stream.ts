@@ -6,7 +6,7 @@ import { noUsage } from '../../core/usage.ts';
 import { frameData, frameStart, frameWith, joinFrames } from '../chunk-frame.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { JsonRecord } from '../json-value.ts';
-import { isRecord, parseJson } from '../json-value.ts';
+import { eventBounds, isRecord, readJson } from '../json-value.ts';
 import type { StreamContext, StreamPhase, StreamTranslator, UpstreamError } from '../provider.ts';
 import {
   emptyStream,
@@ -95,7 +95,7 @@ export class CompatibleStream implements StreamTranslator {
     const output: Buffer[] = [];
     const last = this.#decoder.flush();
     // An event without its end counts if it is whole; half of one is no event (WHATWG HTML 9.2.6).
-    if (last !== null && (isDone(last.data) || isRecord(parseJson(last.data.toString('utf8'))))) {
+    if (last !== null && (isDone(last.data) || isRecord(readJson(last.data, eventBounds)?.value))) {
       this.#take(last, output);
     }
     if (this.#ended) return joinFrames(output);
@@ -135,10 +135,10 @@ export class CompatibleStream implements StreamTranslator {
       this.#done(output);
       return;
     }
-    const text = data.toString('utf8');
-    if (text.trim() === '') return;
-    const value = parseJson(text);
-    if (event.type === 'error') this.#fail(reportedFailure(value ?? text));
+    const read = readJson(data, eventBounds);
+    if (read?.text === '') return;
+    const value = read?.value;
+    if (event.type === 'error') this.#fail(reportedFailure(value ?? read?.text));
     else if (!isRecord(value)) this.#fail(unreadableStream);
     else if (isErrorValue(value)) this.#fail(reportedFailure(value));
     else this.#takeChunk(value, data, output);

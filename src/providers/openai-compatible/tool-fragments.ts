@@ -1,11 +1,8 @@
+import { maxNameLength } from '../answer-limits.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import { toolCallId } from '../tool-call-id.ts';
-
-/** More calls in one answer than any client's accumulator takes; a stream beyond it is broken. */
-const maxToolCalls = 1024;
-/** Arguments that may wait for a name which comes late. */
-const maxHeldLength = 64 * 1024;
+import type { ToolRoom } from './tool-room.ts';
 
 interface OpenCall {
   /** Position among the calls of this choice, from 0. */
@@ -28,13 +25,15 @@ function argumentsText(given: unknown): string {
  * Servers start at index 1, leave index, type or id out, repeat the name as '' or send it late.
  */
 export class ToolFragments {
+  readonly #room: ToolRoom;
   readonly #seed: string;
   readonly #choiceIndex: number;
   readonly #calls: OpenCall[] = [];
   readonly #byIndex = new Map<number, OpenCall>();
   readonly #byId = new Map<string, OpenCall>();
 
-  constructor(seed: string, choiceIndex: number) {
+  constructor(seed: string, choiceIndex: number, room: ToolRoom) {
+    this.#room = room;
     this.#seed = seed;
     this.#choiceIndex = choiceIndex;
   }
@@ -83,9 +82,17 @@ export class ToolFragments {
     if (piece.trim() !== '') call.hasArguments = true;
     if (call.name !== '') return this.#continuation(call, fragment, called, piece);
     call.name = textOf(called['name']);
-    if (call.name !== '') return this.#opening(call, fragment, called, call.held + piece);
+    if (call.name.length > maxNameLength) return undefined;
+    if (call.name !== '') return this.#opening(call, fragment, called, this.#takeHeld(call) + piece);
     call.held += piece;
-    return call.held.length > maxHeldLength ? undefined : null;
+    return this.#room.hold(piece.length) ? null : undefined;
+  }
+
+  #takeHeld(call: OpenCall): string {
+    const { held } = call;
+    call.held = '';
+    this.#room.hold(-held.length);
+    return held;
   }
 
   #opening(call: OpenCall, fragment: JsonRecord, called: JsonRecord, argumentsSoFar: string): JsonRecord {
@@ -136,7 +143,7 @@ export class ToolFragments {
     const known = this.#known(fragment, id, name);
     if (known !== undefined) return known;
     const index = this.#calls.length;
-    if (index >= maxToolCalls) return null;
+    if (id.length > maxNameLength || !this.#room.addCall()) return null;
     const call: OpenCall = {
       index,
       id: id === '' ? toolCallId(this.#seed, this.#choiceIndex, index) : id,

@@ -1,0 +1,19 @@
+/** `n` is at most 128 at any vendor, and 10 here: more choices in one answer or stream are hostile. */
+export const maxChoices = 128;
+
+/** Calls in one answer or stream, of all choices together: more than any client's accumulator takes. */
+export const maxToolCalls = 1024;
+
+/**
+ * Characters of an id or a name which a vendor says once and we repeat or keep: the longest seen have 64. An
+ * id of a megabyte would be said again with each of ten thousand events.
+ */
+export const maxNameLength = 1024;
+
+/** Why such an answer is unreadable. */
+export const overfullAnswer = 'the answer holds more values than any answer has';
+
+/** The name, or '' where there is none or one that is no name. */
+export function nameOf(value: unknown): string {
+  return typeof value === 'string' && value.length <= maxNameLength ? value : '';
+}

@@ -1,0 +1,22 @@
+import { maxToolCalls } from '../answer-limits.ts';
+
+/** Arguments that may wait for a name which comes late. */
+const maxHeldLength = 64 * 1024;
+
+/** What the tool calls of one stream may have us keep, whichever choices they are spread over. */
+export class ToolRoom {
+  #calls = 0;
+  #heldLength = 0;
+
+  /** False when there are too many. */
+  addCall(): boolean {
+    this.#calls += 1;
+    return this.#calls <= maxToolCalls;
+  }
+
+  /** Keeps `length` characters more, or less; false when that is too much. */
+  hold(length: number): boolean {
+    this.#heldLength += length;
+    return this.#heldLength <= maxHeldLength;
+  }
+}

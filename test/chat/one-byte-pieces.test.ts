@@ -1,0 +1,85 @@
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { HeldBytes } from '../../src/chat/held-bytes.ts';
+import { CompletionAccumulator } from '../../src/core/completion-chunks.ts';
+import { SseDecoder } from '../../src/core/sse-decoder.ts';
+import { livingBytes } from '../support/memory.ts';
+import { openAiChunk, sse } from '../support/openai-wire.ts';
+
+/** Memory is counted in what came, however small the pieces: a Buffer of its own takes a hundred bytes and more. */
+
+const mebibyte = 1024 * 1024;
+
+beforeEach(() => void vi.useRealTimers());
+
+/** How many bytes live on when `fill` is done; its result is alive until then. */
+function kept(fill: () => unknown): number {
+  const before = livingBytes();
+  const alive = fill();
+  const after = livingBytes();
+  expect(alive).toBeDefined();
+  return after - before;
+}
+
+describe('a mebibyte in pieces of one byte', () => {
+  test('of a JSON answer takes no more than twice its size', () => {
+    const size = kept(() => {
+      const held = new HeldBytes();
+      for (let i = 0; i < mebibyte; i += 1) held.add(Buffer.from('a'));
+      expect(held.length).toBe(mebibyte);
+      return held;
+    });
+    expect(size).toBeLessThan(3 * mebibyte);
+  });
+
+  test('comes out as it went in', () => {
+    const held = new HeldBytes();
+    const bytes = Buffer.from(Array.from({ length: 10_000 }, (_, i) => i % 251));
+    for (let i = 0; i < bytes.length; i += 1) held.add(bytes.subarray(i, i + 1));
+    expect(held.take().equals(bytes)).toBe(true);
+    expect(held.length).toBe(0);
+    expect(held.take()).toHaveLength(0);
+    const one = Buffer.from('one');
+    held.add(one);
+    expect(held.take()).toBe(one);
+  });
+
+  test('of data lines in one event takes no more than a few times its size, and is refused', () => {
+    const size = kept(() => {
+      const decoder = new SseDecoder(mebibyte);
+      const lines = Buffer.from('data:\n'.repeat(10_000));
+      for (let i = 0; i < 20; i += 1) expect(decoder.push(lines)).toEqual([]);
+      expect(decoder.overflowed).toBe(true);
+      return decoder;
+    });
+    expect(size).toBeLessThan(2 * mebibyte);
+  });
+
+  test('of data lines below their limit is one event, without a buffer per line', () => {
+    const decoder = new SseDecoder(mebibyte);
+    const size = kept(() => {
+      for (let i = 0; i < 4000; i += 1) expect(decoder.push(Buffer.from('data: a\n'))).toEqual([]);
+      return decoder;
+    });
+    expect(size).toBeLessThan(mebibyte / 4);
+    const [event] = decoder.push(Buffer.from('\n'));
+    expect(event?.data.toString()).toBe(Array(4000).fill('a').join('\n'));
+  });
+
+  test('of a stream to be stored takes no more than a few times its size', () => {
+    const pieces = mebibyte / 4;
+    const size = kept(() => {
+      const accumulator = new CompletionAccumulator(mebibyte);
+      const chunk = Buffer.from(sse(openAiChunk('m', { content: 'a' })));
+      for (let i = 0; i < pieces; i += 1) accumulator.push(chunk);
+      return accumulator;
+    });
+    expect(size).toBeLessThan(8 * pieces);
+  });
+
+  test('of half a line to be stored costs time as much as it is long', () => {
+    const accumulator = new CompletionAccumulator(mebibyte);
+    const begun = performance.now();
+    for (let i = 0; i < mebibyte; i += 1) accumulator.push(Buffer.from('a'));
+    expect(performance.now() - begun).toBeLessThan(5_000);
+  });
+});
