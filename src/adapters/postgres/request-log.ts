@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import type { LogRow } from '../../core/log-row.ts';
 import { RowSpool } from '../row-spool.ts';
+import type { Entry, Flight } from './log-entry.ts';
 import { encodeLogRow, insertLogRows } from './log-insert.ts';
 import { recoverInBackground } from './log-recovery.ts';
 import { isDataError } from './pool.ts';
@@ -28,28 +29,14 @@ const lanesPerReplica = maxWriters + 1;
 const drainPollMs = 10;
 const laneGroups = 8192; // times lanes fits a smallint
 
-interface Entry {
-  readonly text: string;
-  readonly enteredAtMs: number;
-  readonly resolve: () => void;
-  /** Committed, spooled or printed. */
-  settled: boolean;
-  /** The append in progress. */
-  spooling: Promise<boolean> | null;
-}
-
-interface Flight {
-  readonly entries: readonly Entry[];
-  readonly startedAtMs: number;
-}
-
 class GroupCommitLog implements PostgresRequestLog {
   readonly #options: RequestLogOptions;
   readonly #spool: RowSpool;
   readonly #replay: SpoolReplay;
   readonly #lane: number;
   readonly #closing = new AbortController();
-  readonly #flights = new Map<number, Flight>();
+  /** One place a writer. No Map: the tables that one outgrows keep dead requests alive through every scavenge. */
+  readonly #flights: (Flight | null)[] = new Array<null>(maxWriters).fill(null);
   readonly #recovering: Promise<void>;
   #queue: Entry[] = [];
   #scheduled = false;
@@ -109,8 +96,9 @@ class GroupCommitLog implements PostgresRequestLog {
   }
 
   stats(): RequestLogStats {
-    const oldest = [...this.#flights.values()].flatMap((flight) => flight.entries).concat(this.#queue);
-    const waiting = oldest.find((entry) => !entry.settled);
+    const waiting = this.#flyingEntries()
+      .concat(this.#queue)
+      .find((entry) => !entry.settled);
     return {
       accepted: this.#accepted,
       written: this.#written,
@@ -127,6 +115,11 @@ class GroupCommitLog implements PostgresRequestLog {
     };
   }
 
+  /** What the writers have in hand. */
+  #flyingEntries(): Entry[] {
+    return this.#flights.flatMap((flight) => flight?.entries ?? []);
+  }
+
   /** Rows recorded in one turn of the loop share a statement. */
   #schedule(): void {
     if (this.#scheduled) return;
@@ -139,8 +132,8 @@ class GroupCommitLog implements PostgresRequestLog {
 
   #startWriters(): void {
     for (let writer = 0; writer < maxWriters && !this.#away; writer += 1) {
-      if (this.#flights.has(writer)) continue;
-      const needed = this.#flights.size === 0 ? 0 : secondWriterAboveRows;
+      if (this.#flights[writer] !== null) continue;
+      const needed = this.#flights.every((flight) => flight === null) ? 0 : secondWriterAboveRows;
       if (this.#queue.length <= needed) return;
       void this.#write(writer);
     }
@@ -152,7 +145,7 @@ class GroupCommitLog implements PostgresRequestLog {
       this.#startWriters();
       return;
     }
-    this.#flights.set(writer, { entries, startedAtMs: this.#options.clock.monotonicMs() });
+    this.#flights[writer] = { entries, startedAtMs: this.#options.clock.monotonicMs() };
     const rows = entries.map((entry) => entry.text);
     try {
       const { insert = insertLogRows, pool } = this.#options;
@@ -165,7 +158,7 @@ class GroupCommitLog implements PostgresRequestLog {
       if (!isDataError(error)) this.#startAway();
       await Promise.all(entries.map((entry) => this.#spoolOrPrint(entry)));
     }
-    this.#flights.delete(writer);
+    this.#flights[writer] = null;
     this.#startWriters();
   }
 
@@ -201,10 +194,9 @@ class GroupCommitLog implements PostgresRequestLog {
   /** Rows that waited long enough go to the spool; what the spool does not take goes on waiting for its commit. */
   #onDeadline(): void {
     const nowMs = this.#options.clock.monotonicMs();
-    const flying = [...this.#flights.values()];
-    if (flying.some((flight) => nowMs - flight.startedAtMs > stalledAfterMs)) this.#startAway();
-    const entries = [...flying.flatMap((flight) => flight.entries), ...this.#queue];
-    const waiting = entries.filter((entry) => !entry.settled);
+    const stalled = this.#flights.some((flight) => nowMs - (flight?.startedAtMs ?? nowMs) > stalledAfterMs);
+    if (stalled) this.#startAway();
+    const waiting = [...this.#flyingEntries(), ...this.#queue].filter((entry) => !entry.settled);
     for (const entry of waiting) {
       if (nowMs - entry.enteredAtMs >= waitMs) void this.#trySpool(entry);
     }
@@ -236,8 +228,7 @@ class GroupCommitLog implements PostgresRequestLog {
     this.#closing.abort();
     if (this.#deadline !== null) clearTimeout(this.#deadline);
     this.#startAway();
-    const flying = [...this.#flights.values()].flatMap((flight) => flight.entries);
-    await Promise.all(flying.map((entry) => this.#spoolOrPrint(entry)));
+    await Promise.all(this.#flyingEntries().map((entry) => this.#spoolOrPrint(entry)));
     await this.#recovering;
     try {
       for await (const row of this.#spool.rows()) this.#print(row);
