@@ -5,7 +5,7 @@ import { checkConfig } from './commands/check-config.ts';
 import { serveDemo } from './commands/demo.ts';
 import { newServiceKey } from './core/service-key.ts';
 import { openApiDocument } from './http/openapi.ts';
-import { readSettings, SettingsError } from './settings.ts';
+import { forgetPostgresVariables, readSettings, SettingsError } from './settings.ts';
 import { startTracing } from './telemetry/tracing.ts';
 
 const usage = `Usage: model-gateway [command]
@@ -94,6 +94,7 @@ async function run(command: string, args: readonly string[]): Promise<number> {
   }
 }
 
+forgetPostgresVariables();
 const [command = 'serve', ...args] = process.argv.slice(2);
 try {
   process.exitCode = await run(command, args);

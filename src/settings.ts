@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { DatabaseUrlError, parseDatabaseUrl } from './core/database-url.ts';
 import type { CommercialProviderName } from './core/provider-name.ts';
 import type { SealingKey } from './core/sealing-key.ts';
 import { parseSealingKeys } from './core/sealing-key.ts';
@@ -135,6 +136,26 @@ function sealingKeys(text: string): readonly SealingKey[] {
   );
 }
 
+/** The URL, once it is known to be one that every connection can use. */
+function databaseUrl(name: string, text: string | undefined): string | null {
+  if (text === undefined) return null;
+  try {
+    parseDatabaseUrl(text);
+  } catch (error) {
+    if (error instanceof DatabaseUrlError) throw new SettingsError(`${name} ${error.message}`);
+    throw error;
+  }
+  return text;
+}
+
+/**
+ * Drivers of Postgres take what a URL leaves open from variables like PGOPTIONS and PGSSLMODE, and not the same ones.
+ * What connects is said by the URL alone, so they are taken out of `environment`.
+ */
+export function forgetPostgresVariables(environment: NodeJS.ProcessEnv = process.env): void {
+  for (const name of Object.keys(environment)) if (/^PG[A-Z]/.test(name)) delete environment[name];
+}
+
 function withFileVariants(environment: NodeJS.ProcessEnv): Record<string, string | undefined> {
   const merged: Record<string, string | undefined> = {};
   for (const [name, value] of Object.entries(environment)) if (value !== '') merged[name] = value;
@@ -162,6 +183,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     throw new SettingsError(`${issue?.path.join('.')}: ${issue?.message}`);
   }
   const env = parsed.data;
+  const url = databaseUrl('DATABASE_URL', env.DATABASE_URL);
   const [namespace, name] = env.GW_TABLES_CONFIGMAP?.split('/') ?? [];
   if (env.GW_REGISTRATION === 'token' && env.GW_REGISTRATION_TOKEN === undefined) {
     throw new SettingsError('GW_REGISTRATION=token needs GW_REGISTRATION_TOKEN (at least 16 characters).');
@@ -181,8 +203,8 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     adminHost: env.GW_ADMIN_HOST,
     adminPort: env.GW_ADMIN_PORT,
     profile: env.GW_PROFILE,
-    databaseUrl: env.DATABASE_URL ?? null,
-    databaseDirectUrl: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL ?? null,
+    databaseUrl: url,
+    databaseDirectUrl: databaseUrl('DATABASE_DIRECT_URL', env.DATABASE_DIRECT_URL) ?? url,
     databasePool: env.GW_DATABASE_POOL,
     migrateAtBoot: env.GW_MIGRATE === 'boot',
     redisUrl: env.REDIS_URL ?? null,

@@ -41,6 +41,8 @@ export interface Stores {
     readonly pool: pg.Pool;
     readonly queryPool: pg.Pool;
     readonly logPool: pg.Pool;
+    /** Whether key changes made by other replicas are heard. */
+    readonly listening: () => boolean;
     readonly sealedKeys: () => SealedKeyCounts | null;
   } | null;
   readonly accounts: Accounts & { invalidate(userId: string): void };
@@ -84,7 +86,7 @@ export async function openStores(io: StoresIo): Promise<Stores> {
     insert: metrics.timeFlush(insertLogRows),
   });
   const read = metrics.timeQuery('find_account', readAccount);
-  const accounts = createAccounts({ pool, directUrl, clock, read });
+  const accounts = createAccounts({ pool, directUrl, clock, read, onListening: tellListening(log) });
   keepPartitions(pool, gate.opened, settings.logRetentionDays, log, stopping.signal);
   const redis =
     settings.redisUrl === null
@@ -100,6 +102,7 @@ export async function openStores(io: StoresIo): Promise<Stores> {
       pool,
       queryPool,
       logPool,
+      listening: () => accounts.listening(),
       sealedKeys: watchSealedKeys({
         count: metrics.timeQuery('count_sealed_keys', () => countSealedKeys(queryPool)),
         opened: gate.opened,
@@ -118,6 +121,14 @@ export async function openStores(io: StoresIo): Promise<Stores> {
       await accounts.close();
       await Promise.all([pool.end(), queryPool.end(), logPool.end()]);
     },
+  };
+}
+
+/** Being deaf shortens how long accounts are trusted, so Postgres is asked more often; the reason is told once. */
+function tellListening(log: Logger): (listening: boolean, reason: string | null) => void {
+  return (listening, reason) => {
+    if (listening) log.info('key changes are heard');
+    else log.warn({ reason }, 'key changes are not heard; accounts are read again within a second');
   };
 }
 

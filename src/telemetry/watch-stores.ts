@@ -22,6 +22,12 @@ export function watchStores(
     () => (database === null ? [] : sealedKeys(database, sealingKeys)),
     ['kid', 'state'],
   );
+  metrics.observe(
+    'gauge',
+    'gw_key_changes_listening',
+    '1 while key changes made by other replicas are heard, or there is no database to hear them from.',
+    () => Number(database?.listening() ?? true),
+  );
   metrics.observe('gauge', 'gw_redis_up', '1 while the shared cache answers, or none is configured.', () =>
     Number(cacheStats?.().up ?? true),
   );

@@ -35,6 +35,8 @@ export interface AccountsOptions {
   /** A direct connection, for LISTEN. */
   readonly directUrl: string;
   readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Told when changes made by other replicas begin or cease to be heard, with the reason. */
+  readonly onListening?: (listening: boolean, reason: string | null) => void;
   /** Given: `readAccount`, watched. */
   readonly read?: typeof readAccount;
 }
@@ -59,7 +61,7 @@ class CachedAccounts implements PostgresAccounts {
   #away = false;
   #probing: Promise<void> | null = null;
 
-  constructor({ pool, directUrl, clock, read = readAccount }: AccountsOptions) {
+  constructor({ pool, directUrl, clock, onListening, read = readAccount }: AccountsOptions) {
     this.#pool = pool;
     this.#readAccount = read;
     this.#clock = clock;
@@ -72,6 +74,7 @@ class CachedAccounts implements PostgresAccounts {
       url: directUrl,
       clock,
       onChange: (userId) => this.invalidate(userId),
+      ...(onListening === undefined ? {} : { onState: onListening }),
     });
   }
 

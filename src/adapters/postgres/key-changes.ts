@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import type { Clock } from '../../chat/ports.ts';
+import { postgresOptions } from './connection-options.ts';
 import { keyChangesChannel } from './provider-keys.ts';
 
 /**
@@ -18,6 +19,8 @@ export interface KeyChangesOptions {
   /** A direct connection: a transaction-mode pooler breaks LISTEN. */
   readonly url: string;
   readonly onChange: (userId: string) => void;
+  /** Told at each change of state, the first attempt included; `reason` says why nothing is heard. */
+  readonly onState?: (listening: boolean, reason: string | null) => void;
   readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
@@ -36,6 +39,7 @@ function connect(url: string, onChange: (userId: string) => void, onClose: () =>
   // `onnotify` is what the library's own `listen` uses. That one reconnects by itself, silently and
   // without an end to a hung socket; here one connection lives once, and its end is seen.
   const options = {
+    ...postgresOptions(url, '-listen'),
     max: 1,
     idle_timeout: 0,
     max_lifetime: null,
@@ -45,9 +49,8 @@ function connect(url: string, onChange: (userId: string) => void, onClose: () =>
     onnotice: () => {},
     onnotify: (_channel: string, userId: string) => onChange(userId),
     onclose: onClose,
-    connection: { application_name: 'model-gateway-listen' },
   };
-  return postgres(url, options);
+  return postgres(options);
 }
 
 /** Rejects after `timeoutMs`, or when `signal` fires. */
@@ -65,12 +68,25 @@ async function within<T>(work: Promise<T>, timeoutMs: number, signal: AbortSigna
   }
 }
 
+/** An abort says only that the driver saw the connection end. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.name === 'AbortError' ? 'the connection was lost' : error.message;
+}
+
 /** Starts listening, and goes on until `close`, through every loss of the connection. */
 export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
   const { clock } = options;
   const closing = new AbortController();
   let listeningSinceMs: number | null = null;
   let heardUpToMs = 0;
+  let told: boolean | null = null;
+
+  function tell(listening: boolean, reason: string | null): void {
+    if (told === listening || closing.signal.aborted) return;
+    told = listening;
+    options.onState?.(listening, reason);
+  }
 
   /** Lives as long as one connection: throws or returns when it is lost. */
   async function listenOnce(onWorking: () => void): Promise<void> {
@@ -98,9 +114,11 @@ export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
   async function run(): Promise<void> {
     let backoffMs = firstBackoffMs;
     while (!closing.signal.aborted) {
-      await listenOnce(() => {
+      const reason = await listenOnce(() => {
         backoffMs = firstBackoffMs;
-      }).catch(() => {});
+        tell(true, null);
+      }).then(() => 'the connection was lost', reasonOf);
+      tell(false, reason);
       if (closing.signal.aborted) return;
       // Up to a quarter of jitter keeps replicas from knocking together.
       const waitMs = backoffMs * (1 + Math.random() / 4);

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
+import { pgOptions } from './connection-options.ts';
 import { sqlState } from './pool.ts';
 
 /** Beside this file in `src` and in `dist`. */
@@ -60,10 +61,9 @@ async function apply(client: pg.Client, { version, name }: Migration): Promise<v
 export async function migrate(databaseUrl: string, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   const client = new pg.Client({
-    connectionString: databaseUrl,
+    ...pgOptions(databaseUrl, '-migrate'),
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
-    application_name: 'model-gateway-migrate',
   });
   client.on('error', () => {}); // the query in flight reports it
   const abort = (): void => void client.end().catch(() => {});

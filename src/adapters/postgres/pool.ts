@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { GatewayError, ServiceUnavailableError } from '../../core/errors.ts';
+import { pgOptions } from './connection-options.ts';
 
 /**
  * Bounds that together keep every management call under 2 s when the server hangs: waiting for a
@@ -18,18 +19,18 @@ const sessionSettings = `SET statement_timeout = ${statementTimeoutMs}; SET idle
 
 /**
  * A pool whose every wait ends. Connections are made on demand, so it can be created while Postgres is
- * away. Limits are set by SET rather than at connect, because poolers refuse unknown start-up parameters.
+ * away. Limits are set by SET rather than at connect, because poolers refuse unknown start-up parameters. Throws
+ * DatabaseUrlError.
  */
 export function createPool(url: string, max: number): pg.Pool {
   const pool = new pg.Pool({
-    connectionString: url,
+    ...pgOptions(url),
     max,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
     idleTimeoutMillis: idleTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
-    application_name: 'model-gateway',
     allowExitOnIdle: true,
     onConnect: async (client) => {
       await client.query(sessionSettings);

@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { userInfo } from 'node:os';
+import type { SecureContext, SecureContextOptions, ConnectionOptions as TlsOptions } from 'node:tls';
+import { createSecureContext } from 'node:tls';
+import type { DatabaseTls } from '../../core/database-url.ts';
+import { DatabaseUrlError, parseDatabaseUrl } from '../../core/database-url.ts';
+
+/**
+ * One meaning of a database URL for both drivers: everything that says where to connect, as whom, and what TLS has
+ * to prove is decided here, and each driver gets it in its own words. See docs/decisions/0014.
+ */
+export interface ConnectionOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  /** A function, so that it is in no dump of the options, and an empty one is not looked up elsewhere. */
+  readonly password: () => string;
+  readonly applicationName: string;
+  readonly options: string | null;
+  /** False: no TLS. */
+  readonly tls: TlsOptions | false;
+  readonly directTls: boolean;
+}
+
+/** PEM texts and the passphrase, as `createSecureContext` takes them. Throws what the file system throws. */
+function readFiles({ rootCertPath, certPath, keyPath, keyPassphrase }: DatabaseTls): SecureContextOptions {
+  const read = (path: string | null) => (path === null ? undefined : readFileSync(path, 'utf8'));
+  return {
+    ca: read(rootCertPath),
+    cert: read(certPath),
+    key: read(keyPath),
+    passphrase: keyPassphrase ?? undefined,
+  };
+}
+
+/**
+ * The certificates of the URL, read again at each call, so that renewed ones are used. Where they cannot be used
+ * later on, the last good ones stay: a volume that is being swapped must end no connection, and what `tls.connect`
+ * throws inside a driver would end the process. Throws DatabaseUrlError at once.
+ */
+function followCertificates(tls: DatabaseTls): () => SecureContext {
+  let last: { readonly text: string; readonly context: SecureContext };
+  const load = (known: string | null): void => {
+    const files = readFiles(tls);
+    const text = JSON.stringify(files);
+    if (text !== known) last = { text, context: createSecureContext(files) };
+  };
+  try {
+    load(null);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new DatabaseUrlError(`names certificates or a key that cannot be used (${code}).`);
+  }
+  return () => {
+    try {
+      load(last.text);
+    } catch {
+      // the last good ones stay
+    }
+    return last.context;
+  };
+}
+
+function tlsOptions(tls: DatabaseTls, host: string): TlsOptions {
+  const options: TlsOptions = {
+    // The name that the certificate must hold. An address is checked too, but never sent as a server name (RFC 6066 3).
+    host,
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    rejectUnauthorized: tls.verify !== 'none',
+  };
+  if (tls.verify === 'chain') options.checkServerIdentity = () => undefined;
+  if (tls.rootCertPath === null && tls.certPath === null) return options;
+  const get = followCertificates(tls);
+  // Both drivers copy the options for each connection, which asks anew.
+  return Object.defineProperty(options, 'secureContext', { get, enumerable: true });
+}
+
+/** `purpose` follows our name in `application_name`. Throws DatabaseUrlError: bad URL, or a file that cannot be read. */
+export function connectionOptions(url: string, purpose = ''): ConnectionOptions {
+  const target = parseDatabaseUrl(url);
+  const user = target.user ?? userInfo().username;
+  return {
+    host: target.host,
+    port: target.port,
+    user,
+    database: target.database ?? user,
+    password: () => target.password,
+    applicationName: target.applicationName ?? `model-gateway${purpose}`,
+    options: target.options,
+    tls: target.tls === null ? false : tlsOptions(target.tls, target.host),
+    directTls: target.tls?.direct ?? false,
+  };
+}
+
+/** For `pg`. */
+export function pgOptions(url: string, purpose = '') {
+  const { host, port, user, database, password, applicationName, options, tls, directTls } =
+    connectionOptions(url, purpose);
+  return {
+    ...{ host, port, user, database, password, application_name: applicationName, ssl: tls },
+    ...(options === null ? {} : { options }),
+    ...(directTls ? { sslnegotiation: 'direct' as const } : {}),
+  };
+}
+
+/**
+ * For `postgres`. Host and port as lists, which the driver takes and its types do not know: a text is split at colons,
+ * which IPv6 addresses have.
+ */
+export function postgresOptions(url: string, purpose = '') {
+  const { host, port, user, database, password, applicationName, options, tls, directTls } =
+    connectionOptions(url, purpose);
+  return {
+    ...{ host: [host] as unknown as string, port: [port] as unknown as number },
+    ...{ user, database, password, ssl: tls },
+    ...(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : {}),
+    ...(directTls ? { sslnegotiation: 'direct' } : {}),
+    connection: { application_name: applicationName, ...(options === null ? {} : { options }) },
+  };
+}
