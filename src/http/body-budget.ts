@@ -1,48 +1,140 @@
+import { randomInt } from 'node:crypto';
 import { getHeapStatistics } from 'node:v8';
 
-/** Bodies up to this size are not counted: they are too small to matter, and must not be refused for large ones. */
+/** Bodies up to this size have room of their own: they must not be refused for the sake of large ones. */
 export const smallBodyBytes = 64 * 1024;
 /**
- * What large bodies may take of the heap's limit. A body of n bytes costs up to some 8 n on its way: as bytes, as
- * text of two bytes per character, parsed, and written again for the vendor. The other half is for the rest.
+ * What large bodies, and small ones, may take of the heap's limit. A body of n bytes costs up to some 8 n on its
+ * way: as bytes, as text of two bytes per character, parsed, and written again for the vendor.
  */
 const heapShare = 1 / 16;
+/** Of that room, what strangers may take: a registration is a hundred bytes. */
+const strangersShare = 1 / 8;
+/**
+ * Who holds how much is kept in this many slots, by a hash that nobody outside can guess. Two callers of one slot
+ * share its share, which hurts neither; a map that requests enter and leave would cost every request more.
+ */
+const slots = 4096;
 
-/** What one request holds of the budget. */
-export interface BodyHold {
-  /** Makes it hold `bytes` in all; false, and nothing changes, when there is no room for more. */
-  grow(bytes: number): boolean;
-  release(): void;
-}
-
-/** Bytes of large request bodies that the process has in memory, from their first byte to the end of the answer. */
-export class BodyBudget {
+/** Room for bodies, in which nobody may hold more than is left for all others. */
+class Room {
   readonly limitBytes: number;
-  #heldBytes = 0;
+  heldBytes = 0;
+  readonly #bySlot = new Float64Array(slots);
 
-  constructor(limitBytes: number = Math.floor(getHeapStatistics().heap_size_limit * heapShare)) {
+  constructor(limitBytes: number) {
     this.limitBytes = limitBytes;
   }
 
-  get heldBytes(): number {
-    return this.#heldBytes;
+  heldBy(slot: number): number {
+    return this.#bySlot[slot] as number;
   }
 
-  open(): BodyHold {
-    let held = 0;
-    return {
-      grow: (bytes) => {
-        const others = this.#heldBytes - held;
-        // Alone, any body within the body limit may come in, whatever the size of the heap.
-        if (others > 0 && others + bytes > this.limitBytes) return false;
-        this.#heldBytes = others + bytes;
-        held = bytes;
-        return true;
-      },
-      release: () => {
-        this.#heldBytes -= held;
-        held = 0;
-      },
+  /** True when the holder of `slot` may take `more`. Half of the room is the most that one alone can hold. */
+  hasRoom(slot: number, more: number): boolean {
+    const total = this.heldBytes + more;
+    return this.heldBy(slot) + more <= this.limitBytes - total;
+  }
+
+  move(slot: number, by: number): void {
+    this.heldBytes += by;
+    (this.#bySlot[slot] as number) += by;
+  }
+}
+
+/** What one request holds of the budget: what has arrived of its body. */
+export class BodyHold {
+  readonly #budget: BodyBudget;
+  readonly #slot: number;
+  readonly #isStranger: boolean;
+  #room: Room | null = null;
+  #bytes = 0;
+  #released = false;
+
+  constructor(budget: BodyBudget, slot: number, isStranger: boolean) {
+    this.#budget = budget;
+    this.#slot = slot;
+    this.#isStranger = isStranger;
+  }
+
+  /** Makes it hold `bytes` in all; false, and nothing changes, when there is no room or the request is over. */
+  grow(bytes: number): boolean {
+    if (this.#released) return false;
+    const room = this.#roomFor(bytes);
+    if (room === null) return false;
+    this.#room?.move(this.#slot, -this.#bytes);
+    room.move(this.#slot, bytes);
+    this.#room = room;
+    this.#bytes = bytes;
+    return true;
+  }
+
+  /** For good: a body that still comes in is not taken any more. */
+  release(): void {
+    this.#released = true;
+    this.#room?.move(this.#slot, -this.#bytes);
+    this.#room = null;
+    this.#bytes = 0;
+  }
+
+  #roomFor(bytes: number): Room | null {
+    const { small, large, oversize, strangers } = this.#budget.rooms;
+    const slot = this.#slot;
+    if (this.#room === oversize) return oversize;
+    const room = this.#isStranger ? strangers : bytes <= smallBodyBytes ? small : large;
+    const held = room === this.#room ? this.#bytes : 0;
+    if (room.hasRoom(slot, bytes - held)) return room;
+    const only = room === large && large.heldBy(slot) === held;
+    return only && oversize.heldBytes === 0 ? oversize : null;
+  }
+}
+
+/**
+ * Bytes of request bodies that the process has in memory, from their arrival until nothing of them is needed any
+ * more. Declared lengths count for nothing: what has not arrived takes no memory.
+ */
+export class BodyBudget {
+  /** The room of large bodies. */
+  readonly limitBytes: number;
+  /**
+   * `oversize` takes one body at a time, whatever its size: so a body within the body limit that is larger than
+   * anybody's share comes in when its sender has no other one, and holds up none but its like.
+   */
+  readonly rooms: Readonly<Record<'small' | 'large' | 'oversize' | 'strangers', Room>>;
+  readonly #seed = randomInt(2 ** 31);
+
+  constructor(limitBytes: number = Math.floor(getHeapStatistics().heap_size_limit * heapShare)) {
+    this.limitBytes = limitBytes;
+    this.rooms = {
+      small: new Room(limitBytes),
+      large: new Room(limitBytes),
+      oversize: new Room(Number.POSITIVE_INFINITY),
+      strangers: new Room(limitBytes * strangersShare),
     };
+  }
+
+  /** All that is held now. */
+  get heldBytes(): number {
+    const { small, large, oversize, strangers } = this.rooms;
+    return small.heldBytes + large.heldBytes + oversize.heldBytes + strangers.heldBytes;
+  }
+
+  /** How full the fullest room is: 1 where nothing more comes in. */
+  get fullness(): number {
+    const { small, large, strangers } = this.rooms;
+    const largeBytes = large.heldBytes + this.rooms.oversize.heldBytes;
+    return Math.max(largeBytes, small.heldBytes, strangers.heldBytes / strangersShare) / this.limitBytes;
+  }
+
+  /** For a request of `owner`: an account's id, or the address of a stranger. */
+  open(owner: string, isStranger: boolean): BodyHold {
+    return new BodyHold(this, this.#slotOf(owner), isStranger);
+  }
+
+  /** FNV-1a. */
+  #slotOf(owner: string): number {
+    let hash = this.#seed;
+    for (let at = 0; at < owner.length; at += 1) hash = Math.imul(hash ^ owner.charCodeAt(at), 0x01000193);
+    return (hash >>> 7) % slots;
   }
 }

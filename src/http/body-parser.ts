@@ -3,11 +3,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { HttpRequestError, InvalidRequestError } from '../core/errors.ts';
 import { hasMoreValues } from '../core/json-values.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
-import { mayBeLarge, readBody } from './read-body.ts';
+import { ArrivingBodies, readBody } from './read-body.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the body takes of the budget; null for small ones. */
+    /** What the body takes of the budget; null where there is none. Released with the response, at the latest. */
     bodyHold: BodyHold | null;
   }
 }
@@ -58,6 +58,12 @@ function jsonParser(app: FastifyInstance): (request: FastifyRequest, text: strin
   };
 }
 
+/** Whom a body is booked to: the account, or the address where there is none. */
+function holdFor(request: FastifyRequest, budget: BodyBudget): BodyHold {
+  const account = (request as Partial<FastifyRequest>).account;
+  return budget.open(account?.userId ?? request.ip, account === undefined);
+}
+
 /**
  * Makes `application/json` the only body this service reads, strictly UTF-8, with `__proto__` and
  * `constructor.prototype` refused at any depth. An empty body is undefined; the routes say what is missing.
@@ -66,25 +72,26 @@ function jsonParser(app: FastifyInstance): (request: FastifyRequest, text: strin
  */
 export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, onShortage: () => void): void {
   const parseJson = jsonParser(app);
-  app.decorateRequest('bodyHold', null);
-  app.addHook('preParsing', (request, reply, payload, done) => {
-    if (mayBeLarge(request.raw)) {
-      const hold = budget.open();
-      request.bodyHold = hold;
-      reply.raw.once('close', () => hold.release());
-    }
-    done(null, payload);
+  const arriving = new ArrivingBodies();
+  app.addHook('onClose', (_app, done) => {
+    arriving.close();
+    done();
   });
+  app.decorateRequest('bodyHold', null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', (request, _payload, done) => {
-    const limits = { limitBytes: request.routeOptions.bodyLimit, hold: request.bodyHold, onShortage };
-    readBody(request.raw, limits, (error, body) => {
+    const hold = holdFor(request, budget);
+    request.bodyHold = hold;
+    const limits = { limitBytes: request.routeOptions.bodyLimit, hold, onShortage };
+    readBody(request.raw, limits, arriving, (error, body) => {
       if (body === null) return done(null, error);
       if (body.length === 0) return done(null, undefined);
       return done(null, refusal(request, body) ?? parseJson(request, body.toString('utf8')));
     });
   });
   app.addHook('preValidation', (request, _reply, done) => {
-    done(request.body instanceof Error ? request.body : undefined);
+    if (!(request.body instanceof Error)) return done();
+    request.bodyHold?.release();
+    return done(request.body);
   });
 }

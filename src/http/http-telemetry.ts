@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { CallTrace } from '../core/chat-call.ts';
+import type { Life } from './life.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -50,10 +51,10 @@ export interface HttpTelemetry {
 const clientClosedStatus = 499;
 
 /**
- * Tells of every request from its headers to its last byte. The raw response's `close` comes exactly once
+ * Tells of every request from its headers to its last byte, and gives back what it held. The raw response's `close` comes exactly once
  * however the request ends; Fastify's own hooks do not run when the client leaves.
  */
-export function watchRequests(app: FastifyInstance, telemetry: HttpTelemetry): void {
+export function watchRequests(app: FastifyInstance, telemetry: HttpTelemetry, life: Life): void {
   app.decorateRequest('trace', null);
   app.addHook('onRequest', (request, reply, done) => {
     const { method, enteredAtMs } = request;
@@ -61,7 +62,10 @@ export function watchRequests(app: FastifyInstance, telemetry: HttpTelemetry): v
     const trace = telemetry.requestStarted(method, route, request.headers);
     request.trace = trace;
     const { raw } = reply;
+    life.requestCount += 1;
     raw.once('close', () => {
+      life.requestCount -= 1;
+      request.bodyHold?.release();
       const status = raw.headersSent ? raw.statusCode : clientClosedStatus;
       telemetry.requestEnded({
         method,

@@ -15,11 +15,17 @@ export interface Served {
 export class Life {
   readonly #active = new Set<Served>();
   /** What large request bodies may take of the memory, and take now. */
-  readonly bodies = new BodyBudget();
+  readonly bodies: BodyBudget;
+  /** Requests on the API's listener under way, those that are being refused included. */
+  requestCount = 0;
   /** SIGTERM was seen: readiness is off, requests are still served. */
   draining = false;
   /** The drain delay is over: new chat requests are refused. */
   closing = false;
+
+  constructor(bodies = new BodyBudget()) {
+    this.bodies = bodies;
+  }
 
   /** Answers carry `Connection: close`, so that kept-alive clients move on before they would be refused. */
   get leaving(): boolean {

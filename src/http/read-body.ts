@@ -1,96 +1,160 @@
 import type { IncomingMessage } from 'node:http';
 import { HttpRequestError, ServiceUnavailableError } from '../core/errors.ts';
 import type { BodyHold } from './body-budget.ts';
-import { smallBodyBytes } from './body-budget.ts';
 
 export interface BodyLimits {
   readonly limitBytes: number;
-  /** Null for a body that is declared to be small. */
-  readonly hold: BodyHold | null;
+  readonly hold: BodyHold;
   readonly onShortage: () => void;
 }
 
-/** True when the body is declared to be large, or might become so. */
-export function mayBeLarge({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
-  return (
-    headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > smallBodyBytes
-  );
-}
+/** Bodies that come in are looked at this often; one of which nothing has come since the last look is refused. */
+export const bodyProgressMs = 5_000;
+/** The first place of a body whose end is not in sight. */
+const firstBytes = 4 * 1024;
 
-/** The whole body, gathered within its limits. */
-class Gathering {
-  readonly #limits: BodyLimits;
-  readonly #chunks: Buffer[] = [];
-  /** Large bodies of known length go to their place at once: chunks and their sum would be twice the memory. */
-  readonly #whole: Buffer | null;
-  #received = 0;
+const tooLarge = (): Error => new HttpRequestError(413, 'The request body is too large.', 'body_too_large');
 
-  constructor(limits: BodyLimits, declared: number) {
-    this.#limits = limits;
-    this.#whole = declared > smallBodyBytes ? Buffer.allocUnsafeSlow(declared) : null;
+/** The client left: nobody will see it. */
+const left = (): Error => Object.assign(new Error('The client left.'), { code: 'ECONNABORTED' });
+
+/**
+ * Every body that is coming in, so that one sweep finds those that have stopped: a timer for each would cost all
+ * for the sake of a few. Each knows its place in the list.
+ */
+export class ArrivingBodies {
+  readonly #arriving: ArrivingBody[] = [];
+  readonly #timer: NodeJS.Timeout;
+
+  constructor() {
+    this.#timer = setInterval(() => this.#sweep(), bodyProgressMs).unref();
   }
 
-  /** Why the body cannot be taken any further; null when it can. */
-  add(chunk: Buffer): Error | null {
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  add(body: ArrivingBody): void {
+    body.place = this.#arriving.push(body) - 1;
+  }
+
+  remove(body: ArrivingBody): void {
+    const last = this.#arriving.pop();
+    if (last === undefined || last === body) return;
+    this.#arriving[body.place] = last;
+    last.place = body.place;
+  }
+
+  #sweep(): void {
+    // From the end, since those that are refused leave.
+    for (let at = this.#arriving.length - 1; at >= 0; at -= 1) this.#arriving[at]?.expectProgress();
+  }
+}
+
+/** Hands out the bytes, or why they are not taken. */
+type Done = (error: Error | null, body: Buffer | null) => void;
+
+/**
+ * A body on its way in. Its bytes are copied to one place that grows with them: a chunk kept as it came costs
+ * hundreds of bytes however little it holds.
+ */
+class ArrivingBody {
+  place = 0;
+  readonly #raw: IncomingMessage;
+  readonly #limits: BodyLimits;
+  readonly #declared: number | null;
+  readonly #among: ArrivingBodies;
+  readonly #done: Done;
+  #bytes: Buffer = Buffer.alloc(0);
+  #received = 0;
+  #receivedAtLook = -1;
+
+  constructor(raw: IncomingMessage, limits: BodyLimits, among: ArrivingBodies, done: Done) {
+    const length = raw.headers['content-length'];
+    this.#raw = raw;
+    this.#limits = limits;
+    this.#declared = length === undefined ? null : Number(length);
+    this.#among = among;
+    this.#done = done;
+  }
+
+  begin(): void {
+    if ((this.#declared ?? 0) > this.#limits.limitBytes) this.#done(tooLarge(), null);
+    else if (this.#raw.destroyed) this.#done(left(), null);
+    else this.#listen();
+  }
+
+  #listen(): void {
+    this.#among.add(this);
+    this.#raw.on('data', this.#onData);
+    this.#raw.on('end', this.#onEnd);
+    this.#raw.on('error', this.#finish);
+    this.#raw.on('close', this.#onClose);
+  }
+
+  /** At most twice the interval between two looks passes until a body that has stopped is refused. */
+  expectProgress(): void {
+    if (this.#received !== this.#receivedAtLook) this.#receivedAtLook = this.#received;
+    else this.#finish(new HttpRequestError(408, 'The body did not keep coming.', 'request_timeout'));
+  }
+
+  #refusalOf(bytes: number): Error | null {
+    const { limitBytes, hold, onShortage } = this.#limits;
+    if (bytes > limitBytes) return tooLarge();
+    if (hold.grow(bytes)) return null;
+    onShortage();
+    return new ServiceUnavailableError('The gateway is overloaded; try again.', {
+      code: 'overloaded',
+      headers: { 'retry-after': '1' },
+    });
+  }
+
+  #keep(chunk: Buffer): void {
     const before = this.#received;
     this.#received += chunk.length;
-    if (this.#whole !== null) chunk.copy(this.#whole, before);
+    // Nearly every body comes in one piece.
+    if (before === 0 && this.#received === this.#declared) this.#bytes = chunk;
     else {
-      const refused = admit(this.#received, this.#limits);
-      if (refused !== null) return refused;
-      this.#chunks.push(chunk);
+      if (this.#received > this.#bytes.length) this.#enlarge();
+      chunk.copy(this.#bytes, before);
     }
-    return null;
   }
 
-  body(): Buffer {
-    const [first] = this.#chunks;
-    if (this.#whole !== null) return this.#whole;
-    return first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
+  /** Doubles the place, up to what the body can still become. */
+  #enlarge(): void {
+    const doubled = Math.max(2 * this.#bytes.length, this.#received, firstBytes);
+    const larger = Buffer.allocUnsafeSlow(Math.min(doubled, this.#declared ?? this.#limits.limitBytes));
+    this.#bytes.copy(larger);
+    this.#bytes = larger;
   }
-}
 
-/** Counts a body of `bytes` so far; the refusal, or null. */
-function admit(bytes: number, { limitBytes, hold, onShortage }: BodyLimits): Error | null {
-  if (bytes > limitBytes) {
-    return new HttpRequestError(413, 'The request body is too large.', 'body_too_large');
-  }
-  if (bytes <= smallBodyBytes || hold === null || hold.grow(bytes)) return null;
-  onShortage();
-  return new ServiceUnavailableError('The gateway is overloaded; try again.', {
-    code: 'overloaded',
-    headers: { 'retry-after': '1' },
-  });
+  readonly #onData = (chunk: Buffer): void => {
+    const refusal = this.#refusalOf(this.#received + chunk.length);
+    if (refusal === null) this.#keep(chunk);
+    else this.#finish(refusal);
+  };
+
+  readonly #onEnd = (): void => this.#finish(null);
+
+  readonly #onClose = (): void => this.#finish(left());
+
+  readonly #finish = (error: Error | null): void => {
+    this.#among.remove(this);
+    this.#raw.removeListener('data', this.#onData);
+    this.#raw.removeListener('end', this.#onEnd);
+    this.#raw.removeListener('error', this.#finish);
+    this.#raw.removeListener('close', this.#onClose);
+    const body = this.#bytes.subarray(0, this.#received);
+    this.#bytes = Buffer.alloc(0);
+    if (error !== null) this.#limits.hold.release();
+    this.#done(error, error === null ? body : null);
+  };
 }
 
 /**
- * Reads a body. Hands out the bytes, or 413 or 503 as soon as it is clear that they will not be taken: before
- * the first byte where the length is declared. The stream's own error otherwise.
+ * Reads a body. Hands out the bytes, or 413, 408 or 503 as soon as it is clear that they will not be taken: before
+ * the first byte where the declared length is too large. The stream's own error otherwise.
  */
-export function readBody(
-  raw: IncomingMessage,
-  limits: BodyLimits,
-  done: (error: Error | null, body: Buffer | null) => void,
-): void {
-  const declared = Number(raw.headers['content-length'] ?? 0);
-  const refused = admit(declared, limits);
-  if (refused !== null) {
-    done(refused, null);
-    return;
-  }
-  const gathering = new Gathering(limits, declared);
-  const finish = (error: Error | null): void => {
-    raw.removeListener('data', onData);
-    raw.removeListener('end', onEnd);
-    raw.removeListener('error', finish);
-    done(error, error === null ? gathering.body() : null);
-  };
-  const onData = (chunk: Buffer): void => {
-    const failure = gathering.add(chunk);
-    if (failure !== null) finish(failure);
-  };
-  const onEnd = (): void => finish(null);
-  raw.on('data', onData);
-  raw.on('end', onEnd);
-  raw.on('error', finish);
+export function readBody(raw: IncomingMessage, limits: BodyLimits, among: ArrivingBodies, done: Done): void {
+  new ArrivingBody(raw, limits, among, done).begin();
 }

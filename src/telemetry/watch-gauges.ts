@@ -154,7 +154,7 @@ export function watchPressure(
   metrics: Metrics,
   usage: () => { readonly eventLoopDelay: number; readonly heapUsed: number },
   limits: { readonly maxEventLoopDelayMs: number; readonly maxHeapBytes: number },
-  bodies: Pick<BodyBudget, 'heldBytes' | 'limitBytes'>,
+  bodies: Pick<BodyBudget, 'fullness'>,
 ): void {
   const ratio = (value: number, limit: number) => (limit === 0 ? 0 : value / limit);
   metrics.observe(
@@ -166,7 +166,7 @@ export function watchPressure(
       return [
         [{ resource: 'event_loop_delay' }, ratio(eventLoopDelay, limits.maxEventLoopDelayMs)],
         [{ resource: 'heap' }, ratio(heapUsed, limits.maxHeapBytes)],
-        [{ resource: 'body_bytes' }, ratio(bodies.heldBytes, bodies.limitBytes)],
+        [{ resource: 'body_bytes' }, bodies.fullness],
       ];
     },
     ['resource'],

@@ -11,6 +11,7 @@ import type { User } from '../support/register.ts';
 import { registerWithKeys } from '../support/register.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
 import { startGateway } from '../support/start-gateway.ts';
+import { hang } from '../support/vendor-plans.ts';
 
 const mebibyte = 1024 * 1024;
 const overloaded = { status: 503, type: 'service_unavailable_error', code: 'overloaded' } as const;
@@ -54,17 +55,16 @@ function begin(text: string): Socket {
 /** What large bodies take now of the room there is for them. */
 const taken = () => metric(gateway, 'gw_pressure_ratio{resource="body_bytes"}');
 
-/** Begins large requests until there is no room for another one; the returned function ends them. */
+/** Somebody else takes the room that bodies larger than a share have; the returned function gives it back. */
 async function crowd(): Promise<() => Promise<void>> {
-  const sockets: Socket[] = [];
-  let [before, now] = [0, 0];
-  do {
-    before = now;
-    sockets.push(begin(head(`content-length: ${19 * mebibyte}`)));
-    now = await eventually(async () => ((await taken()) > before ? taken() : undefined));
-  } while (now + (now - before) <= 1);
+  gateway.vendors.openai.script(hang);
+  const other = await registerWithKeys(gateway.url, ['openai']);
+  const body = chatOf(19 * mebibyte);
+  const socket = begin(head(`content-length: ${body.length}`, chatPath, other.key) + body);
+  await eventually(async () => gateway.vendors.ledger().length === 1 || undefined, 15_000);
+  gateway.vendors.clear();
   return async () => {
-    for (const socket of sockets) socket.destroy();
+    socket.destroy();
     await eventually(async () => ((await taken()) === 0 ? true : undefined));
   };
 }

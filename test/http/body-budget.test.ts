@@ -3,41 +3,88 @@ import { describe, expect, test } from 'vitest';
 import { hasMoreValues } from '../../src/core/json-values.ts';
 import { BodyBudget } from '../../src/http/body-budget.ts';
 
-describe('the budget of large bodies', () => {
+const kibibyte = 1024;
+/** Room for sixteen of the smallest large bodies. */
+const limitBytes = 16 * 65 * kibibyte;
+
+describe('the budget of bodies', () => {
   test('is a small part of the heap', () => {
-    const { limitBytes } = new BodyBudget();
-    expect(limitBytes).toBeGreaterThan(1024 * 1024);
-    expect(Number.isInteger(limitBytes)).toBe(true);
+    const budget = new BodyBudget();
+    expect(budget.limitBytes).toBeGreaterThan(kibibyte * kibibyte);
+    expect(Number.isInteger(budget.limitBytes)).toBe(true);
   });
 
-  test('admits any body while it is alone, and none beyond the limit otherwise', () => {
-    const budget = new BodyBudget(100);
-    const [first, second] = [budget.open(), budget.open()];
-    expect(first.grow(1_000)).toBe(true);
-    expect(first.grow(2_000), 'it is still alone').toBe(true);
-    expect(second.grow(1)).toBe(false);
+  test('admits any body of one who has no other, one at a time', () => {
+    const budget = new BodyBudget(limitBytes);
+    const [first, second] = [budget.open('a', false), budget.open('b', false)];
+    expect(first.grow(2 * limitBytes)).toBe(true);
+    expect(first.grow(3 * limitBytes), 'and it may go on growing').toBe(true);
+    expect(budget.open('a', false).grow(limitBytes), 'a second one of the same').toBe(false);
+    expect(second.grow(limitBytes), 'another one').toBe(false);
+    expect(second.grow(limitBytes / 4), 'what is no larger than a share').toBe(true);
+    expect(budget.fullness).toBeGreaterThan(1);
     first.release();
-    expect(second.grow(1)).toBe(true);
-    expect(budget.heldBytes).toBe(1);
+    expect(second.grow(limitBytes)).toBe(true);
+    expect(budget.heldBytes).toBe(limitBytes);
+  });
+
+  test('never lets one hold what others need, however many bodies it sends', () => {
+    for (const bytes of [1, 100, 10 * kibibyte, 64 * kibibyte, 65 * kibibyte, 200 * kibibyte]) {
+      const budget = new BodyBudget(limitBytes);
+      for (const hog of ['a', 'b', 'c']) {
+        let [count, admitted] = [0, true];
+        while (admitted && count < 200_000) {
+          admitted = budget.open(hog, false).grow(bytes);
+          count += 1;
+        }
+      }
+      expect(budget.open('somebody else', false).grow(bytes), `${bytes} bytes`).toBe(true);
+    }
+  });
+
+  test('has room apart for small bodies, and for those of strangers', () => {
+    const budget = new BodyBudget(limitBytes);
+    while (budget.open(String(Math.random()), true).grow(64 * kibibyte));
+    for (let index = 0; index < 10_000; index += 1) budget.open(String(index), true).grow(100);
+    expect(budget.heldBytes, 'an eighth').toBeLessThanOrEqual(limitBytes / 8);
+    for (let index = 0; index < 100; index += 1) budget.open(String(index), false).grow(65 * kibibyte);
+    expect(budget.open('a', false).grow(64 * kibibyte), 'a small one among large ones').toBe(true);
+    for (let index = 0; index < 10_000; index += 1) budget.open(String(index), false).grow(64 * kibibyte);
+    expect(budget.fullness).toBeGreaterThan(0.9);
+  });
+
+  test('books nothing to a request that is over', () => {
+    const budget = new BodyBudget(limitBytes);
+    const hold = budget.open('a', false);
+    hold.release();
+    expect(hold.grow(1)).toBe(false);
+    expect(budget.heldBytes).toBe(0);
   });
 
   test('holds what the bodies under way have grown to, and nothing once they are over', () => {
-    const step = fc.record({ who: fc.nat(4), bytes: fc.nat(60), over: fc.boolean() });
+    const step = fc.record({
+      who: fc.nat(7),
+      bytes: fc.oneof(fc.nat(64 * kibibyte), fc.nat(limitBytes)),
+      over: fc.boolean(),
+    });
     fc.assert(
-      fc.property(fc.array(step), (steps) => {
-        const budget = new BodyBudget(100);
-        const holds = Array.from({ length: 5 }, () => budget.open());
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const budget = new BodyBudget(limitBytes);
+        const open = (who: number) => budget.open(`owner ${who % 4}`, who % 2 === 0);
+        const holds = Array.from({ length: 8 }, (_, who) => open(who));
         const sizes = holds.map(() => 0);
         for (const { who, bytes, over } of steps) {
           if (over) {
             holds[who]?.release();
+            holds[who] = open(who);
             sizes[who] = 0;
           } else if (holds[who]?.grow(bytes)) sizes[who] = bytes;
           expect(budget.heldBytes).toBe(sizes.reduce((sum, size) => sum + size, 0));
-          expect(budget.heldBytes).toBeLessThanOrEqual(100);
+          expect(budget.heldBytes).toBeLessThanOrEqual((2 + 1 / 8) * limitBytes + limitBytes);
         }
         for (const hold of [...holds, ...holds]) hold.release();
         expect(budget.heldBytes).toBe(0);
+        expect(budget.fullness).toBe(0);
       }),
     );
   });

@@ -1,0 +1,126 @@
+import type { AddressInfo, Socket } from 'node:net';
+import { connect } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import type { Account } from '../../src/chat/ports.ts';
+import { BodyBudget } from '../../src/http/body-budget.ts';
+import type { HttpTelemetry, Shortage } from '../../src/http/http-telemetry.ts';
+import { Life } from '../../src/http/life.ts';
+import type { ServerLimits } from '../../src/http/server.ts';
+import { createServer } from '../../src/http/server.ts';
+
+/** The edge as it is, over real sockets, with routes of the test's own behind it. */
+export interface Edge {
+  readonly app: FastifyInstance;
+  readonly life: Life;
+  readonly shed: Shortage[];
+  /** Requests that are over: status, and whether the client had everything. */
+  readonly ended: { readonly status: number; readonly whole: boolean }[];
+  /** Lets the look-up of accounts that are waited for (`x-wait`) go on. */
+  letIn(): void;
+  connect(...parts: readonly (string | Buffer)[]): Client;
+}
+
+/** A raw connection; `text` is what came back so far, once `read` was called. */
+export interface Client {
+  readonly socket: Socket;
+  text: string;
+  read(): Client;
+  readonly closed: Promise<void>;
+}
+
+/** As with a heap of 384 MiB. */
+const budgetBytes = 24 * 1024 * 1024;
+
+const limitsOfTests: ServerLimits = {
+  bodyLimitBytes: 20 * 1024 * 1024,
+  trustedProxyHops: 0,
+  maxEventLoopDelayMs: 0,
+  maxHeapBytes: 0,
+};
+
+function connectTo(port: number, parts: readonly (string | Buffer)[]): Client {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.setNoDelay(true);
+  for (const part of parts) socket.write(part);
+  const client: Client = {
+    socket,
+    text: '',
+    read() {
+      socket.on('data', (chunk) => {
+        client.text += chunk.toString('latin1');
+      });
+      return client;
+    },
+    closed: new Promise((resolve) => socket.once('close', () => resolve())),
+  };
+  return client;
+}
+
+/** Starts the edge; `routes` come behind an account look-up that takes the name in `x-user`. */
+export async function startEdge(
+  routes: (scope: FastifyInstance) => void,
+  limits: Partial<ServerLimits> = {},
+): Promise<Edge> {
+  const life = new Life(new BodyBudget(budgetBytes));
+  const shed: Shortage[] = [];
+  const ended: { status: number; whole: boolean }[] = [];
+  const telemetry: HttpTelemetry = {
+    requestStarted: () => null,
+    within: (_trace, next) => next(),
+    requestEnded: ({ status, whole }) => void ended.push({ status, whole }),
+    requestShed: (shortage) => void shed.push(shortage),
+    authFailed: () => undefined,
+    legacyUsed: () => undefined,
+  };
+  const log = pino({ level: 'silent' });
+  const app = await createServer({ ...limitsOfTests, ...limits }, life, log, telemetry);
+  let letIn: (() => void)[] = [];
+  await app.register(async (scope) => {
+    scope.decorateRequest('account');
+    scope.addHook('onRequest', (request, _reply, done) => {
+      request.account = {
+        userId: String(request.headers['x-user'] ?? 'u'),
+        keys: [],
+        readAtMs: 0,
+      } as Account;
+      if (request.headers['x-wait'] === undefined) done();
+      else letIn.push(done);
+    });
+    routes(scope);
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  return {
+    app,
+    life,
+    shed,
+    ended,
+    letIn: () => {
+      const waiting = letIn;
+      letIn = [];
+      for (const done of waiting) done();
+    },
+    connect: (...parts) => connectTo(port, parts),
+  };
+}
+
+/** A request's head, the blank line included. */
+export function head(fields: Readonly<Record<string, string | number>>, target = 'POST /echo'): string {
+  const all = { host: 'x', 'content-type': 'application/json', ...fields };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
+  return `${target} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`;
+}
+
+/** Bytes as one HTTP chunk, or as chunks of `size`. */
+export function chunked(bytes: Buffer, size = bytes.length): Buffer {
+  const parts: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += size) {
+    const part = bytes.subarray(at, at + size);
+    parts.push(Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n'));
+  }
+  return Buffer.concat(parts);
+}
+
+export const lastChunk = '0\r\n\r\n';
