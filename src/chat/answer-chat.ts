@@ -3,8 +3,9 @@ import type { ChatCall } from '../core/chat-call.ts';
 import type { GatewayError } from '../core/errors.ts';
 import { ApiError, ServiceUnavailableError } from '../core/errors.ts';
 import { finalError } from '../core/final-error.ts';
-import type { Plan } from '../core/plan.ts';
+import type { Plan, PlannedCandidates } from '../core/plan.ts';
 import { planCandidates } from '../core/plan.ts';
+import type { Provider } from '../providers/provider.ts';
 import type { AnswerCache } from './cached-answer.ts';
 import type { Client } from './client-stream.ts';
 import type { BugReporter, FallbackIo } from './fallback.ts';
@@ -45,7 +46,7 @@ export async function answerChat(
   io.telemetry.candidatesSkipped(call, plan.skipped);
   const { cacheTtlSeconds } = call.options;
   const serve = { call, settlement, client, io };
-  const tryAll = (signal: AbortSignal) => tryCandidates(serve, io, plan.candidates, signal);
+  const tryAll = (signal: AbortSignal) => tryCandidates(serve, io, plan, signal);
   if (cacheTtlSeconds === null) {
     io.telemetry.cacheAnswered(call, 'bypass', null);
     return (await tryAll(client.signal)).json;
@@ -72,7 +73,10 @@ async function planCall(
   io: ChatIo,
   refresh: RefreshAccount,
 ): Promise<Plan> {
-  const input = { isCooled: (candidate: Candidate) => io.cooldown.isCooled(candidate) };
+  const input = {
+    isCooled: (candidate: Candidate) => io.cooldown.isCooled(candidate),
+    lacks: ({ provider, facts }: Candidate) => (io.providers[provider] as Provider).lacks(facts),
+  };
   const plan = planCandidates(call, { ...input, keys });
   if (plan.kind === 'planned' || !plan.forWantOfKey) return plan;
   const fresh = await refresh().catch(() => null);
@@ -82,15 +86,13 @@ async function planCall(
 async function tryCandidates(
   serve: Serve,
   io: ChatIo & BugReporter,
-  candidates: readonly Candidate[],
+  plan: PlannedCandidates,
   signal: AbortSignal,
 ): Promise<Served> {
   const { call, settlement } = serve;
-  const result = await fallBack(call, candidates, settlement.ledger, io, signal).catch(
-    async (cause: unknown) => {
-      throw await settleError(settlement, new ApiError(cause));
-    },
-  );
+  const result = await fallBack(call, plan, settlement.ledger, io, signal).catch(async (cause: unknown) => {
+    throw await settleError(settlement, new ApiError(cause));
+  });
   switch (result.kind) {
     case 'answered':
       return serveAnswer(serve, result.answer, result.serving);

@@ -1,8 +1,10 @@
 import type { Candidate } from '../core/candidate.ts';
+import { featureText } from '../core/capability.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import type { ChatCompletion } from '../core/chat-completion.ts';
 import type { AttemptReport } from '../core/errors.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
+import type { PlannedCandidates, UnableCandidate } from '../core/plan.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
 import type { AttemptIo } from './attempt.ts';
 import { attempt } from './attempt.ts';
@@ -23,12 +25,17 @@ export interface BugReporter {
   reportBug(cause: unknown, call: ChatCall): void;
 }
 
-/** The attempt that served, still to be finished when it is a stream. */
-export interface Serving {
+/** Who was tried, and what the client asked for that it did not get to see. */
+interface Tried {
   readonly candidate: Candidate;
+  /** Client fields that were left out. */
+  readonly dropped: readonly string[];
+}
+
+/** The attempt that served, still to be finished when it is a stream. */
+export interface Serving extends Tried {
   readonly number: number;
   readonly startedAtMs: number;
-  readonly dropped: readonly string[];
 }
 
 export type FallbackResult =
@@ -37,17 +44,31 @@ export type FallbackResult =
   | { readonly kind: 'exhausted'; readonly failures: readonly AttemptFailure[] }
   | { readonly kind: 'cancelled'; readonly reason: CancelReason };
 
-/** The tries of one request, in order; the log row and an exhausted answer show them. */
+/** What became of the candidates of one request, in order; the log row and an exhausted answer show it. */
 export class AttemptLedger {
   readonly reports: AttemptReport[] = [];
+  /** How many were tried; those passed over are not counted. */
+  tries = 0;
   /** The candidate tried last. */
   last: Candidate | null = null;
   /** The candidate that gave the answer, or began its stream. */
   served: Candidate | null = null;
 
-  add(candidate: Candidate, status: number | null, reason: string, latencyMs: number): void {
-    const { provider, model } = candidate;
-    this.reports.push({ provider, model, status, reason, latency_ms: Math.round(latencyMs) });
+  /** The end of one attempt. */
+  add(tried: Tried, status: number | null, reason: string, latencyMs: number): void {
+    const { provider, model } = tried.candidate;
+    const report = { provider, model, status, reason, latency_ms: Math.round(latencyMs) };
+    this.tries += 1;
+    this.reports.push(tried.dropped.length === 0 ? report : { ...report, dropped: tried.dropped });
+  }
+
+  /** Those of `unable` whose place is before the candidate of `index`. */
+  passOver(unable: readonly UnableCandidate[], index: number): void {
+    for (const { provider, model, lacks, before } of unable) {
+      if (before !== index) continue;
+      const reason = `skipped: does not support ${featureText(lacks)}`;
+      this.reports.push({ provider, model, status: null, reason, latency_ms: 0 });
+    }
   }
 }
 
@@ -57,7 +78,7 @@ export class AttemptLedger {
  */
 export async function fallBack(
   call: ChatCall,
-  candidates: readonly Candidate[],
+  { candidates, unable }: Pick<PlannedCandidates, 'candidates' | 'unable'>,
   ledger: AttemptLedger,
   io: FallbackIo & BugReporter,
   signal: AbortSignal,
@@ -67,6 +88,7 @@ export async function fallBack(
   for (const [index, candidate] of candidates.entries()) {
     const startedAtMs = io.clock.monotonicMs();
     if (failures.length > 0 && startedAtMs >= requestDueMs) break;
+    ledger.passOver(unable, index);
     ledger.last = candidate;
     io.cooldown.started(candidate);
     io.telemetry.attemptStarted(call, candidate, index + 1);
@@ -88,6 +110,7 @@ export async function fallBack(
     failures.push(failure);
     const next = candidates[index + 1];
     if (next !== undefined) io.telemetry.fellBack(call, candidate, next, failure);
+    else ledger.passOver(unable, candidates.length);
   }
   return { kind: 'exhausted', failures };
 }
@@ -102,7 +125,7 @@ export function served(
 ): void {
   const durationMs = io.clock.monotonicMs() - serving.startedAtMs;
   io.cooldown.succeeded(serving.candidate);
-  ledger.add(serving.candidate, 200, 'served', durationMs);
+  ledger.add(serving, 200, 'served', durationMs);
   io.telemetry.attemptEnded(call, {
     ...recordOf(serving),
     end: 'served',
@@ -133,14 +156,14 @@ function unserved(
   const shared = { ...recordOf(serving), durationMs, firstTokenMs: null, usage: null, answer: null };
   if (outcome.kind === 'cancelled') {
     io.cooldown.abandoned(candidate);
-    ledger.add(candidate, null, `cancelled: ${outcome.reason}`, durationMs);
+    ledger.add(serving, null, `cancelled: ${outcome.reason}`, durationMs);
     io.telemetry.attemptEnded(call, { ...shared, end: 'aborted', failure: null });
     return null;
   }
   const { failure } = outcome;
   io.cooldown.failed(candidate, failure, call.userId, call.tables);
-  const place = candidate.movedBack === null ? '' : ` (tried last: ${candidate.movedBack})`;
-  ledger.add(candidate, failure.status, `${failure.kind}: ${failure.reason}${place}`, durationMs);
+  const place = candidate.cooled ? ' (tried last: cooldown)' : '';
+  ledger.add(serving, failure.status, `${failure.kind}: ${failure.reason}${place}`, durationMs);
   io.telemetry.attemptEnded(call, { ...shared, end: 'failed', failure });
   return failure;
 }

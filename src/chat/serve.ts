@@ -175,7 +175,7 @@ async function cutStream(
   const { firstTokenMs, ...row } = facts;
   const reason = end.kind === 'failed' ? end.reason : end.reason;
   const durationMs = io.clock.monotonicMs() - serving.startedAtMs;
-  settlement.ledger.add(serving.candidate, 200, `cut: ${reason}`, durationMs);
+  settlement.ledger.add(serving, 200, `cut: ${reason}`, durationMs);
   io.telemetry.attemptEnded(call, {
     candidate: serving.candidate,
     number: serving.number,

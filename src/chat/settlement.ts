@@ -65,7 +65,7 @@ export class Settlement {
 
   #row(end: RequestEnd): LogRow {
     const call = this.#call;
-    const { last, served, reports } = this.ledger;
+    const { last, served, reports, tries } = this.ledger;
     const cached = end.cachedFrom !== undefined;
     const unserved: Residency = call.options.residency ?? 'global';
     return {
@@ -89,6 +89,7 @@ export class Settlement {
       residencyRequested: call.options.residency,
       residencyActual: cached ? 'cache' : (last?.residency ?? unserved),
       attempts: reports,
+      tries,
       tablesVersion: call.tables.hash,
       traceId: call.trace?.traceId ?? null,
     };

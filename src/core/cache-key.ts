@@ -4,7 +4,7 @@ import type { ChatRequest } from './chat-request.ts';
 import type { ResidencyRequest } from './residency.ts';
 
 /** Part of every key: change it when what is stored, or what the key covers, changes its meaning. */
-const keyVersion = 'v1';
+const keyVersion = 'v2';
 
 export interface CacheKeyParts {
   /** An answer is only ever served to the user who paid for it. */
@@ -19,7 +19,7 @@ export interface CacheKeyParts {
 }
 
 /**
- * Names the stored answer of a request: `v1:` and 64 hex digits of SHA-256. Covers every field of the body,
+ * Names the stored answer of a request: `v2:` and 64 hex digits of SHA-256. Covers every field of the body,
  * passthrough fields included, but `stream` and `stream_options`: how an answer is delivered does not
  * change what it is (docs/decisions). The order of object keys does not matter; the order of arrays does.
  */

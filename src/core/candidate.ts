@@ -35,6 +35,6 @@ export interface Candidate {
   readonly residency: Residency;
   readonly facts: ModelFacts;
   readonly price: Price | null;
-  /** Why the planner put it behind others (`capability: vision`, `cooldown`); null in its own place. */
-  readonly movedBack: string | null;
+  /** True when it was moved behind others, because it has failed too often of late. */
+  readonly cooled: boolean;
 }

@@ -1,15 +1,30 @@
 import type { ChatRequest } from './chat-request.ts';
 import type { ModelFacts } from './model-facts.ts';
 
-/** Something a request needs that not every model can do. */
+/** What a model can or cannot do, as the tables say it. */
+const modelFeatures = [
+  'vision',
+  'image_urls',
+  'tools',
+  'forced_tool',
+  'json_object',
+  'json_schema',
+  'multiple_choices',
+  'prefill',
+  'stop',
+] as const;
+type ModelFeature = (typeof modelFeatures)[number];
+
+/**
+ * Something a request needs that not every candidate can do. The first ones are model facts; the others are
+ * words that a vendor's format may lack whatever the model (`Provider.lacks`).
+ */
 export type Feature =
-  | 'vision'
-  | 'image_urls'
-  | 'tools'
-  | 'forced_tool'
-  | 'json_object'
-  | 'json_schema'
-  | 'multiple_choices'
+  | ModelFeature
+  | 'blank_stop'
+  | 'single_tool_call'
+  | 'other_tool_choice'
+  | 'other_response_format'
   | 'context';
 
 export interface FeatureNeed {
@@ -25,58 +40,127 @@ export interface RequestNeeds {
 }
 
 /**
- * Characters per token for a lower bound: ordinary text has about four, so six errs towards trying a
- * model that might just hold the context.
+ * Characters per token for a lower bound. Ordinary text has about four, indented and padded text up to seven;
+ * who errs here keeps a request from a model that might have held it, so it is eight.
  */
-const charactersPerToken = 6;
+const charactersPerToken = 8;
 
-function scanMessages(request: ChatRequest): { images: boolean; imageUrls: boolean; characters: number } {
-  let images = false;
-  let imageUrls = false;
-  let characters = 0;
+interface Scan {
+  images: boolean;
+  imageUrls: boolean;
+  toolHistory: boolean;
+  characters: number;
+}
+
+function scanMessages(request: ChatRequest): Scan {
+  const scan: Scan = { images: false, imageUrls: false, toolHistory: false, characters: 0 };
   for (const message of request.messages) {
-    const content = message.content;
+    const { content, role } = message;
+    const calls = message['tool_calls'];
+    if (role === 'tool' || (Array.isArray(calls) && calls.length > 0)) scan.toolHistory = true;
     if (typeof content === 'string') {
-      characters += content.length;
+      scan.characters += content.length;
       continue;
     }
     for (const part of content ?? []) {
-      if (typeof part['text'] === 'string') characters += part['text'].length;
+      if (typeof part['text'] === 'string') scan.characters += part['text'].length;
       if (part.type !== 'image_url') continue;
-      images = true;
+      scan.images = true;
       const image = part['image_url'];
       const url = typeof image === 'object' && image !== null ? (image as { url?: unknown }).url : image;
-      if (typeof url === 'string' && !url.startsWith('data:')) imageUrls = true;
+      if (typeof url === 'string' && !url.startsWith('data:')) scan.imageUrls = true;
     }
   }
-  return { images, imageUrls, characters };
+  return scan;
+}
+
+function isNamedFunction(choice: unknown): boolean {
+  if (typeof choice !== 'object' || choice === null) return false;
+  return (choice as { readonly type?: unknown }).type === 'function';
+}
+
+/** True when a tool must be called, or the choice is of a kind we do not know. */
+export function isForced(choice: ChatRequest['tool_choice']): boolean {
+  return choice !== undefined && choice !== 'auto' && choice !== 'none';
+}
+
+/** Tools offered, tools in the conversation so far, and how they are to be chosen. */
+function addToolNeeds(request: ChatRequest, toolHistory: boolean, features: FeatureNeed[]): void {
+  const { tools, tool_choice: choice } = request;
+  const offered = tools !== undefined && tools.length > 0;
+  if (offered) features.push({ feature: 'tools', param: 'tools' });
+  else if (toolHistory) features.push({ feature: 'tools', param: 'messages' });
+  if (isForced(choice)) {
+    features.push({ feature: 'forced_tool', param: 'tool_choice' });
+    if (choice !== 'required' && !isNamedFunction(choice))
+      features.push({ feature: 'other_tool_choice', param: 'tool_choice' });
+  }
+  if (offered && request.parallel_tool_calls === false)
+    features.push({ feature: 'single_tool_call', param: 'parallel_tool_calls' });
+}
+
+function addFormatNeeds(request: ChatRequest, features: FeatureNeed[]): void {
+  const format = request.response_format;
+  if (format === undefined || format.type === 'text') return;
+  const param = 'response_format';
+  if (format.type !== 'json_schema') {
+    features.push({
+      feature: format.type === 'json_object' ? 'json_object' : 'other_response_format',
+      param,
+    });
+    return;
+  }
+  features.push({ feature: 'json_schema', param });
+  // A schema format without a schema asks for JSON of any shape.
+  const given = format['json_schema'] as { readonly schema?: unknown } | null | undefined;
+  if (typeof given?.schema !== 'object' || given.schema === null)
+    features.push({ feature: 'json_object', param });
+}
+
+function addStopNeeds({ stop }: ChatRequest, features: FeatureNeed[]): void {
+  if (stop === undefined) return;
+  const sequences = (typeof stop === 'string' ? [stop] : stop).filter((sequence) => sequence !== '');
+  if (sequences.length === 0) return;
+  features.push({ feature: 'stop', param: 'stop' });
+  if (sequences.some((sequence) => sequence.trim() === ''))
+    features.push({ feature: 'blank_stop', param: 'stop' });
+}
+
+function endsWithPrefill({ messages }: ChatRequest): boolean {
+  const last = messages.at(-1);
+  if (last?.role !== 'assistant' || last['tool_calls'] != null) return false;
+  return (last.content?.length ?? 0) > 0;
 }
 
 /** Reads off the needs of a request, in the order in which a refusal names them. */
 export function needsOf(request: ChatRequest): RequestNeeds {
-  const { images, imageUrls, characters } = scanMessages(request);
+  const { images, imageUrls, toolHistory, characters } = scanMessages(request);
   const features: FeatureNeed[] = [];
   if (images) features.push({ feature: 'vision', param: 'messages' });
   if (imageUrls) features.push({ feature: 'image_urls', param: 'messages' });
-  if (request.tools !== undefined && request.tools.length > 0) {
-    features.push({ feature: 'tools', param: 'tools' });
-  }
-  const choice = request.tool_choice;
-  if (choice === 'required' || typeof choice === 'object') {
-    features.push({ feature: 'forced_tool', param: 'tool_choice' });
-  }
-  const format = request.response_format?.type;
-  if (format === 'json_object' || format === 'json_schema') {
-    features.push({ feature: format, param: 'response_format' });
-  }
+  addToolNeeds(request, toolHistory, features);
+  addFormatNeeds(request, features);
   if (request.n !== undefined && request.n > 1) features.push({ feature: 'multiple_choices', param: 'n' });
+  addStopNeeds(request, features);
+  if (endsWithPrefill(request)) features.push({ feature: 'prefill', param: 'messages' });
   return { features, inputTokensAtLeast: Math.floor(characters / charactersPerToken) };
 }
 
-/** The first need that a model cannot meet, or null when it can serve the request. */
-export function missingFeature(needs: RequestNeeds, facts: ModelFacts): FeatureNeed | null {
+const isModelFeature = (feature: Feature): feature is ModelFeature =>
+  (modelFeatures as readonly string[]).includes(feature);
+
+/**
+ * The first need that a candidate cannot meet, or null when it can serve the request. `lacks` names what its
+ * vendor's format has no words for.
+ */
+export function missingFeature(
+  needs: RequestNeeds,
+  facts: ModelFacts,
+  lacks: readonly Feature[],
+): FeatureNeed | null {
   for (const need of needs.features) {
-    if (need.feature !== 'context' && !facts[need.feature]) return need;
+    if (lacks.includes(need.feature)) return need;
+    if (isModelFeature(need.feature) && !facts[need.feature]) return need;
   }
   if (facts.context_tokens !== null && needs.inputTokensAtLeast > facts.context_tokens) {
     return { feature: 'context', param: 'messages' };
@@ -89,9 +173,15 @@ const featureTexts: Readonly<Record<Feature, string>> = {
   image_urls: 'images given by URL',
   tools: 'tool calls',
   forced_tool: 'a forced tool_choice',
+  other_tool_choice: 'this kind of tool_choice',
+  single_tool_call: 'parallel_tool_calls false',
   json_object: 'response_format json_object',
   json_schema: 'response_format json_schema',
+  other_response_format: 'this type of response_format',
   multiple_choices: 'n greater than 1',
+  stop: 'stop sequences',
+  blank_stop: 'stop sequences of white space only',
+  prefill: 'a conversation that ends with an assistant message',
   context: 'a prompt of this length',
 };
 

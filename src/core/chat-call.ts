@@ -1,4 +1,5 @@
 import type { Candidate, HeldKey } from './candidate.ts';
+import type { Feature } from './capability.ts';
 import type { ChatRequest } from './chat-request.ts';
 import type { Mode, TierName } from './mode.ts';
 import type { ProviderName } from './provider-name.ts';
@@ -58,8 +59,10 @@ export function modeLabel(call: ChatCall): string {
   return call.options.override === null ? call.mode : 'override';
 }
 
-/** The caller's keys plus a judgement on which candidates are cooling down. */
+/** The caller's keys plus what is known of candidates beyond the tables. */
 export interface PlanInput {
   readonly keys: readonly HeldKey[];
   readonly isCooled: (candidate: Candidate) => boolean;
+  /** What the candidate's vendor has no words for, whatever its model can do. */
+  readonly lacks: (candidate: Candidate) => readonly Feature[];
 }

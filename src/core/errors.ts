@@ -10,14 +10,16 @@ export type ErrorType =
   | 'provider_error'
   | 'service_unavailable_error';
 
-/** One failed try of a candidate, as shown in the body of an exhausted tier request. */
+/** What became of one candidate, as the log row and the body of an exhausted tier request show it. */
 export interface AttemptReport {
   readonly provider: string;
   readonly model: string;
-  /** Upstream HTTP status, or null when no answer came. */
+  /** Upstream HTTP status, or null when no answer came, or the candidate was passed over. */
   readonly status: number | null;
   readonly reason: string;
   readonly latency_ms: number;
+  /** Client fields that this vendor or model does not take and that were left out; absent when none were. */
+  readonly dropped?: readonly string[];
 }
 
 export interface GatewayErrorDetails {

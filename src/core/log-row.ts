@@ -38,6 +38,8 @@ export interface LogRow {
   readonly residencyRequested: ResidencyRequest;
   readonly residencyActual: Residency | 'cache';
   readonly attempts: readonly AttemptReport[];
+  /** How many of them were tried, and not passed over. */
+  readonly tries: number;
   /** Hash of the tables that planned and priced the request. */
   readonly tablesVersion: string;
   readonly traceId: string | null;

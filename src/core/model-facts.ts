@@ -22,7 +22,7 @@ const factFields = {
   temperature_max: z.number().min(0).max(2),
   /** False: when both are given, temperature is kept and top_p dropped. */
   temperature_with_top_p: z.boolean(),
-  /** Takes stop sequences; false: dropped. */
+  /** Takes stop sequences. */
   stop: z.boolean(),
   max_tokens_field: z.enum(['max_tokens', 'max_completion_tokens']),
   /** Sent when the client names no limit; null: nothing is sent. */

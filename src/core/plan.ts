@@ -1,5 +1,5 @@
 import type { Candidate, HeldKey } from './candidate.ts';
-import type { FeatureNeed, RequestNeeds } from './capability.ts';
+import type { Feature, FeatureNeed, RequestNeeds } from './capability.ts';
 import { featureText, missingFeature, needsOf } from './capability.ts';
 import type { ChatCall, Override, PlanInput } from './chat-call.ts';
 import type { GatewayError } from './errors.ts';
@@ -19,12 +19,26 @@ export interface SkippedCandidate {
   readonly detail: string | null;
 }
 
+/** A candidate that cannot do what the request asks for: never tried, whatever becomes of the others. */
+export interface UnableCandidate {
+  readonly provider: ProviderName;
+  readonly model: string;
+  readonly lacks: Feature;
+  /** Its place in the order: before the candidate of this index. */
+  readonly before: number;
+}
+
+export interface PlannedCandidates {
+  readonly kind: 'planned';
+  /** In the order in which they are tried. */
+  readonly candidates: readonly Candidate[];
+  /** In the order in which they are passed over. */
+  readonly unable: readonly UnableCandidate[];
+  readonly skipped: readonly SkippedCandidate[];
+}
+
 export type Plan =
-  | {
-      readonly kind: 'planned';
-      readonly candidates: readonly Candidate[];
-      readonly skipped: readonly SkippedCandidate[];
-    }
+  | PlannedCandidates
   | {
       readonly kind: 'refused';
       readonly error: GatewayError;
@@ -38,7 +52,7 @@ export type Plan =
  */
 export function planCandidates(call: ChatCall, input: PlanInput): Plan {
   const { override } = call.options;
-  return override === null ? planTier(call, input) : planOverride(call, override, input.keys);
+  return override === null ? planTier(call, input) : planOverride(call, override, input);
 }
 
 function candidateOf(call: ChatCall, key: HeldKey, model: string): Candidate {
@@ -49,7 +63,7 @@ function candidateOf(call: ChatCall, key: HeldKey, model: string): Candidate {
     residency: keyResidency(call, key),
     facts: call.tables.facts(key.provider, model),
     price: call.tables.price(key.provider, model),
-    movedBack: null,
+    cooled: false,
   };
 }
 
@@ -92,7 +106,7 @@ function planTier(call: ChatCall, input: PlanInput): Plan {
   );
 }
 
-/** Able before unable, cooled ones last among the able; the tables' order within each group. */
+/** The tables' order, but cooled ones last; those that cannot serve the request stay out of it. */
 function orderCandidates(
   call: ChatCall,
   eligible: readonly Candidate[],
@@ -102,34 +116,35 @@ function orderCandidates(
   const needs = needsOf(call.request);
   const ready: Candidate[] = [];
   const cooled: Candidate[] = [];
-  const unable: Candidate[] = [];
+  const unable: UnableCandidate[] = [];
   let firstMissing: FeatureNeed | null = null;
   for (const candidate of eligible) {
-    const missing = missingFeature(needs, candidate.facts);
+    const missing = missingFeature(needs, candidate.facts, input.lacks(candidate));
     const { provider, model } = candidate;
     if (missing !== null) {
       firstMissing ??= missing;
-      unable.push({ ...candidate, movedBack: `capability: ${missing.feature}` });
+      unable.push({ provider, model, lacks: missing.feature, before: ready.length });
       skipped.push({ provider, model, reason: 'capability', detail: missing.feature });
     } else if (input.isCooled(candidate)) {
-      cooled.push({ ...candidate, movedBack: 'cooldown' });
+      cooled.push({ ...candidate, cooled: true });
       skipped.push({ provider, model, reason: 'cooldown', detail: null });
     } else {
       ready.push(candidate);
     }
   }
   if (firstMissing !== null && unable.length === eligible.length) {
-    return unsupported(firstMissing, `No candidate of ${call.mode}`);
+    const forWantOfKey = skipped.some(({ reason }) => reason === 'no_key');
+    return unsupported(firstMissing, `No candidate of ${call.mode} supports`, forWantOfKey);
   }
-  return { kind: 'planned', candidates: [...ready, ...cooled, ...unable], skipped };
+  return { kind: 'planned', candidates: [...ready, ...cooled], unable, skipped };
 }
 
-function unsupported(need: FeatureNeed, subject: string): Plan {
-  const text = `${subject} supports ${featureText(need.feature)}.`;
+function unsupported(need: FeatureNeed, subject: string, forWantOfKey: boolean): Plan {
+  const text = `${subject} ${featureText(need.feature)}.`;
   return {
     kind: 'refused',
     error: new InvalidRequestError(text, need.param, 'unsupported_feature'),
-    forWantOfKey: false,
+    forWantOfKey,
   };
 }
 
@@ -147,7 +162,7 @@ function overrideKey(override: Override, keys: readonly HeldKey[]): HeldKey | un
   );
 }
 
-function planOverride(call: ChatCall, override: Override, keys: readonly HeldKey[]): Plan {
+function planOverride(call: ChatCall, override: Override, input: PlanInput): Plan {
   const { residency } = call.options;
   const refusedResidency = (): Plan => ({
     kind: 'refused',
@@ -156,7 +171,7 @@ function planOverride(call: ChatCall, override: Override, keys: readonly HeldKey
   });
   const fixed = residencyByProvider[override.provider];
   if (fixed !== 'declared' && !residencyAllows(residency, fixed)) return refusedResidency();
-  const key = overrideKey(override, keys);
+  const key = overrideKey(override, input.keys);
   if (key === undefined) {
     const which =
       override.selector === null ? override.provider : `${override.provider}/${override.selector}`;
@@ -165,17 +180,9 @@ function planOverride(call: ChatCall, override: Override, keys: readonly HeldKey
   if (!residencyAllows(residency, keyResidency(call, key))) return refusedResidency();
   const candidate = candidateOf(call, key, override.model);
   const needs: RequestNeeds = { ...needsOf(call.request), inputTokensAtLeast: 0 };
-  const missing = missingFeature(needs, candidate.facts);
+  const missing = missingFeature(needs, candidate.facts, input.lacks(candidate));
   if (missing !== null) {
-    return {
-      kind: 'refused',
-      error: new InvalidRequestError(
-        `${override.provider}:${override.model} does not support ${featureText(missing.feature)}.`,
-        missing.param,
-        'unsupported_feature',
-      ),
-      forWantOfKey: false,
-    };
+    return unsupported(missing, `${override.provider}:${override.model} does not support`, false);
   }
-  return { kind: 'planned', candidates: [candidate], skipped: [] };
+  return { kind: 'planned', candidates: [candidate], unable: [], skipped: [] };
 }

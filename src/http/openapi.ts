@@ -32,6 +32,7 @@ const errorSchema = z.object({
           status: z.int().nullable(),
           reason: z.string(),
           latency_ms: z.int(),
+          dropped: z.array(z.string()).optional(),
         }),
       )
       .optional(),

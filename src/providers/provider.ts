@@ -1,3 +1,4 @@
+import type { Feature } from '../core/capability.ts';
 import type { ChatCompletion, WireUsage } from '../core/chat-completion.ts';
 import type { ChatRequest } from '../core/chat-request.ts';
 import type { ModelFacts } from '../core/model-facts.ts';
@@ -127,6 +128,11 @@ export interface Provider {
   /** Where the vendor's address begins; null for self_hosted, whose keys carry theirs. */
   readonly defaultBaseUrl: string | null;
   authHeaders(secret: string): Readonly<Record<string, string>>;
+  /**
+   * What the vendor's format has no words for, whatever the model can do: such requests are planned past it,
+   * so that a translation leaves out nothing that would change the answer.
+   */
+  lacks(facts: ModelFacts): readonly Feature[];
   translateRequest(request: ChatRequest, context: TranslationContext): UpstreamRequest;
   translateAnswer(body: Buffer, context: StreamContext): TranslatedAnswer | UnreadableAnswer;
   streamTranslator(context: StreamContext): StreamTranslator;

@@ -32,7 +32,7 @@ export function accessLine(call: ChatCall, row: LogRow, time: string): string {
   return (
     `{"level":"info","time":"${time}","request_id":"${row.requestId}","user_id":"${row.userId}"` +
     `,"mode":"${row.mode}","provider":"${row.provider}","model":${JSON.stringify(row.model)}` +
-    `,"status":"${row.status}","end":"${endOf(row)}","stream":${row.stream},"attempts":${row.attempts.length}` +
+    `,"status":"${row.status}","end":"${endOf(row)}","stream":${row.stream},"attempts":${row.tries}` +
     `,"ttft_ms":${row.ttftMs},"latency_ms":${row.latencyMs}` +
     `,"input_tokens":${row.usage.inputTokens},"output_tokens":${row.usage.outputTokens}` +
     `,"cost_usd":"${formatMicroUsd(row.costMicroUsd)}"${traced},"msg":"chat"}\n`

@@ -129,7 +129,7 @@ export class ChatSpans {
       [names.mode]: modeLabel(call),
       [names.requestId]: call.requestId,
       [names.residencyActual]: row.residencyActual,
-      [names.attempts]: row.attempts.length,
+      [names.attempts]: row.tries,
       [names.costMicroUsd]: Number(row.costMicroUsd),
       [names.configGeneration]: call.tables.generation,
       [names.stream]: row.stream,

@@ -32,7 +32,7 @@ const secret = `sk-proj-${'x'.repeat(40)}`;
 const sealedKey = { ...key, sealed: sealer.seal(secret, key) };
 const sealedAnswer = sealer.sealValue(answer, 'answer');
 
-const isCooled = () => false;
+const input = { keys: balancedKeys, isCooled: () => false, lacks: () => [] };
 const price = testTables().price('openai', 'gpt-test');
 const usage = { ...noUsage, reported: true, inputTokens: 1_234, outputTokens: 567, cachedInputTokens: 89 };
 const row = logRow({
@@ -44,7 +44,7 @@ const question = { userId: call.userId, residency: null, mode: call.mode, target
 const parts: readonly Part[] = [
   {
     name: 'plan: three candidates of a tier',
-    run: () => planCandidates(call, { keys: balancedKeys, isCooled }),
+    run: () => planCandidates(call, input),
   },
   { name: 'provider key: open', run: () => sealer.open(sealedKey) },
   { name: 'provider key: seal', run: () => sealer.seal(secret, key) },
@@ -62,7 +62,7 @@ const parse: Part = {
 };
 
 test('request', async ({ bench }) => {
-  expect(planCandidates(call, { keys: balancedKeys, isCooled })).toMatchObject({ kind: 'planned' });
+  expect(planCandidates(call, input)).toMatchObject({ kind: 'planned' });
   expect(sealer.open(sealedKey).reveal()).toBe(secret);
   expect(sealer.openValue(sealedAnswer, 'answer')).toEqual(answer);
   expect(price).not.toBeNull();

@@ -68,7 +68,7 @@ export function candidateOf(
     residency,
     facts: tables.facts(provider, model),
     price: null,
-    movedBack: null,
+    cooled: false,
   };
 }
 

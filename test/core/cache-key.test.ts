@@ -23,7 +23,7 @@ const parts: CacheKeyParts = {
 const base = cacheKey(parts);
 
 test('is a version and 64 hex digits', () => {
-  expect(base).toMatch(/^v1:[0-9a-f]{64}$/);
+  expect(base).toMatch(/^v2:[0-9a-f]{64}$/);
 });
 
 describe('changes with', () => {

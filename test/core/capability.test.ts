@@ -7,6 +7,7 @@ import { permissiveFacts } from '../../src/core/model-facts.ts';
 const request = (fields: object): ChatRequest =>
   ({ model: 'gw/cheap', messages: [{ role: 'user', content: 'hi' }], ...fields }) as ChatRequest;
 const content = (...parts: object[]): object => ({ messages: [{ role: 'user', content: parts }] });
+const history = (message: object): object => ({ messages: [{ role: 'user', content: 'hi' }, message] });
 const image = (url: unknown): object => ({ type: 'image_url', image_url: { url } });
 
 describe('a request needs', () => {
@@ -33,9 +34,42 @@ describe('a request needs', () => {
       { tool_choice: { type: 'function' } },
       ['forced_tool tool_choice'],
     ],
+    [
+      'another kind of choice',
+      { tool_choice: { type: 'allowed_tools' } },
+      ['forced_tool tool_choice', 'other_tool_choice tool_choice'],
+    ],
+    [
+      'one call at a time where it says so',
+      { tools: [{}], parallel_tool_calls: false },
+      ['tools tools', 'single_tool_call parallel_tool_calls'],
+    ],
+    ['nothing for calls in parallel', { tools: [], parallel_tool_calls: true }, []],
+    ['tools for calls made before', history({ role: 'assistant', tool_calls: [{}] }), ['tools messages']],
+    ['tools for results of calls', history({ role: 'tool', content: 'x' }), ['tools messages']],
+    ['no tools for an empty list of calls', history({ role: 'assistant', tool_calls: [] }), []],
+    ['a continuation', history({ role: 'assistant', content: 'Once' }), ['prefill messages']],
+    ['no continuation of nothing', history({ role: 'assistant', content: '' }), []],
+    ['a stop', { stop: ['END'] }, ['stop stop']],
+    ['a stop at white space', { stop: '\n' }, ['stop stop', 'blank_stop stop']],
+    ['no stop at nothing', { stop: ['', ''] }, []],
     ['nothing for text format', { response_format: { type: 'text' } }, []],
     ['JSON', { response_format: { type: 'json_object' } }, ['json_object response_format']],
-    ['a schema', { response_format: { type: 'json_schema' } }, ['json_schema response_format']],
+    [
+      'a schema',
+      { response_format: { type: 'json_schema', json_schema: { schema: {} } } },
+      ['json_schema response_format'],
+    ],
+    [
+      'any JSON for a schema that is not there',
+      { response_format: { type: 'json_schema' } },
+      ['json_schema response_format', 'json_object response_format'],
+    ],
+    [
+      'a format we do not know',
+      { response_format: { type: 'grammar' } },
+      ['other_response_format response_format'],
+    ],
     ['no more for n of one', { n: 1 }, []],
     ['several choices for n of two', { n: 2 }, ['multiple_choices n']],
     [
@@ -48,14 +82,14 @@ describe('a request needs', () => {
     expect(features.map(({ feature, param }) => `${feature} ${param}`)).toEqual(needs);
   });
 
-  test('at least a sixth of its characters as tokens, images not counted', () => {
+  test('at least an eighth of its characters as tokens, images not counted', () => {
     const messages = [
       { role: 'system', content: 'x'.repeat(60) },
       { role: 'user', content: [{ type: 'text', text: 'y'.repeat(59) }, image(`data:,${'z'.repeat(1000)}`)] },
       { role: 'assistant', content: null },
       { role: 'assistant' },
     ];
-    expect(needsOf(request({ messages })).inputTokensAtLeast).toBe(19);
+    expect(needsOf(request({ messages })).inputTokensAtLeast).toBe(14);
   });
 });
 
@@ -81,18 +115,24 @@ describe('a model', () => {
     ['that sees no URLs does not fetch', content(image('https://a')), { image_urls: false }, 'image_urls'],
     [
       'whose context just holds the prompt will do',
-      content({ type: 'text', text: 'x'.repeat(65) }),
+      content({ type: 'text', text: 'x'.repeat(87) }),
       { context_tokens: 10 },
       null,
     ],
     [
       'whose context is too short lacks that',
-      content({ type: 'text', text: 'x'.repeat(66) }),
+      content({ type: 'text', text: 'x'.repeat(88) }),
       { context_tokens: 10 },
       'context',
     ],
   ])('%s', (_name, fields, over, missing) => {
-    expect(missingFeature(needsOf(request(fields)), facts(over))?.feature ?? null).toBe(missing);
+    expect(missingFeature(needsOf(request(fields)), facts(over), [])?.feature ?? null).toBe(missing);
+  });
+
+  test('whose vendor has no words for it lacks it, whatever the tables say', () => {
+    const needs = needsOf(request({ n: 2 }));
+    expect(missingFeature(needs, permissiveFacts, ['multiple_choices'])?.param).toBe('n');
+    expect(missingFeature(needs, permissiveFacts, ['blank_stop'])).toBeNull();
   });
 
   test('lacks things that have a name a person understands', () => {

@@ -16,6 +16,7 @@ function plan(keys: readonly HeldKey[], parts: CallParts = {}, cooled: readonly 
   return planCandidates(callOf(parts), {
     keys,
     isCooled: (candidate) => cooled.includes(candidate.provider),
+    lacks: ({ provider }) => (provider === 'together' ? ['multiple_choices'] : []),
   });
 }
 
@@ -44,6 +45,16 @@ const facts = testTables({
   ],
 });
 
+const toolless = testTables({
+  models: providerNames.map((provider) => ({ provider, match: '', tools: false })),
+});
+
+/** Together before openai in `gw/balanced`, and nothing said of either. */
+const cheapFirst = testTables({
+  tiers: { ...tablesInput().tiers, balanced: [...tablesInput().tiers.cheap].slice(0, 3).reverse() },
+  models: [],
+});
+
 describe('the order of candidates', () => {
   test.each<[name: string, keys: HeldKey[], parts: CallParts, cooled: ProviderName[], expected: string[]]>([
     ['is the tables order', balancedKeys, {}, [], ['openai', 'sarvam', 'anthropic']],
@@ -65,25 +76,32 @@ describe('the order of candidates', () => {
       ['openai', 'sarvam', 'anthropic'],
     ],
     [
-      'moves those that cannot see behind',
+      'leaves out those that cannot see',
       balancedKeys,
       { tables: facts, request: image('data:image/png;base64,AA==') },
       [],
-      ['sarvam', 'anthropic', 'openai'],
+      ['sarvam', 'anthropic'],
     ],
     [
-      'puts a cooled one that can before one that cannot',
+      'leaves out those that cannot see, when all others are cooled',
       balancedKeys,
       { tables: facts, request: image('data:image/png;base64,AA==') },
       ['sarvam', 'anthropic'],
-      ['sarvam', 'anthropic', 'openai'],
+      ['sarvam', 'anthropic'],
     ],
     [
-      'moves a model behind whose context is too short',
+      'leaves out a model whose context is too short',
       balancedKeys,
-      { tables: facts, request: { messages: [{ role: 'user', content: 'x'.repeat(606) }] } },
+      { tables: facts, request: { messages: [{ role: 'user', content: 'x'.repeat(808) }] } },
       [],
-      ['sarvam', 'anthropic', 'openai'],
+      ['sarvam', 'anthropic'],
+    ],
+    [
+      'leaves out a vendor that has no words for it, whatever the tables say',
+      keysOf('together', 'openai'),
+      { tables: cheapFirst, request: { n: 2 } },
+      [],
+      ['openai'],
     ],
     ['keeps India only', balancedKeys, { options: { residency: 'india' } }, [], ['sarvam']],
     [
@@ -110,6 +128,17 @@ describe('the order of candidates', () => {
         { provider: 'sarvam', reason: 'cooldown' },
       ],
     });
+  });
+
+  test.each<[name: string, able: string[], cooled: ProviderName[], unable: string[]]>([
+    ['its own', ['sarvam', 'anthropic'], [], ['openai 0']],
+    ['that before a cooled one', ['anthropic', 'sarvam'], ['sarvam'], ['openai 0']],
+  ])('a candidate that cannot serve keeps a place in it: %s', (_name, able, cooled, unable) => {
+    const parts = { tables: facts, request: image('data:image/png;base64,AA==') };
+    const result = plan(balancedKeys, parts, cooled);
+    if (result.kind !== 'planned') throw new Error(result.error.message);
+    expect(summary(result)).toEqual(able);
+    expect(result.unable.map(({ provider, before }) => `${provider} ${before}`)).toEqual(unable);
   });
 
   test('gives each candidate its model, key, residency, facts and price', () => {
@@ -160,6 +189,13 @@ describe('a tier that cannot be planned', () => {
       'nobody held can call tools',
       keysOf('sarvam'),
       { tables: facts, request: { tools: [{ type: 'function' }] } },
+      ['invalid_request_error', 'unsupported_feature'],
+      true,
+    ],
+    [
+      'nobody in the tier can call tools',
+      balancedKeys,
+      { tables: toolless, request: { tools: [{ type: 'function' }] } },
       ['invalid_request_error', 'unsupported_feature'],
       false,
     ],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { missingFeature, needsOf } from '../../src/core/capability.ts';
 import type { ChatRequest } from '../../src/core/chat-request.ts';
 import { chatRequestSchema } from '../../src/core/chat-request.ts';
 import { providers } from '../../src/providers/registry.ts';
@@ -8,7 +9,9 @@ import { contextFor, loadCases } from './fixtures.ts';
 interface RequestCase extends ContextOptions {
   readonly request: Record<string, unknown>;
   /** The whole body the vendor gets; `model` is filled in. */
-  readonly body: Record<string, unknown>;
+  readonly body?: Record<string, unknown>;
+  /** Instead of a body: the feature for want of which the vendor is not asked. */
+  readonly unable?: string;
   readonly path?: string;
   readonly dropped?: readonly string[];
   /** Fields that only an operator's passthrough list lets in. */
@@ -30,7 +33,11 @@ describe('request translation', () => {
     const before = structuredClone(request);
     const context = contextFor(given.provider, given);
 
-    const upstream = providers[given.provider].translateRequest(request, context);
+    const { lacks, translateRequest } = providers[given.provider];
+    const missing = missingFeature(needsOf(request), context.facts, lacks(context.facts));
+    expect(missing?.feature).toBe(given.unable);
+    if (missing !== null) return;
+    const upstream = translateRequest(request, context);
 
     expect(JSON.parse(upstream.body)).toEqual({ model: context.model, ...given.body });
     expect([...upstream.dropped].sort()).toEqual([...(given.dropped ?? [])].sort());

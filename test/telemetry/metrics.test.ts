@@ -64,6 +64,7 @@ function rowOf(additions: Partial<LogRow> = {}): LogRow {
     residencyRequested: null,
     residencyActual: 'global',
     attempts: [],
+    tries: 1,
     tablesVersion: 'h',
     traceId: null,
     ...additions,

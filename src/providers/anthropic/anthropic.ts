@@ -1,6 +1,6 @@
 import type { Provider } from '../provider.ts';
 import { readAnthropicError } from './error.ts';
-import { translateAnthropicRequest } from './request.ts';
+import { lackedFeatures, translateAnthropicRequest } from './request.ts';
 import { translateAnthropicAnswer } from './response.ts';
 import { AnthropicStream } from './stream.ts';
 
@@ -9,6 +9,7 @@ export const anthropic: Provider = {
   name: 'anthropic',
   defaultBaseUrl: 'https://api.anthropic.com',
   authHeaders: (secret) => ({ 'x-api-key': secret }),
+  lacks: () => lackedFeatures,
   translateRequest: translateAnthropicRequest,
   translateAnswer: translateAnthropicAnswer,
   streamTranslator: (context) => new AnthropicStream(context),

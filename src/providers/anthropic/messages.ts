@@ -15,9 +15,9 @@ export interface Conversation {
   readonly dropped: readonly string[];
 }
 
-const translatedFields = new Set(['role', 'content', 'tool_calls', 'tool_call_id']);
+const translatedFields = new Set(['role', 'content', 'refusal', 'tool_calls', 'tool_call_id']);
 /** Our own metadata and what SDKs add to replayed messages: nobody's loss. */
-const strayFields = new Set(['gateway', 'parsed', 'refusal', 'audio', 'function_call', 'annotations']);
+const strayFields = new Set(['gateway', 'parsed', 'annotations']);
 
 /** Ids of other vendors may hold characters that Anthropic refuses; call and result are mapped alike. */
 function toolUseId(given: unknown): string {
@@ -106,7 +106,10 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
     const blocks = contentBlocks(message.content);
     if (message.role === 'system') append(system, blocks);
     else if (message.role === 'user') addBlocks(messages, 'user', blocks);
-    else addBlocks(messages, 'assistant', [...blocks, ...toolUseBlocks(message['tool_calls'])]);
+    else {
+      const refusal = contentBlocks(textOf(message['refusal']));
+      addBlocks(messages, 'assistant', [...blocks, ...refusal, ...toolUseBlocks(message['tool_calls'])]);
+    }
   }
   trimPrefill(messages);
   // At least one turn is required: instructions alone are then what the user says.

@@ -48,11 +48,10 @@ function sampling(request: ChatRequest, facts: ModelFacts, dropped: string[]): J
   return fields;
 }
 
-function stopSequences(request: ChatRequest, facts: ModelFacts, dropped: string[]): JsonRecord {
+function stopSequences(request: ChatRequest): JsonRecord {
   const given = typeof request.stop === 'string' ? [request.stop] : (request.stop ?? []);
-  // Whitespace-only sequences are refused.
-  const sequences = facts.stop ? given.filter((sequence) => sequence.trim() !== '') : [];
-  if (sequences.length < given.length) dropped.push('stop');
+  // To stop at nothing is no wish.
+  const sequences = given.filter((sequence) => sequence !== '');
   return sequences.length === 0 ? {} : { stop_sequences: sequences };
 }
 
@@ -62,17 +61,25 @@ function opaqueUser(user: string): string {
   return opaque ? user : createHash('sha256').update(user).digest('hex');
 }
 
-function outputFormat(request: ChatRequest, facts: ModelFacts, dropped: string[]): JsonRecord {
+/** A schema is all that can be asked for; requests for other formats are planned past this vendor. */
+function outputFormat(request: ChatRequest): JsonRecord {
   const format = request.response_format;
-  if (format === undefined || format.type === 'text') return {};
-  const given = format['json_schema'];
+  const given = format?.type === 'json_schema' ? format['json_schema'] : undefined;
   const schema = isRecord(given) ? given['schema'] : undefined;
-  if (format.type === 'json_schema' && facts.json_schema && isRecord(schema)) {
-    return { output_config: { format: { type: 'json_schema', schema } } };
-  }
-  dropped.push('response_format');
-  return {};
+  return isRecord(schema) ? { output_config: { format: { type: 'json_schema', schema } } } : {};
 }
+
+/**
+ * Features without any counterpart in the Messages API, whatever the model: several choices, JSON of any shape,
+ * formats and choices we do not know, stop sequences of white space (refused).
+ */
+export const lackedFeatures = [
+  'json_object',
+  'other_response_format',
+  'multiple_choices',
+  'other_tool_choice',
+  'blank_stop',
+] as const;
 
 /** A request for POST /v1/messages (Claude docs: Messages API). What has no counterpart is named in `dropped`. */
 export function translateAnthropicRequest(
@@ -82,7 +89,8 @@ export function translateAnthropicRequest(
   const { facts } = context;
   const { system, messages, dropped: droppedInMessages } = translateMessages(request.messages);
   const droppedFields = Object.keys(request).filter(
-    (name) => !translatedFields.has(name) && request[name] !== undefined,
+    (name) =>
+      !translatedFields.has(name) && request[name] !== undefined && !(name === 'n' && request.n === 1),
   );
   const dropped = [...droppedFields, ...droppedInMessages];
   const body = {
@@ -92,11 +100,11 @@ export function translateAnthropicRequest(
     ...(system.length > 0 && { system }),
     messages,
     ...sampling(request, facts, dropped),
-    ...stopSequences(request, facts, dropped),
+    ...stopSequences(request),
     ...(request.user !== undefined &&
       request.user !== '' && { metadata: { user_id: opaqueUser(request.user) } }),
-    ...translateTools(request, facts, dropped),
-    ...outputFormat(request, facts, dropped),
+    ...translateTools(request, dropped),
+    ...outputFormat(request),
     ...(request.stream === true && { stream: true }),
   };
   return { path: '/v1/messages', headers, body: JSON.stringify(body), dropped };

@@ -1,5 +1,5 @@
+import { isForced } from '../../core/capability.ts';
 import type { ChatRequest } from '../../core/chat-request.ts';
-import type { ModelFacts } from '../../core/model-facts.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 
@@ -25,30 +25,36 @@ function translateTool(tool: JsonRecord): JsonRecord {
   };
 }
 
-function translateChoice(choice: ChatRequest['tool_choice'], facts: ModelFacts): JsonRecord | null {
-  if (choice === undefined || choice === 'auto') return choice === undefined ? null : { type: 'auto' };
-  if (choice === 'none') return { type: 'none' };
-  if (!facts.forced_tool) return { type: 'auto' };
+/** Choices of other kinds, and forced ones where the model takes none, are planned past this vendor. */
+function translateChoice(choice: ChatRequest['tool_choice']): JsonRecord | null {
+  if (choice === undefined) return null;
+  if (choice === 'auto' || choice === 'none') return { type: choice };
   if (choice === 'required') return { type: 'any' };
   const named = isRecord(choice) && isRecord(choice['function']) ? choice['function']['name'] : undefined;
-  return typeof named === 'string' ? { type: 'tool', name: named } : { type: 'auto' };
+  return { type: 'tool', name: named };
 }
 
-function isForced(choice: ChatRequest['tool_choice']): boolean {
-  return choice !== undefined && choice !== 'auto' && choice !== 'none';
-}
+/** What says nothing where there are no tools. */
+const emptyFields = ['tools', 'parallel_tool_calls'] as const;
 
 /** Tools, the choice among them and whether calls may be parallel, in Anthropic's words. */
-export function translateTools(request: ChatRequest, facts: ModelFacts, dropped: string[]): ToolFields {
+export function translateTools(request: ChatRequest, dropped: string[]): ToolFields {
   const { tools, tool_choice: choice, parallel_tool_calls: parallel } = request;
+  let translated = translateChoice(choice);
   if (tools === undefined || tools.length === 0) {
-    for (const field of ['tools', 'tool_choice', 'parallel_tool_calls']) {
+    const forced = isForced(choice);
+    for (const field of forced ? emptyFields : [...emptyFields, 'tool_choice']) {
       if (request[field] !== undefined) dropped.push(field);
     }
-    return {};
+    // The vendor may say that there is nothing to call.
+    return forced && translated !== null ? { tool_choice: translated } : {};
   }
-  if (isForced(choice) && !facts.forced_tool) dropped.push('tool_choice');
-  let translated = translateChoice(choice, facts);
+  for (const tool of tools) {
+    if (isRecord(tool['function']) && tool['function']['strict'] === true) {
+      dropped.push('tools[].function.strict');
+      break;
+    }
+  }
   if (parallel === false && translated?.['type'] !== 'none') {
     translated = { ...(translated ?? { type: 'auto' }), disable_parallel_tool_use: true };
   }

@@ -11,6 +11,7 @@ export function compatibleProvider(dialect: Dialect): Provider {
     name: dialect.name,
     defaultBaseUrl: dialect.defaultBaseUrl,
     authHeaders: dialect.authHeaders,
+    lacks: dialect.lacks,
     translateRequest: (request, context) => translateCompatibleRequest(dialect, request, context),
     translateAnswer: translateCompatibleAnswer,
     streamTranslator: (context) => new CompatibleStream(context),

@@ -1,3 +1,4 @@
+import type { Feature } from '../../core/capability.ts';
 import type { ModelFacts } from '../../core/model-facts.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 import type { ErrorBody } from '../error-body.ts';
@@ -13,6 +14,8 @@ export interface Dialect {
   readonly stopAsList: boolean;
   path(facts: ModelFacts): string;
   authHeaders(secret: string): Readonly<Record<string, string>>;
+  /** What this vendor has no words for (`Provider.lacks`). */
+  lacks(facts: ModelFacts): readonly Feature[];
   /** Known client fields that the vendor's API does not list: left out and reported. */
   lackedFields(facts: ModelFacts): readonly string[];
   /** The class of an error whose status lies; null: the status is to be believed. */

@@ -1,6 +1,6 @@
 import { compatibleProvider } from './compatible-provider.ts';
 
-const noFields: readonly string[] = [];
+const nothing: readonly never[] = [];
 
 /** Takes every known field; what reasoning models refuse stands in the model facts. */
 export const openai = compatibleProvider({
@@ -10,6 +10,7 @@ export const openai = compatibleProvider({
   stopAsList: false,
   path: () => '/v1/chat/completions',
   authHeaders: (secret) => ({ authorization: `Bearer ${secret}` }),
-  lackedFields: () => noFields,
+  lacks: () => nothing,
+  lackedFields: () => nothing,
   errorKind: () => null,
 });

@@ -1,3 +1,4 @@
+import { isForced } from '../../core/capability.ts';
 import type { ChatRequest } from '../../core/chat-request.ts';
 import type { ModelFacts } from '../../core/model-facts.ts';
 import type { TranslationContext, UpstreamRequest } from '../provider.ts';
@@ -53,10 +54,14 @@ function fitMaxTokens(body: Body, request: ChatRequest, facts: ModelFacts): void
   if (limit !== null) body[facts.max_tokens_field] = limit;
 }
 
-/** Choices about tools are refused where there are no tools, and so is an empty list. */
+/**
+ * Choices about tools are refused where there are no tools, and so is an empty list. To call for a tool that
+ * is not there is a mistake, which the vendor may name.
+ */
 function fitTools(body: Body, request: ChatRequest, dropped: string[]): void {
   if (request.tools !== undefined && request.tools.length > 0) return;
-  drop(body, ['tools', 'tool_choice', 'parallel_tool_calls'], dropped);
+  drop(body, ['tools', 'parallel_tool_calls'], dropped);
+  if (!isForced(request.tool_choice)) drop(body, ['tool_choice'], dropped);
 }
 
 /**
@@ -75,7 +80,6 @@ export function translateCompatibleRequest(
   if (!dialect.verbatim) {
     drop(body, dialect.lackedFields(facts), dropped);
     if (request.stream !== true || !facts.stream_usage) drop(body, ['stream_options'], dropped);
-    if (!facts.stop) drop(body, ['stop'], dropped);
     if (dialect.stopAsList && typeof body['stop'] === 'string') body['stop'] = [body['stop']];
     fitSampling(body, facts, dropped);
     fitMaxTokens(body, request, facts);

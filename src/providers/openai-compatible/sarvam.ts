@@ -4,6 +4,7 @@ import { compatibleProvider } from './compatible-provider.ts';
 const lackedByAll = ['user'] as const;
 /** Came with /v2 (Sarvam changelog, 2026-10-22). */
 const lackedByV1 = ['user', 'parallel_tool_calls', 'stream_options'] as const;
+const nothing: readonly never[] = [];
 
 export const sarvam = compatibleProvider({
   name: 'sarvam',
@@ -13,6 +14,7 @@ export const sarvam = compatibleProvider({
   path: (facts) => `/${facts.api_version}/chat/completions`,
   // The first is what Sarvam's own SDK sends, the second what its guide to OpenAI clients shows.
   authHeaders: (secret) => ({ 'api-subscription-key': secret, authorization: `Bearer ${secret}` }),
+  lacks: (facts) => (facts.api_version === 'v1' ? ['single_tool_call'] : nothing),
   lackedFields: (facts) => (facts.api_version === 'v1' ? lackedByV1 : lackedByAll),
   errorKind: () => null,
 });

@@ -2,7 +2,7 @@ import type { Provider } from '../provider.ts';
 import { compatibleProvider } from './compatible-provider.ts';
 import { refusesStreamOptions } from './stream-options.ts';
 
-const noFields: readonly string[] = [];
+const nothing: readonly never[] = [];
 
 /** Whatever the user runs: its base URL already ends in the version, and it gets the client's own fields. */
 export const selfHosted: Provider = {
@@ -13,7 +13,8 @@ export const selfHosted: Provider = {
     stopAsList: false,
     path: () => '/chat/completions',
     authHeaders: (secret) => ({ authorization: `Bearer ${secret}` }),
-    lackedFields: () => noFields,
+    lacks: () => nothing,
+    lackedFields: () => nothing,
     errorKind: () => null,
   }),
   refusesStreamOptions,

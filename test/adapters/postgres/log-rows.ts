@@ -32,6 +32,7 @@ export function logRow(change: Partial<LogRow> = {}): LogRow {
     residencyRequested: null,
     residencyActual: 'global',
     attempts: [],
+    tries: 1,
     tablesVersion: '0123456789abcdef',
     traceId: null,
     ...change,

@@ -1,0 +1,164 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { missingFeature, needsOf } from '../../src/core/capability.ts';
+import type { ChatRequest } from '../../src/core/chat-request.ts';
+import { chatRequestSchema } from '../../src/core/chat-request.ts';
+import { permissiveFacts } from '../../src/core/model-facts.ts';
+import type { ProviderName } from '../../src/core/provider-name.ts';
+import { providerNames } from '../../src/core/provider-name.ts';
+import { providers } from '../../src/providers/registry.ts';
+import { contextFor } from './fixtures.ts';
+
+/**
+ * What the planner lets through to a vendor is carried whole: a translation may leave out sampling fields and
+ * labels, and names them. Anything else would be an answer to a question that was not asked.
+ */
+
+/** Models of each vendor that differ in what they can do, as the shipped tables say it. */
+const models: Record<ProviderName, readonly string[]> = {
+  openai: ['gpt-6.1-terra', 'gpt-4o-mini', 'gpt-3.5-turbo', 'o3', 'chatgpt-4o-latest', 'unknown'],
+  anthropic: ['claude-sonnet-5-5', 'claude-haiku-5-5', 'claude-haiku-4-5', 'claude-3-haiku', 'unknown'],
+  together: ['openai/gpt-oss-120b', 'unknown'],
+  sarvam: ['sarvam-105b', 'sarvam-105b-conversations'],
+  self_hosted: ['llama'],
+};
+
+const samplingAndLabels = new Set([
+  ...['temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'seed', 'user'],
+  // How the answer is delivered; we ask for usage ourselves.
+  'stream_options',
+  'messages[].name',
+  'tools[].function.strict',
+]);
+/** Says nothing new, so it may go: an empty list, the default, a choice where nothing is offered. */
+const saysNothing = {
+  tools: (request: ChatRequest) => request.tools?.length === 0,
+  tool_choice: (request: ChatRequest) =>
+    (request.tools?.length ?? 0) === 0 && (request.tool_choice === 'auto' || request.tool_choice === 'none'),
+  parallel_tool_calls: (request: ChatRequest) =>
+    (request.tools?.length ?? 0) === 0 || request.parallel_tool_calls === true,
+} as const;
+
+const mayBeLeftOut = (name: string, request: ChatRequest): boolean =>
+  samplingAndLabels.has(name) || saysNothing[name as keyof typeof saysNothing]?.(request) === true;
+
+const tool = { type: 'function', function: { name: 'find_marker', parameters: { type: 'object' } } };
+const schema = { type: 'object', title: 'marker' };
+const named = { type: 'function', function: { name: 'find_marker' } };
+const turn = { role: 'user', content: 'Hi' };
+const call = { id: 'c1', type: 'function', function: { name: 'find_marker', arguments: '{}' } };
+
+/** A field that changes the answer, and what of it must be found in the vendor's request. */
+const asked: readonly [name: string, fields: Record<string, unknown>, marker: RegExp][] = [
+  ['n', { n: 3 }, /"n":3/],
+  ['one stop sequence', { stop: 'marker' }, /"marker"/],
+  ['several stop sequences', { stop: ['a', 'marker'] }, /"marker"/],
+  ['a stop sequence of white space', { stop: ['END', '\n\n'] }, /"\\n\\n"/],
+  ['json_object', { response_format: { type: 'json_object' } }, /"json_object"/],
+  [
+    'json_schema',
+    { response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } },
+    /"title":"marker"/,
+  ],
+  [
+    'json_schema without a schema',
+    { response_format: { type: 'json_schema', json_schema: { name: 'x' } } },
+    /"json_schema"/,
+  ],
+  ['a format we do not know', { response_format: { type: 'regex', pattern: 'marker' } }, /"marker"/],
+  ['tools', { tools: [tool] }, /find_marker/],
+  ['a forced tool', { tools: [tool], tool_choice: 'required' }, /"tool_choice":(?:"required"|.*"any")/],
+  ['a named tool', { tools: [tool], tool_choice: named }, /"tool_choice":.*find_marker/],
+  ['no tool', { tools: [tool], tool_choice: 'none' }, /"tool_choice":.*none/],
+  [
+    'a choice among some tools',
+    {
+      tools: [tool],
+      tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [named] } },
+    },
+    /allowed_tools/,
+  ],
+  ['a forced tool where there is none', { tool_choice: 'required' }, /"tool_choice":/],
+  ['one call at a time', { tools: [tool], parallel_tool_calls: false }, /parallel_tool/],
+  [
+    'calls and results so far',
+    {
+      messages: [
+        turn,
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'c1', content: 'found it' },
+      ],
+      tools: [tool],
+    },
+    /c1.*found it/,
+  ],
+  [
+    'a refusal in the conversation',
+    { messages: [turn, { role: 'assistant', content: null, refusal: 'I will not.' }, turn] },
+    /I will not\./,
+  ],
+  [
+    'an image by address',
+    {
+      messages: [
+        {
+          role: 'user',
+          content: [{ type: 'image_url', image_url: { url: 'https://marker.example/a.png' } }],
+        },
+      ],
+    },
+    /marker\.example/,
+  ],
+  ['the limit of tokens', { max_tokens: 77 }, /:77\b/],
+  ['the limit of tokens by its newer name', { max_completion_tokens: 77 }, /:77\b/],
+  [
+    'a beginning of the answer',
+    { messages: [turn, { role: 'assistant', content: 'Once upon' }] },
+    /Once upon/,
+  ],
+];
+
+function requestOf(fields: Record<string, unknown>): ChatRequest {
+  return chatRequestSchema.parse({ model: 'gw/balanced', messages: [turn], ...fields }) as ChatRequest;
+}
+
+const everyModel = providerNames.flatMap((provider) => [
+  ...models[provider].map((model) => ({ provider, model, context: contextFor(provider, { model }) })),
+  // Tables that say nothing of a model must not make its translation lossy either.
+  { provider, model: 'no table knows', context: { ...contextFor(provider, {}), facts: permissiveFacts } },
+]);
+
+describe.each(everyModel)('$provider: $model', ({ provider, context }) => {
+  const { facts } = context;
+  const { lacks, translateRequest } = providers[provider];
+
+  test.each(asked)('%s is carried over, or never asked of it', (_name, fields, marker) => {
+    for (const stream of [false, true]) {
+      const request = requestOf({ ...fields, stream });
+      if (missingFeature(needsOf(request), facts, lacks(facts)) !== null) continue;
+      const upstream = translateRequest(request, context);
+      expect(upstream.body).toMatch(marker);
+      expect(upstream.dropped).toEqual([]);
+    }
+  });
+
+  test('of any mixture only sampling fields and labels are left out', () => {
+    const parts = fc.subarray([
+      ...asked.map(([, fields]) => fields),
+      { temperature: 2, top_p: 0.5 },
+      { presence_penalty: 1, frequency_penalty: 1, seed: 7, user: 'u-1' },
+      { stream: true, stream_options: { include_usage: true } },
+      { tools: [], tool_choice: 'auto', parallel_tool_calls: false },
+      { n: 1, parallel_tool_calls: true },
+    ]);
+    fc.assert(
+      fc.property(parts, (chosen) => {
+        const request = requestOf(Object.assign({}, ...chosen) as Record<string, unknown>);
+        if (missingFeature(needsOf(request), facts, lacks(facts)) !== null) return;
+        const { dropped } = translateRequest(request, context);
+        expect(dropped.filter((name) => !mayBeLeftOut(name, request))).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
