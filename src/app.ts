@@ -3,8 +3,10 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import { lookupBySystem } from './adapters/host-lookup.ts';
 import { watchTablesConfigMap } from './adapters/kubernetes/configmap-tables.ts';
 import type { TablesListeners, TablesSource } from './adapters/last-good-tables.ts';
+import { OwnEndpoints } from './adapters/own-endpoints.ts';
 import type { Sealer } from './adapters/sealer.ts';
 import { createSealer } from './adapters/sealer.ts';
 import { createSystemClock } from './adapters/system-clock.ts';
@@ -15,7 +17,6 @@ import { AnswerCache } from './chat/cached-answer.ts';
 import { CooldownBook } from './chat/cooldown.ts';
 import { endpointsOf } from './chat/endpoints.ts';
 import type { Clock, UpstreamTransport } from './chat/ports.ts';
-import type { Endpoint } from './core/outbound-policy.ts';
 import { outboundPolicy } from './core/outbound-policy.ts';
 import type { SealingKey } from './core/sealing-key.ts';
 import { drain } from './drain.ts';
@@ -63,10 +64,10 @@ export async function startGateway(
   const writeAccess = log.isLevelEnabled('info') ? (line: string) => void lines.write(line) : null;
   const clock = createSystemClock();
   const sealer = createSealer(sealingKeys(settings));
-  const own: Endpoint[] = await storeEndpoints(settings);
-  const upstream = createUpstreamHttp(
-    outboundPolicy(settings.outboundPolicy, settings.outboundAllowedCidrs, own),
-  );
+  const own = new OwnEndpoints([...storeEndpoints(settings), ...settings.kubernetesApi], lookupBySystem);
+  const policy = outboundPolicy(settings.outboundPolicy, settings.outboundAllowedCidrs, []);
+  const upstream = createUpstreamHttp(own.guard(policy));
+  await own.start();
   const metrics = new Metrics();
   const tables = await openTables(settings, clock, metrics, log);
   const { databaseUrl } = settings;
@@ -98,7 +99,7 @@ export async function startGateway(
     },
     log,
   );
-  const stop = stopper({ app, admin, life, settings, stores, tables, upstream, log, tracing, lines });
+  const stop = stopper({ app, admin, life, settings, stores, tables, upstream, own, log, tracing, lines });
   try {
     const adminUrl = await listen(admin, settings.adminHost, settings.adminPort, own);
     const url = await listen(app, settings.host, settings.port, own);
@@ -203,10 +204,10 @@ function routesIo(
 }
 
 /** Listens and returns the address; it joins the addresses no user may reach through us. */
-async function listen(app: FastifyInstance, host: string, port: number, own: Endpoint[]): Promise<string> {
+async function listen(app: FastifyInstance, host: string, port: number, own: OwnEndpoints): Promise<string> {
   await app.listen({ host, port });
   const bound = app.server.address() as AddressInfo;
-  own.push({ address: bound.address, port: bound.port });
+  own.addListener({ address: bound.address, port: bound.port });
   const shown = bound.address === '0.0.0.0' || bound.address === '::' ? '127.0.0.1' : bound.address;
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${bound.port}`;
 }
@@ -219,6 +220,7 @@ interface Running {
   readonly stores: Stores;
   readonly tables: TablesSource;
   readonly upstream: { close(): Promise<void> };
+  readonly own: OwnEndpoints;
   readonly log: Logger;
   readonly tracing: Tracing | null;
   readonly lines: StdoutLines;
@@ -228,9 +230,10 @@ function stopper(running: Running): () => Promise<void> {
   const hurry = new AbortController();
   let stopped: Promise<void> | null = null;
   const stop = async (): Promise<void> => {
-    const { app, admin, life, settings, stores, tables, upstream, log, tracing, lines } = running;
+    const { app, admin, life, settings, stores, tables, upstream, own, log, tracing, lines } = running;
     log.info({ active: life.activeCount }, 'draining');
     await drain(app, life, { delayMs: settings.drainDelayMs, drainMs: settings.drainMs }, hurry.signal);
+    own.stop();
     await upstream.close();
     await stores.close();
     tables.close();

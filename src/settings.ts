@@ -5,6 +5,8 @@ import type { CommercialProviderName } from './core/provider-name.ts';
 import type { SealingKey } from './core/sealing-key.ts';
 import { parseSealingKeys } from './core/sealing-key.ts';
 import { Secret } from './core/secret.ts';
+import type { KubernetesApi } from './kubernetes-api.ts';
+import { readKubernetesApi } from './kubernetes-api.ts';
 import type { TracingSettings } from './tracing-settings.ts';
 import { readTracing, tracingVariables } from './tracing-settings.ts';
 
@@ -101,6 +103,8 @@ export interface Settings {
   readonly vendorBaseUrls: Readonly<Partial<Record<CommercialProviderName, string>>>;
   readonly outboundPolicy: 'public-only' | 'allow-private';
   readonly outboundAllowedCidrs: readonly string[];
+  /** Where the Kubernetes API listens, as the kubelet tells every container; empty outside of a cluster. */
+  readonly kubernetesApi: KubernetesApi;
   readonly spoolDir: string;
   readonly spoolBytes: number;
   readonly spoolFull: 'refuse' | 'drop';
@@ -215,6 +219,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     vendorBaseUrls,
     outboundPolicy: env.GW_OUTBOUND_POLICY,
     outboundAllowedCidrs: env.GW_OUTBOUND_ALLOWED_CIDRS.split(',').filter((cidr) => cidr.trim() !== ''),
+    kubernetesApi: readKubernetesApi(environment),
     spoolDir: env.GW_SPOOL_DIR ?? `${env.GW_DATA_DIR}/spool`,
     spoolBytes: env.GW_SPOOL_BYTES,
     spoolFull: env.GW_SPOOL_FULL,

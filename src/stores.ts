@@ -1,8 +1,8 @@
-import { lookup } from 'node:dns/promises';
 import { hostname } from 'node:os';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { MemoryResponseCache } from './adapters/memory-cache.ts';
+import type { NamedEndpoint } from './adapters/own-endpoints.ts';
 import { readAccount } from './adapters/postgres/account-query.ts';
 import { createAccounts } from './adapters/postgres/accounts.ts';
 import { insertLogRows } from './adapters/postgres/log-insert.ts';
@@ -20,7 +20,7 @@ import { RedisResponseCache } from './adapters/redis/response-cache.ts';
 import { SealedResponseCache } from './adapters/sealed-cache.ts';
 import type { Sealer } from './adapters/sealer.ts';
 import type { Accounts, Clock, RequestLog, ResponseCache } from './chat/ports.ts';
-import type { Endpoint } from './core/outbound-policy.ts';
+import { parseDatabaseUrl } from './core/database-url.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
 import type { StdoutLines } from './telemetry/stdout-lines.ts';
@@ -33,6 +33,7 @@ const logPoolSize = 3;
 /** A cached answer with its envelope; the tables' own limit is checked where answers are made. */
 const maxCacheValueBytes = 20 * 1024 * 1024;
 const closeTimeoutMs = 5_000;
+const redisPort = 6379;
 
 /** Everything that remembers something beyond one request. */
 export interface Stores {
@@ -132,22 +133,23 @@ function tellListening(log: Logger): (listening: boolean, reason: string | null)
   };
 }
 
-/** Where our own stores listen: no user may reach them through a base_url. Unresolvable names are left out. */
-export async function storeEndpoints(settings: Settings): Promise<Endpoint[]> {
-  const defaultPorts: Readonly<Record<string, number>> = { 'postgres:': 5432, 'postgresql:': 5432 };
-  const urls = [settings.databaseUrl, settings.databaseDirectUrl, settings.redisUrl];
-  const endpoints = urls.map(async (text) => {
-    if (text === null) return [];
-    let url: URL;
-    try {
-      url = new URL(text);
-    } catch {
-      throw new SettingsError('DATABASE_URL, DATABASE_DIRECT_URL and REDIS_URL must be URLs.');
-    }
-    const port = url.port === '' ? (defaultPorts[url.protocol] ?? 6379) : Number(url.port);
-    const host = url.hostname.replace(/^\[|\]$/g, '');
-    const addresses = await lookup(host, { all: true }).catch(() => []);
-    return addresses.map(({ address }) => ({ address, port }));
-  });
-  return (await Promise.all(endpoints)).flat();
+/** Where our own stores listen, by name: no user may reach them through a base_url. */
+export function storeEndpoints({ databaseUrl, databaseDirectUrl, redisUrl }: Settings): NamedEndpoint[] {
+  const databases = [databaseUrl, databaseDirectUrl].flatMap((url) =>
+    url === null ? [] : [parseDatabaseUrl(url)],
+  );
+  // A socket is a path in the file system: no user can name it.
+  const reachable = databases.filter(({ host }) => !host.startsWith('/'));
+  const endpoints = reachable.map(({ host, port }) => ({ host: withoutBrackets(host), port }));
+  return redisUrl === null ? endpoints : [...endpoints, redisEndpoint(redisUrl)];
+}
+
+function redisEndpoint(text: string): NamedEndpoint {
+  if (!URL.canParse(text)) throw new SettingsError('REDIS_URL must be a URL.');
+  const { hostname, port } = new URL(text);
+  return { host: withoutBrackets(hostname), port: port === '' ? redisPort : Number(port) };
+}
+
+function withoutBrackets(host: string): string {
+  return host.replace(/^\[|\]$/g, '');
 }

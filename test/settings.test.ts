@@ -172,3 +172,13 @@ describe('a secret in a file', () => {
     );
   });
 });
+
+test('the Kubernetes API is where the kubelet says, and at its name', () => {
+  const read = (environment: NodeJS.ProcessEnv) =>
+    readSettings({ DATABASE_URL: 'postgres://db/x', ...environment }).kubernetesApi;
+  expect(read({ KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '6443' })).toEqual([
+    { host: '10.96.0.1', port: 6443 },
+    { host: 'kubernetes.default.svc', port: 443 },
+  ]);
+  expect(read({})).toEqual([]);
+});

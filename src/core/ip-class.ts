@@ -129,13 +129,20 @@ export function canonicalAddress(text: string): string | null {
   return parseIp(text)?.toString() ?? null;
 }
 
+/**
+ * Every address that a connection to this one may end at, each in its one spelling: itself, and what a
+ * translation or tunnel prefix is wrapped around. Empty when the text is no address.
+ */
+export function reachedAddresses(text: string): string[] {
+  const address = parseIp(text);
+  if (address === null) return [];
+  const inner = address instanceof ipaddr.IPv4 ? [] : embeddedV4(address);
+  return [address.toString(), ...inner.map((v4) => v4.toString())];
+}
+
 /** True for a cloud metadata service, also when a translation or tunnel prefix is wrapped around it. */
 export function isMetadataAddress(text: string): boolean {
-  const address = parseIp(text);
-  if (address === null) return false;
-  if (metadataAddresses.has(address.toString())) return true;
-  if (address instanceof ipaddr.IPv4) return false;
-  return embeddedV4(address).some((v4) => metadataAddresses.has(v4.toString()));
+  return reachedAddresses(text).some((address) => metadataAddresses.has(address));
 }
 
 /** A network in CIDR form. */
@@ -147,6 +154,11 @@ export function parseCidr(text: string): Cidr | null {
   if (ipaddr.isValidCIDR(trimmed)) return ipaddr.parseCIDR(trimmed);
   const address = parseIp(trimmed);
   return address === null ? null : [address, address instanceof ipaddr.IPv4 ? 32 : 128];
+}
+
+/** True for a network that lies in a link-local range as a whole. */
+export function isLinkLocalNetwork([network, prefixLength]: Cidr): boolean {
+  return classOf(network) === 'link-local' && prefixLength >= (network.kind() === 'ipv4' ? 16 : 10);
 }
 
 export function isInCidr(text: string, [network, prefixLength]: Cidr): boolean {

@@ -1,5 +1,13 @@
 import type { Cidr } from './ip-class.ts';
-import { canonicalAddress, classifyAddress, isInCidr, isMetadataAddress, parseCidr } from './ip-class.ts';
+import {
+  canonicalAddress,
+  classifyAddress,
+  isInCidr,
+  isLinkLocalNetwork,
+  isMetadataAddress,
+  parseCidr,
+  reachedAddresses,
+} from './ip-class.ts';
 
 export interface Endpoint {
   /** An IP literal. */
@@ -23,7 +31,12 @@ export interface OutboundPolicy {
   readonly ownEndpoints: readonly Endpoint[];
 }
 
-export type OutboundRefusal = 'metadata-address' | 'own-endpoint' | 'private-address' | 'unroutable-address';
+export type OutboundRefusal =
+  | 'metadata-address'
+  | 'link-local-address'
+  | 'own-endpoint'
+  | 'private-address'
+  | 'unroutable-address';
 
 /** `[fd00::/8]:8000`, `[fd00::/8]`, or a CIDR and a port; a colon alone would be part of an IPv6 address. */
 const networkForm = /^(?:\[([^[\]]+)\]|([^:]+|[^[\]]+\/\d+))(?::(\d{1,5}))?$/;
@@ -57,24 +70,37 @@ export function outboundPolicy(
   return { mode, allowedNetworks, ownEndpoints };
 }
 
-function isAllowed(address: string, port: number, { allowedNetworks }: OutboundPolicy): boolean {
-  return allowedNetworks.some(
+function isAllowed(address: string, port: number, networks: readonly AllowedNetwork[]): boolean {
+  return networks.some(
     (network) => (network.port === null || network.port === port) && isInCidr(address, network.cidr),
   );
 }
 
 /** An own listener on loopback or on every interface answers on all of 127.0.0.0/8 and on ::1. */
-function isOwn(address: string, port: number, own: Endpoint): boolean {
+function isOwn(reached: readonly string[], port: number, own: Endpoint): boolean {
   if (own.port !== port) return false;
-  if (canonicalAddress(own.address) === canonicalAddress(address)) return true;
+  const ownAddress = canonicalAddress(own.address) ?? '';
+  if (reached.includes(ownAddress)) return true;
   const ownClass = classifyAddress(own.address);
-  return classifyAddress(address) === 'loopback' && (ownClass === 'loopback' || ownClass === 'unroutable');
+  const answersOnLoopback = ownClass === 'loopback' || ownClass === 'unroutable';
+  return answersOnLoopback && reached.some((address) => classifyAddress(address) === 'loopback');
+}
+
+/**
+ * Clouds serve credentials and user data in this range, some at addresses of their own (Scaleway: 169.254.42.42).
+ * Only a network of the list that lies in it opens it: 0.0.0.0/0 was not written with it in mind.
+ */
+function isShutLinkLocal(reached: readonly string[], port: number, policy: OutboundPolicy): boolean {
+  const linkLocal = reached.filter((address) => classifyAddress(address) === 'link-local');
+  if (linkLocal.length === 0) return false;
+  const opened = policy.allowedNetworks.filter(({ cidr }) => isLinkLocalNetwork(cidr));
+  return !linkLocal.every((address) => isAllowed(address, port, opened));
 }
 
 /**
  * Whether a connection to a resolved address may be opened: null, or why not. `userAddress` says that a
- * user chose the address (a self_hosted base_url); for an operator's vendor address only the rule about
- * metadata services applies. Text that is no IP address is refused.
+ * user chose the address (a self_hosted base_url); for an operator's vendor address only the rules about
+ * metadata services and link-local addresses apply. Text that is no IP address is refused.
  */
 export function decideOutbound(
   address: string,
@@ -85,9 +111,11 @@ export function decideOutbound(
   const ipClass = classifyAddress(address);
   if (ipClass === null) return 'unroutable-address';
   if (isMetadataAddress(address)) return 'metadata-address';
+  const reached = reachedAddresses(address);
+  if (isShutLinkLocal(reached, port, policy)) return 'link-local-address';
   if (!userAddress) return null;
   if (ipClass === 'unroutable') return 'unroutable-address';
-  if (policy.ownEndpoints.some((own) => isOwn(address, port, own))) return 'own-endpoint';
+  if (policy.ownEndpoints.some((own) => isOwn(reached, port, own))) return 'own-endpoint';
   if (policy.mode === 'allow-private' || ipClass === 'public') return null;
-  return isAllowed(address, port, policy) ? null : 'private-address';
+  return isAllowed(address, port, policy.allowedNetworks) ? null : 'private-address';
 }

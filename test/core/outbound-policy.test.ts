@@ -21,8 +21,14 @@ test.each([
   ['192.168.1.1', 80, 'private-address', null],
   ['127.0.0.1', 11434, 'private-address', null],
   ['::1', 11434, 'private-address', null],
-  ['169.254.3.4', 80, 'private-address', null],
-  ['fe80::1', 80, 'private-address', null],
+  ['169.254.3.4', 80, 'link-local-address', 'link-local-address'],
+  ['169.254.42.42', 80, 'link-local-address', 'link-local-address'],
+  ['fe80::1', 80, 'link-local-address', 'link-local-address'],
+  ['fe80::1%eth0', 80, 'link-local-address', 'link-local-address'],
+  ['febf::1', 80, 'link-local-address', 'link-local-address'],
+  ['::ffff:169.254.42.42', 80, 'link-local-address', 'link-local-address'],
+  ['64:ff9b::a9fe:2a2a', 80, 'link-local-address', 'link-local-address'],
+  ['2002:a9fe:2a2a::', 80, 'link-local-address', 'link-local-address'],
   ['100.64.0.1', 443, 'private-address', null],
   ['fd12::1', 443, null, null],
   ['fd13::1', 443, 'private-address', null],
@@ -45,6 +51,8 @@ test.each([
   ['127.0.0.1', 8080, 'own-endpoint', 'own-endpoint'],
   ['10.0.0.5', 6379, 'own-endpoint', 'own-endpoint'],
   ['::ffff:10.0.0.5', 6379, 'own-endpoint', 'own-endpoint'],
+  ['64:ff9b::a00:5', 6379, 'own-endpoint', 'own-endpoint'],
+  ['2002:a00:5::', 6379, 'own-endpoint', 'own-endpoint'],
   ['10.0.0.5', 6380, 'private-address', null],
 ])('%s port %i: %s when public only, %s when private is allowed', (address, port, strict, open) => {
   expect(decideOutbound(address, port, publicOnly, true)).toBe(strict);
@@ -58,6 +66,33 @@ describe("an operator's vendor address", () => {
 
   test.each(['169.254.169.254', '100.100.100.200', '::ffff:169.254.170.2'])('may not be %s', (address) => {
     expect(decideOutbound(address, 80, allowPrivate, false)).toBe('metadata-address');
+  });
+});
+
+describe('a link-local address', () => {
+  // networks, and whether 169.254.42.42:80, fe80::1:80 and 169.254.169.254:80 are open with them
+  test.each<[networks: string[], v4: boolean, v6: boolean]>([
+    [[], false, false],
+    [['0.0.0.0/0', '::/0'], false, false],
+    [['169.254.42.42'], true, false],
+    [['169.254.42.42/32'], true, false],
+    [['169.254.0.0/16'], true, false],
+    [['169.0.0.0/8', 'fe00::/8'], false, false],
+    [['169.254.42.42:443'], false, false],
+    [['169.254.42.42:80'], true, false],
+    [['fe80::/10'], false, true],
+    [['169.254.0.0/16', '169.254.169.254', 'fe80::/10', 'fe80::a9fe:a9fe'], true, true],
+  ])('is opened by name only: %j', (networks, v4, v6) => {
+    for (const mode of ['public-only', 'allow-private'] as const) {
+      const policy = outboundPolicy(mode, networks, own);
+      for (const userAddress of [true, false]) {
+        const decide = (address: string) => decideOutbound(address, 80, policy, userAddress);
+        expect(decide('169.254.42.42')).toBe(v4 ? null : 'link-local-address');
+        expect(decide('fe80::1')).toBe(v6 ? null : 'link-local-address');
+        expect(decide('169.254.169.254')).toBe('metadata-address');
+        expect(decide('fe80::a9fe:a9fe')).toBe('metadata-address');
+      }
+    }
   });
 });
 
