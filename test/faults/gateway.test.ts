@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { chatBody, chatPath } from '../support/chat.ts';
 import { eventually } from '../support/eventually.ts';
 import { startBalancer } from '../support/fault-balancer.ts';
-import { expectWithin, timed } from '../support/fault-bounds.ts';
+import { expectWithin, measured, timed } from '../support/fault-bounds.ts';
 import { expectLedgersAgree } from '../support/fault-ledgers.ts';
 import type { Load, Sent } from '../support/fault-load.ts';
 import { becomeKnown, failures, loadAgent, sendChat, startLoad } from '../support/fault-load.ts';
@@ -288,7 +288,7 @@ describe('a rolling restart of three replicas', () => {
       }
       const sent = await load.stop();
       expect(failures(sent)).toEqual([]);
-      process.stdout.write(`measured: ${sent.length} requests through a rolling restart, 0 failed\n`);
+      measured(`${sent.length} requests through a rolling restart, 0 failed`);
       await Promise.all(replicas.map((replica) => untilRowsStored(replica)));
       await expectLedgersAgree({
         databaseUrl: world.database.url,

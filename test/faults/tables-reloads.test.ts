@@ -11,6 +11,7 @@ import { LastGoodTables, readTables } from '../../src/adapters/last-good-tables.
 import type { RoutingTables } from '../../src/core/tables.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { eventually } from '../support/eventually.ts';
+import { measured } from '../support/fault-bounds.ts';
 import { expectLedgersAgree } from '../support/fault-ledgers.ts';
 import type { Sent } from '../support/fault-load.ts';
 import { failures, startLoad } from '../support/fault-load.ts';
@@ -149,7 +150,7 @@ async function expectSettled(sinceMs: number): Promise<void> {
   }, 15_000);
   const seconds = (performance.now() - sinceMs) / 1000;
   const taken = await metric(gateway, 'gw_config_reloads_total');
-  process.stdout.write(`measured: ${taken} reloads in ${seconds.toFixed(1)} s\n`);
+  measured(`${taken} reloads in ${seconds.toFixed(1)} s`);
   expect(taken).toBeLessThan(seconds * mostReloadsPerSecond);
 }
 

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { chatBody, chatPath, logRows } from '../support/chat.ts';
 import { eventually, untilStill } from '../support/eventually.ts';
-import { expectWithin, timed } from '../support/fault-bounds.ts';
+import { expectWithin, measured, timed } from '../support/fault-bounds.ts';
 import { sendChat } from '../support/fault-load.ts';
 import { metric, untilRowsStored } from '../support/fault-metrics.ts';
 import { sql } from '../support/fault-postgres.ts';
@@ -479,7 +479,7 @@ describe('clients that stop reading', () => {
     const streams = together.ledger.slice(1);
     await untilStill(() => streams.reduce((sum, stream) => sum + stream.bytesSent, 0));
     const grownBytes = (await rss()) - base;
-    process.stdout.write(`measured: ${clients} paused clients: ${(grownBytes / mebibyte).toFixed(1)} MiB\n`);
+    measured(`${clients} paused clients: ${(grownBytes / mebibyte).toFixed(1)} MiB`);
     expect(grownBytes).toBeLessThan(clients * 2 * mebibyte);
     expect(streams.filter((stream) => stream.finished)).toEqual([]);
     const [patient, ...others] = sockets;

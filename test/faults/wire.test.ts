@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { chatBody, chatPath } from '../support/chat.ts';
 import { eventually } from '../support/eventually.ts';
 import { expectError } from '../support/expect-error.ts';
-import { expectWithin, median, timed } from '../support/fault-bounds.ts';
+import { expectWithin, measured, median, timed } from '../support/fault-bounds.ts';
 import { expectLedgersAgree } from '../support/fault-ledgers.ts';
 import type { Load, Sent } from '../support/fault-load.ts';
 import { becomeKnown, failures, sendChat, startLoad } from '../support/fault-load.ts';
@@ -127,7 +127,7 @@ describe('to Postgres', () => {
     postgres.delay(tripMs / 2);
     load = startLoad({ url: gateway.url, users: [user] });
     const times = await chatTimes(20);
-    process.stdout.write(`measured: chat with ${tripMs} ms to Postgres: ${median(times).toFixed(0)} ms\n`);
+    measured(`chat with ${tripMs} ms to Postgres: ${median(times).toFixed(0)} ms`);
     expect(median(times)).toBeLessThan(usualMs + tripMs + 100);
     sent.push(...(await load.stop()));
     postgres.heal();

@@ -7,7 +7,7 @@ const name = 'gateway';
 export interface CrashablePostgres extends PostgresProcess {
   /** An empty database of this server, for a gateway to migrate. */
   readonly database: TestDatabase;
-  /** Undoes `stopSignal` and `kill`, if need be. */
+  /** Undoes `stopSignal`, `kill` and `quit`, if need be. */
   restore(): Promise<void>;
 }
 
@@ -41,6 +41,10 @@ export async function startCrashablePostgres(): Promise<CrashablePostgres> {
     async kill() {
       killed = true;
       await server.kill();
+    },
+    async quit() {
+      killed = true;
+      await server.quit();
     },
     start,
     async restore() {

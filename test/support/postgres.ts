@@ -29,7 +29,9 @@ export interface PostgresProcess {
   continueSignal(): void;
   /** A crash: the server and its sessions end at once. */
   kill(): Promise<void>;
-  /** After `kill`: the same port, the same data. */
+  /** An immediate shutdown, as an operator in a hurry does it: sessions are cut, nothing is written any more. */
+  quit(): Promise<void>;
+  /** After `kill` or `quit`: the same port, the same data. */
   start(): Promise<void>;
   /** Stops the server and removes its data. */
   close(): Promise<void>;
@@ -73,6 +75,10 @@ export async function startPostgres(options: { port?: number } = {}): Promise<Po
     },
     async kill() {
       for (const pid of [server.pid, ...childrenOf(server.pid)]) signalProcess(pid, 'SIGKILL');
+      while (isPostmaster(server.pid, join(home, 'data'))) await delay(POLL_MS);
+    },
+    async quit() {
+      signalProcess(server.pid, 'SIGQUIT');
       while (isPostmaster(server.pid, join(home, 'data'))) await delay(POLL_MS);
     },
     async start() {

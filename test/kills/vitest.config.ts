@@ -1,0 +1,17 @@
+import { join } from 'node:path';
+import { defineConfig } from 'vitest/config';
+
+/** For `npm run test:kills`: apart from `npm test`, since it takes minutes and both cores. */
+export default defineConfig({
+  test: {
+    root: join(import.meta.dirname, '../..'),
+    include: ['test/kills/*.ts'],
+    exclude: ['test/kills/vitest.config.ts'],
+    pool: 'forks',
+    // A rate is asked for: what runs beside it would take from it.
+    maxWorkers: 1,
+    testTimeout: 600_000,
+    hookTimeout: 120_000,
+    reporters: [['default', { summary: false }], './test/support/tally-reporter.ts'],
+  },
+});
