@@ -6,6 +6,8 @@ import type { Life } from './http/life.ts';
 const cutGraceMs = 2_000;
 /** Keep-alive connections whose last answer has left are closed this often while draining. */
 const sweepMs = 100;
+/** How often it is looked whether the last rows are settled. */
+const pollMs = 20;
 
 export interface DrainLimits {
   /** How long the listener still accepts after readiness went off. */
@@ -36,4 +38,6 @@ export async function drain(
   app.server.closeAllConnections();
   clearInterval(sweep);
   await closed;
+  // Clients may have left with their answers while the usage of these is still being read (2 s at most).
+  for (let waitedMs = 0; life.unsettled > 0 && waitedMs < cutGraceMs; waitedMs += pollMs) await sleep(pollMs);
 }

@@ -1,5 +1,6 @@
 import type { Candidate, HeldKey } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
+import { costMicroUsd } from '../core/cost.ts';
 import type { GatewayError } from '../core/errors.ts';
 import { ApiError, ServiceUnavailableError } from '../core/errors.ts';
 import { finalError } from '../core/final-error.ts';
@@ -98,7 +99,9 @@ async function tryCandidates(
       return serveAnswer(serve, result.answer, result.serving);
     case 'stream-opened':
       return serveStream(serve, result.stream, result.serving);
-    case 'cancelled':
+    case 'cancelled': {
+      const { usage, candidate } = result;
+      settlement.spent(usage, costMicroUsd(usage, candidate.price));
       if (result.reason === 'drain') {
         throw await settleError(
           settlement,
@@ -114,6 +117,7 @@ async function tryCandidates(
         latencyMs: settlement.latencyMs(),
       });
       throw new ClientGoneError();
+    }
     case 'exhausted': {
       const [only] = result.failures;
       const error =

@@ -9,3 +9,6 @@ export const stallMs = 5_000;
 
 /** A client that reads nothing for this long is let go, with its upstream. */
 export const clientStallMs = 60_000;
+
+/** A client that leaves behind the finish chunk has its whole answer: its usage is read for this long at most. */
+export const usageReadMs = 2_000;

@@ -2,7 +2,8 @@ import type { Candidate } from '../core/candidate.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import type { CancelReason } from './client-stream.ts';
 import { DueTimer } from './due-timer.ts';
-import { clientStallMs, lingerMs, maxErrorBodyBytes, stallMs } from './exchange-limits.ts';
+import { clientStallMs, lingerMs, maxErrorBodyBytes, stallMs, usageReadMs } from './exchange-limits.ts';
+import { isEventStream, overdueEnd, toldEnd } from './exchange-rules.ts';
 import { HeldBytes } from './held-bytes.ts';
 import type {
   ExchangeEnd,
@@ -12,13 +13,11 @@ import type {
   StreamEnd,
   UpstreamHeaders,
 } from './open-stream.ts';
-import { upstreamStalled } from './open-stream.ts';
 import type { TransportFailure, UpstreamControl, UpstreamListener, UpstreamTransport } from './ports.ts';
 
 /**
- * One upstream call from the written request to its last byte. Keeps one timer, whose due time moves with
- * the phase: first token, silence, slow client, linger. Everything ends in exactly one `ExchangeEnd`, and
- * for an opened stream in exactly one `StreamEnd`.
+ * One upstream call from the written request to its last byte, in exactly one `ExchangeEnd`, and for an opened
+ * stream one `StreamEnd`. Its one timer moves with the phase: first token, silence, slow client, usage, linger.
  */
 export class Exchange implements UpstreamListener, OpenStream {
   readonly candidate: Candidate;
@@ -40,6 +39,8 @@ export class Exchange implements UpstreamListener, OpenStream {
   #lastActivityMs = 0;
   #pausedAtMs = 0;
   #stalledMs = 0;
+  /** When we stop waiting for the usage of an answer that its client left with; null: it is here. */
+  #usageDueMs: number | null = null;
   #consumer: StreamConsumer | null = null;
   #pendingEnd: StreamEnd | null = null;
 
@@ -73,11 +74,9 @@ export class Exchange implements UpstreamListener, OpenStream {
     this.#job.telemetry.answerBegan(this.#job.call);
     this.#status = status;
     this.#headers = headers;
-    const { limits } = this.#job.call.tables.document;
     const ok = status === 200;
-    // A JSON or HTML body is no stream, whatever the status says: it is read whole and judged.
-    const type = String(headers['content-type'] ?? '');
-    this.#streaming = ok && this.#job.translator !== null && !/json|html/i.test(type);
+    this.#streaming = ok && this.#job.translator !== null && isEventStream(headers);
+    const { limits } = this.#job.call.tables.document;
     // Before the first token at most one event's worth is held back.
     if (this.#streaming) this.#bodyLimit = limits.event_bytes;
     else this.#bodyLimit = ok ? limits.answer_bytes : maxErrorBodyBytes;
@@ -96,17 +95,12 @@ export class Exchange implements UpstreamListener, OpenStream {
       const out = this.translator.end();
       if (out !== null) this.#deliver(out);
       this.#followPhase();
-    } else if (!this.#over) {
-      this.#endReplied(false);
-    }
+    } else if (!this.#over) this.#endReplied(false);
     this.#release();
   }
 
   onFailure(failure: TransportFailure): void {
-    if (!this.#over) {
-      if (this.#opened) this.#endStream({ kind: 'failed', reason: failure.message });
-      else this.#end({ kind: 'transport', failure });
-    }
+    if (!this.#over) this.#fail(failure);
     this.#release();
   }
 
@@ -142,16 +136,13 @@ export class Exchange implements UpstreamListener, OpenStream {
     this.#followPhase();
     // What is held can be longer than what came: it was put into form.
     if (this.#over || Math.max(this.#bytes, this.#held.length) <= this.#bodyLimit) return;
-    const message = `The stream exceeds ${this.#bodyLimit} bytes.`;
-    if (this.#opened) this.#endStream({ kind: 'failed', reason: message });
-    else this.#end({ kind: 'transport', failure: { kind: 'too-large', message } });
+    this.#fail({ kind: 'too-large', message: `The stream exceeds ${this.#bodyLimit} bytes.` });
     this.#abortUpstream();
   }
 
   #onLongBody(chunk: Buffer): void {
     if (this.#status === 200) {
-      const message = `The answer exceeds ${this.#bodyLimit} bytes.`;
-      this.#end({ kind: 'transport', failure: { kind: 'too-large', message } });
+      this.#fail({ kind: 'too-large', message: `The answer exceeds ${this.#bodyLimit} bytes.` });
     } else {
       this.#held.add(chunk.subarray(0, chunk.length - (this.#bytes - this.#bodyLimit)));
       this.#endReplied(true);
@@ -189,6 +180,11 @@ export class Exchange implements UpstreamListener, OpenStream {
   readonly #onAbort = (): void => {
     const reason = this.#job.signal.reason as CancelReason;
     if (!this.#over) {
+      if (reason === 'client-gone' && this.#opened && this.translator.answerEnded) {
+        this.#usageDueMs = this.#job.monotonicMs() + usageReadMs;
+        this.#timer.setDue(this.#usageDueMs);
+        return;
+      }
       if (this.#opened) this.#endStream({ kind: 'cancelled', reason });
       else this.#end({ kind: 'cancelled', reason });
     }
@@ -196,6 +192,7 @@ export class Exchange implements UpstreamListener, OpenStream {
   };
 
   #idleDueMs(): number {
+    if (this.#usageDueMs !== null) return Math.min(this.#usageDueMs, this.#job.requestDueMs);
     const idleMs = this.#job.call.tables.document.timeouts.stream_idle_seconds * 1000;
     return Math.min(this.#lastActivityMs + idleMs, this.#job.requestDueMs);
   }
@@ -207,15 +204,12 @@ export class Exchange implements UpstreamListener, OpenStream {
       this.#timer.setDue(this.#idleDueMs());
       return;
     }
-    if (!this.#over) {
-      if (!this.#opened) this.#end({ kind: 'timed-out', afterMs: nowMs - this.#job.startedAtMs });
-      else if (this.#paused) this.#endStream({ kind: 'cancelled', reason: 'client-gone' });
-      else if (nowMs >= this.#job.requestDueMs)
-        this.#endStream({ kind: 'failed', reason: 'The limit of the request was reached.' });
-      else {
-        this.#noteStall(nowMs);
-        this.#endStream({ kind: 'failed', reason: upstreamStalled, idle: true });
-      }
+    if (!this.#over && !this.#opened)
+      this.#end({ kind: 'timed-out', afterMs: nowMs - this.#job.startedAtMs });
+    else if (!this.#over) {
+      const end = overdueEnd(this.#paused || this.#usageDueMs !== null, nowMs >= this.#job.requestDueMs);
+      if (end.kind === 'failed' && end.idle === true) this.#noteStall(nowMs);
+      this.#endStream(end);
     }
     this.#abortUpstream();
   };
@@ -229,6 +223,11 @@ export class Exchange implements UpstreamListener, OpenStream {
     this.#end({ kind: 'replied', status: this.#status, headers: this.#headers, body, cut });
   }
 
+  #fail(failure: TransportFailure): void {
+    if (this.#opened) this.#endStream({ kind: 'failed', reason: failure.message });
+    else this.#end({ kind: 'transport', failure });
+  }
+
   #end(end: ExchangeEnd): void {
     this.#over = true;
     this.#settle(end);
@@ -236,7 +235,7 @@ export class Exchange implements UpstreamListener, OpenStream {
 
   #endStream(end: StreamEnd): void {
     this.#over = true;
-    const told = end.kind === 'failed' ? { ...end, reason: this.#job.redact(end.reason) } : end;
+    const told = toldEnd(end, this.#usageDueMs !== null, this.#job.redact);
     if (this.#consumer !== null) this.#consumer.onEnd(told);
     else this.#pendingEnd = told;
   }

@@ -5,6 +5,7 @@ import type { ChatCompletion } from '../core/chat-completion.ts';
 import type { AttemptReport } from '../core/errors.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import type { PlannedCandidates, UnableCandidate } from '../core/plan.ts';
+import type { Usage } from '../core/usage.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
 import type { AttemptIo } from './attempt.ts';
 import { attempt } from './attempt.ts';
@@ -42,7 +43,12 @@ export type FallbackResult =
   | { readonly kind: 'answered'; readonly answer: TranslatedAnswer; readonly serving: Serving }
   | { readonly kind: 'stream-opened'; readonly stream: OpenStream; readonly serving: Serving }
   | { readonly kind: 'exhausted'; readonly failures: readonly AttemptFailure[] }
-  | { readonly kind: 'cancelled'; readonly reason: CancelReason };
+  | {
+      readonly kind: 'cancelled';
+      readonly reason: CancelReason;
+      readonly usage: Usage;
+      readonly candidate: Candidate;
+    };
 
 /** What became of the candidates of one request, in order; the log row and an exhausted answer show it. */
 export class AttemptLedger {
@@ -105,7 +111,9 @@ export async function fallBack(
     }
     if (outcome.kind === 'stream-opened') return { kind: 'stream-opened', stream: outcome.stream, serving };
     const failure = unserved(call, serving, outcome, ledger, io);
-    if (outcome.kind === 'cancelled') return { kind: 'cancelled', reason: outcome.reason };
+    if (outcome.kind === 'cancelled') {
+      return { kind: 'cancelled', reason: outcome.reason, usage: outcome.usage, candidate };
+    }
     if (failure === null) break;
     failures.push(failure);
     const next = candidates[index + 1];
@@ -157,7 +165,7 @@ function unserved(
   if (outcome.kind === 'cancelled') {
     io.cooldown.abandoned(candidate);
     ledger.add(serving, null, `cancelled: ${outcome.reason}`, durationMs);
-    io.telemetry.attemptEnded(call, { ...shared, end: 'aborted', failure: null });
+    io.telemetry.attemptEnded(call, { ...shared, usage: outcome.usage, end: 'aborted', failure: null });
     return null;
   }
   const { failure } = outcome;

@@ -2,6 +2,8 @@ import type { ChatCall } from '../core/chat-call.ts';
 import type { AttemptFailure, FailureKind, UpstreamReply } from '../core/outcome.ts';
 import { redactReason } from '../core/redact.ts';
 import type { Secret } from '../core/secret.ts';
+import type { Usage } from '../core/usage.ts';
+import { noUsage } from '../core/usage.ts';
 import type {
   Provider,
   StreamContext,
@@ -17,7 +19,13 @@ export type AttemptOutcome =
   | { readonly kind: 'answered'; readonly answer: TranslatedAnswer; readonly dropped: readonly string[] }
   | { readonly kind: 'stream-opened'; readonly stream: OpenStream; readonly dropped: readonly string[] }
   | { readonly kind: 'failed'; readonly failure: AttemptFailure; readonly dropped: readonly string[] }
-  | { readonly kind: 'cancelled'; readonly reason: CancelReason; readonly dropped: readonly string[] };
+  | {
+      readonly kind: 'cancelled';
+      readonly reason: CancelReason;
+      /** What a stream had stated before its first token. */
+      readonly usage: Usage;
+      readonly dropped: readonly string[];
+    };
 
 /** What was tried, as far as the verdict depends on it. */
 export interface Tried {
@@ -76,7 +84,7 @@ export function judge(tried: Tried, sent: Sent, clock: Clock): AttemptOutcome {
     case 'streaming':
       return { kind: 'stream-opened', stream: end.stream, dropped };
     case 'cancelled':
-      return { kind: 'cancelled', reason: end.reason, dropped };
+      return { kind: 'cancelled', reason: end.reason, usage: sent.translator?.usage ?? noUsage, dropped };
     case 'timed-out':
       return fail(timeoutFailure(tried, end.afterMs));
     case 'transport':

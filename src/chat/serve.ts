@@ -89,7 +89,7 @@ export async function serveAnswer(serve: Serve, answer: TranslatedAnswer, servin
       : storedAnswer(call, serving.candidate, completion, answer.json, usage, cost);
   if (call.request.stream !== true)
     return { json: withGatewayBlock(answer.json, metadata), whole: true, stored };
-  replay(serve, completion, usage.reported ? completion.usage : null, metadata);
+  replay(serve, completion, usage.basis === 'none' ? null : completion.usage, metadata);
   return { json: null, whole: true, stored };
 }
 

@@ -39,6 +39,8 @@ export class Settlement {
   readonly #call: ChatCall;
   readonly #io: SettlementIo;
   #settled = false;
+  #usage = noUsage;
+  #costMicroUsd = 0n;
 
   constructor(call: ChatCall, ledger: AttemptLedger, io: SettlementIo) {
     this.#call = call;
@@ -49,6 +51,12 @@ export class Settlement {
   /** Whole milliseconds since the request came in. */
   latencyMs(): number {
     return Math.max(0, Math.round(this.#io.clock.monotonicMs() - this.#call.enteredAtMs));
+  }
+
+  /** What an attempt without an answer had used up: the row's, unless its end says otherwise. */
+  spent(usage: Usage, costMicroUsd: bigint): void {
+    this.#usage = usage;
+    this.#costMicroUsd = costMicroUsd;
   }
 
   /** The first call counts; later ones do nothing. Never rejects. */
@@ -77,10 +85,10 @@ export class Settlement {
       provider: cached ? 'cache' : (last?.provider ?? 'none'),
       model: end.cachedFrom ?? last?.model ?? 'none',
       keyId: cached ? null : (served?.key.id ?? null),
-      usage: end.usage ?? noUsage,
+      usage: end.usage ?? this.#usage,
       latencyMs: end.latencyMs,
       ttftMs: end.ttftMs ?? null,
-      costMicroUsd: end.costMicroUsd ?? 0n,
+      costMicroUsd: end.costMicroUsd ?? this.#costMicroUsd,
       savedMicroUsd: end.savedMicroUsd ?? 0n,
       cacheHit: cached,
       stream: call.request.stream === true,

@@ -4,6 +4,7 @@ import type { ChatCall } from '../core/chat-call.ts';
 import type { ChatCompletion } from '../core/chat-completion.ts';
 import { saysSomething } from '../core/chat-completion.ts';
 import type { Usage } from '../core/usage.ts';
+import { usageBases } from '../core/usage.ts';
 
 /** A cached answer: complete, whatever way it was delivered. */
 const storedAnswerSchema = z.object({
@@ -12,7 +13,7 @@ const storedAnswerSchema = z.object({
   provider: z.string(),
   model: z.string(),
   usage: z.object({
-    reported: z.boolean(),
+    basis: z.enum(usageBases),
     inputTokens: z.number(),
     outputTokens: z.number(),
     cachedInputTokens: z.number(),

@@ -17,11 +17,12 @@ function part(count: number, limit: number): number {
 
 /**
  * Price of one answer in micro-dollars: every token once, by its own class, in whole pico-dollars, rounded
- * half up once at the end. 0 when the price is unknown or the upstream reported no usage (SPEC 2.4).
+ * half up once at the end. 0 when the price is unknown or the upstream reported no usage (SPEC 2.4); of partial
+ * usage the tokens that were stated.
  * Never throws and is never negative, whatever the counts.
  */
 export function costMicroUsd(usage: Usage, price: Price | null): bigint {
-  if (price === null || !usage.reported) return 0n;
+  if (price === null || usage.basis === 'none') return 0n;
   const input = isTokenCount(usage.inputTokens) ? usage.inputTokens : 0;
   const output = isTokenCount(usage.outputTokens) ? usage.outputTokens : 0;
   const cached = part(usage.cachedInputTokens, input);

@@ -1,10 +1,17 @@
 /**
+ * How much the counts say. `complete`: the vendor's final counts. `partial`: what it had stated when the answer
+ * was cut or its client left, often the input alone; counts it had not stated are 0, never a placeholder.
+ * `none`: nothing usable, all counts are 0.
+ */
+export const usageBases = ['complete', 'partial', 'none'] as const;
+export type UsageBasis = (typeof usageBases)[number];
+
+/**
  * Token counts of one answer, split so that every token is priced once. All are non-negative safe
  * integers; hostile or missing counts have been neutralised by the provider that read them.
  */
 export interface Usage {
-  /** False when the upstream reported nothing usable: cost is then 0. */
-  readonly reported: boolean;
+  readonly basis: UsageBasis;
   /** All input tokens, the cached and cache-write ones included. */
   readonly inputTokens: number;
   /** All output tokens, reasoning included. */
@@ -20,7 +27,7 @@ export interface Usage {
 }
 
 export const noUsage: Usage = Object.freeze({
-  reported: false,
+  basis: 'none',
   inputTokens: 0,
   outputTokens: 0,
   cachedInputTokens: 0,

@@ -18,6 +18,8 @@ export class Life {
   readonly bodies: BodyBudget;
   /** Requests on the API's listener under way, those that are being refused included. */
   requestCount = 0;
+  /** Chat requests whose row is not settled yet; their clients may have left. */
+  unsettled = 0;
   /** SIGTERM was seen: readiness is off, requests are still served. */
   draining = false;
   /** The drain delay is over: new chat requests are refused. */

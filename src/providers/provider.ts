@@ -100,7 +100,10 @@ export interface StreamTranslator {
   readonly tokenSeen: boolean;
   /** Set when `phase` is `failed`. */
   readonly failure: UpstreamError | null;
+  /** `complete` once the vendor gave its final counts. */
   readonly usage: Usage;
+  /** Every choice seen has its finish reason: only usage and the end marker may still come. */
+  readonly answerEnded: boolean;
   /** The OpenAI-shaped usage object for clients that asked for it; null when nothing was reported. */
   readonly wireUsage: WireUsage | null;
   /** `id`, `created` (Unix seconds) and `model` of the chunks; fallbacks until the vendor names them. */

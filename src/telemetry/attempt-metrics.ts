@@ -11,7 +11,7 @@ import { otherModel } from './model-label.ts';
 import type { Families, HistogramSeries } from './series.ts';
 
 const modelLabels = ['gen_ai_provider_name', 'gen_ai_request_model'];
-const unpricedReasons = ['no_price', 'no_usage', 'self_hosted'] as const;
+const unpricedReasons = ['no_price', 'no_usage', 'partial_usage', 'self_hosted'] as const;
 
 /** Too short a burst to tell a speed from. */
 const shortestGenerationMs = 50;
@@ -77,7 +77,7 @@ export class AttemptMetrics {
     );
     this.#unpriced = families.counter(
       'gw_unpriced_responses_total',
-      'Answers whose cost is shown as 0, by why.',
+      'Answers, cut and abandoned ones included, whose cost is shown as 0 or in part, by why.',
       ['provider', 'model', 'reason'],
     );
     const overhead = families.histogram(
@@ -96,7 +96,7 @@ export class AttemptMetrics {
     for (const { provider, model } of tierNames.flatMap((name) => tables.tier(name))) {
       this.#seriesOf(provider, model);
       this.#firstChunks.of(provider, model);
-      for (const reason of unpricedReasons.slice(0, 2)) this.#unpriced.of(provider, model, reason);
+      for (const reason of unpricedReasons.slice(0, 3)) this.#unpriced.of(provider, model, reason);
     }
     // Overrides may name any model: the first answer without a price is to show as an increase.
     for (const provider of providerNames) {
@@ -123,8 +123,8 @@ export class AttemptMetrics {
       series.firstChunk ??= this.#firstChunks.of(provider, model);
       series.firstChunk.observe(firstTokenMs / 1000, call.trace);
     }
-    if (usage === null || record.end !== 'served') return;
-    if (usage.reported) {
+    if (usage === null) return;
+    if (record.end === 'served' && usage.basis === 'complete') {
       series.inputTokens.observe(usage.inputTokens);
       series.outputTokens.observe(usage.outputTokens);
       const rate = tokenRate(record, usage);
@@ -170,6 +170,7 @@ function tokenRate({ firstTokenMs, durationMs }: AttemptRecord, usage: Usage): n
 
 function unpricedReason({ candidate }: AttemptRecord, usage: Usage): (typeof unpricedReasons)[number] | null {
   if (candidate.provider === 'self_hosted') return 'self_hosted';
-  if (!usage.reported) return 'no_usage';
-  return candidate.price === null ? 'no_price' : null;
+  if (usage.basis === 'none') return 'no_usage';
+  if (candidate.price === null) return 'no_price';
+  return usage.basis === 'partial' ? 'partial_usage' : null;
 }

@@ -179,7 +179,7 @@ export class ChatMetrics {
     this.#requests.of(mode, provider, model, outcomeOf(row), row.stream ? 'true' : 'false', cache).add();
     this.#duration.of(mode).observe(row.latencyMs / 1000, call.trace);
     if (row.savedMicroUsd > 0n) this.#savedOf(call, row).add(Number(row.savedMicroUsd));
-    if (!served || !usage.reported) return;
+    if (!served || usage.basis === 'none') return;
     const spending = this.#spendingOf(mode, provider, model);
     spending.cost.add(Number(row.costMicroUsd));
     spending.input.add(usage.inputTokens);

@@ -165,7 +165,7 @@ function attemptAttributes(record: AttemptRecord): Attributes {
     attributes[names.responseModel] = short(answer.model);
     attributes[names.finishReasons] = answer.finishReasons.slice(0, maxFinishReasons).map(short);
   }
-  if (usage?.reported === true) Object.assign(attributes, usageAttributes(usage));
+  if (usage !== null && usage.basis !== 'none') Object.assign(attributes, usageAttributes(usage));
   return attributes;
 }
 

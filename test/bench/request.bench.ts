@@ -6,6 +6,7 @@ import { createSealer } from '../../src/adapters/sealer.ts';
 import { cacheKey } from '../../src/core/cache-key.ts';
 import { costMicroUsd, formatMicroUsd } from '../../src/core/cost.ts';
 import { planCandidates } from '../../src/core/plan.ts';
+import type { Usage } from '../../src/core/usage.ts';
 import { noUsage } from '../../src/core/usage.ts';
 import { logRow } from '../adapters/postgres/log-rows.ts';
 import { balancedKeys, callOf, heldKey, testTables } from '../chat/story.ts';
@@ -34,7 +35,13 @@ const sealedAnswer = sealer.sealValue(answer, 'answer');
 
 const input = { keys: balancedKeys, isCooled: () => false, lacks: () => [] };
 const price = testTables().price('openai', 'gpt-test');
-const usage = { ...noUsage, reported: true, inputTokens: 1_234, outputTokens: 567, cachedInputTokens: 89 };
+const usage: Usage = {
+  ...noUsage,
+  basis: 'complete',
+  inputTokens: 1_234,
+  outputTokens: 567,
+  cachedInputTokens: 89,
+};
 const row = logRow({
   usage,
   attempts: [{ provider: 'openai', model: 'gpt-test', status: 200, reason: 'served', latency_ms: 120 }],

@@ -132,7 +132,7 @@ describe('an answer', () => {
       cacheHit: false,
       stream: false,
       tablesVersion: 'test-tables',
-      usage: { reported: true, inputTokens: 11, outputTokens: 7 },
+      usage: { basis: 'complete', inputTokens: 11, outputTokens: 7 },
       attempts: [{ provider: 'openai', status: 200, reason: 'served', latency_ms: 250 }],
     });
     expect(story.client.opened).toBe(0);

@@ -19,7 +19,7 @@ const row: PriceRow = {
 const price = compilePrice(row);
 
 function usage(counts: Partial<Usage>): Usage {
-  return { ...noUsage, reported: true, ...counts };
+  return { ...noUsage, basis: 'complete', ...counts };
 }
 
 describe('cost', () => {

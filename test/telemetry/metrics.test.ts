@@ -11,6 +11,7 @@ import type { LogRow } from '../../src/core/log-row.ts';
 import { tierNames } from '../../src/core/mode.ts';
 import type { AttemptFailure, FailureKind } from '../../src/core/outcome.ts';
 import { routingTablesSchema } from '../../src/core/routing-tables.ts';
+import type { Usage } from '../../src/core/usage.ts';
 import { noUsage } from '../../src/core/usage.ts';
 import { statusLabel } from '../../src/telemetry/http-metrics.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
@@ -23,7 +24,7 @@ const tables = testTables();
 const read = async (metrics: Metrics): Promise<Exposition> =>
   readExposition(await metrics.registry.metrics());
 
-const usage = { ...noUsage, reported: true, inputTokens: 11, outputTokens: 7 };
+const usage: Usage = { ...noUsage, basis: 'complete', inputTokens: 11, outputTokens: 7 };
 
 function recordOf(model: string, additions: Partial<AttemptRecord> = {}): AttemptRecord {
   const candidate = { ...candidateOf('openai', tables), model };
@@ -262,6 +263,12 @@ describe('a histogram', () => {
 test.each<[why: string, additions: Partial<AttemptRecord>, reason: string | null]>([
   ['no usage was reported', { usage: noUsage }, 'no_usage'],
   ['there is no price', {}, 'no_price'],
+  ['it was cut without usage', { end: 'failed', usage: noUsage }, 'no_usage'],
+  [
+    'its client left before all of it was counted',
+    { end: 'aborted', usage: { ...usage, basis: 'partial' } },
+    'no_price',
+  ],
   ['it failed', { end: 'failed', usage: null }, null],
 ])('an answer without a cost because %s is counted so', async (_why, additions, reason) => {
   const metrics = new Metrics();

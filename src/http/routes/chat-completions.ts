@@ -78,9 +78,15 @@ export function chatCompletionsRoute(app: FastifyInstance, io: ChatRouteIo): voi
     refuseNewWork(io);
     const call = readCall(request, reply, io);
     const client = new ReplyClient(reply, io.life);
-    const json = await answerChat(call, request.account, client, story, () =>
-      io.refreshAccount(request.serviceKeyHash),
-    );
+    io.life.unsettled += 1;
+    let json: string | null;
+    try {
+      json = await answerChat(call, request.account, client, story, () =>
+        io.refreshAccount(request.serviceKeyHash),
+      );
+    } finally {
+      io.life.unsettled -= 1;
+    }
     if (json === null) return reply;
     return reply.header('content-type', 'application/json; charset=utf-8').send(json);
   });

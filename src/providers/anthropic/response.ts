@@ -86,6 +86,6 @@ export function translateAnthropicAnswer(
     kind: 'answer',
     json: JSON.stringify(completion),
     completion,
-    usage: reader.usage,
+    usage: reader.usage(true),
   };
 }

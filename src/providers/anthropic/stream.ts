@@ -47,7 +47,11 @@ export class AnthropicStream implements StreamTranslator {
   }
 
   get usage(): Usage {
-    return this.#usage.usage;
+    return this.#usage.usage(this.answerEnded && this.#usage.outputStated);
+  }
+
+  get answerEnded(): boolean {
+    return this.finishReason !== null;
   }
 
   get wireUsage(): WireUsage | null {
@@ -152,7 +156,7 @@ export class AnthropicStream implements StreamTranslator {
     this.id = nameOf(message['id']) || this.id;
     this.model = nameOf(message['model']) || this.model;
     this.#frameStart = null;
-    this.#usage.take(message['usage']);
+    this.#usage.takeStart(message['usage']);
     if (!this.#roleSent) this.#emit({}, null);
   }
 

@@ -7,7 +7,8 @@ import { isRecord } from '../json-value.ts';
 /**
  * Anthropic's counts are disjoint: `input_tokens` leaves out what was read from and written to the prompt
  * cache. They are also cumulative: a later event repeats or corrects an earlier one, field by field, so each
- * field keeps its last valid value and nothing is ever added up (Claude docs: Streaming messages).
+ * field keeps its last valid value and nothing is ever added up (Claude docs: Streaming messages). The
+ * `output_tokens` that a stream begins with are a placeholder and are never taken.
  */
 export class UsageReader {
   #input: number | null = null;
@@ -17,13 +18,20 @@ export class UsageReader {
   #cacheWriteLong: number | null = null;
   #thinking: number | null = null;
 
+  /** Usage of a whole answer, or of a `message_delta`. */
   take(given: unknown): void {
     if (!isRecord(given)) return;
-    this.#input = tokenCount(given['input_tokens']) ?? this.#input;
+    this.takeStart(given);
     this.#output = tokenCount(given['output_tokens']) ?? this.#output;
-    this.#cacheRead = tokenCount(given['cache_read_input_tokens']) ?? this.#cacheRead;
     const details = given['output_tokens_details'];
     if (isRecord(details)) this.#thinking = tokenCount(details['thinking_tokens']) ?? this.#thinking;
+  }
+
+  /** Usage of a `message_start`: the input side. */
+  takeStart(given: unknown): void {
+    if (!isRecord(given)) return;
+    this.#input = tokenCount(given['input_tokens']) ?? this.#input;
+    this.#cacheRead = tokenCount(given['cache_read_input_tokens']) ?? this.#cacheRead;
     this.#takeCacheWrites(given);
   }
 
@@ -37,15 +45,20 @@ export class UsageReader {
     else if (short !== null || long !== null) this.#cacheWrite = (short ?? 0) + (this.#cacheWriteLong ?? 0);
   }
 
-  /** All counts so far, in the classes that are priced. */
-  get usage(): Usage {
+  /** False while a stream has given its placeholder only. */
+  get outputStated(): boolean {
+    return this.#output !== null;
+  }
+
+  /** All counts so far, in the classes that are priced; `complete`: more are not to come. */
+  usage(complete: boolean): Usage {
     if (this.#input === null && this.#output === null) return noUsage;
     const cachedInputTokens = this.#cacheRead ?? 0;
     const written = this.#cacheWrite ?? 0;
     const cacheWriteLongTokens = Math.min(this.#cacheWriteLong ?? 0, written);
     const outputTokens = this.#output ?? 0;
     return {
-      reported: true,
+      basis: complete ? 'complete' : 'partial',
       inputTokens: Math.min((this.#input ?? 0) + cachedInputTokens + written, maxTokenCount),
       outputTokens,
       cachedInputTokens,
@@ -57,8 +70,8 @@ export class UsageReader {
 
   /** The usage object of OpenAI shape: a breakdown is there when its count was, 0 included. */
   get wire(): WireUsage | null {
-    const { usage } = this;
-    if (!usage.reported) return null;
+    const usage = this.usage(true);
+    if (usage.basis === 'none') return null;
     const promptDetails: Record<string, number> = {};
     if (this.#cacheRead !== null) promptDetails['cached_tokens'] = usage.cachedInputTokens;
     if (this.#cacheWrite !== null) {

@@ -34,6 +34,12 @@ export class ChunkReader {
     this.model = context.model;
   }
 
+  /** Every choice seen so far has its finish reason. */
+  get ended(): boolean {
+    for (const choice of this.choices.values()) if (choice.finishReason === null) return false;
+    return this.choices.size > 0;
+  }
+
   /** Null: the chunk breaks the format. A chunk without choices is nothing for the client: `'skip'`. */
   take(chunk: JsonRecord): ChunkEffect | 'skip' | null {
     const given = chunk['choices'];

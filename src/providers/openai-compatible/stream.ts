@@ -43,7 +43,6 @@ export class CompatibleStream implements StreamTranslator {
   phase: StreamPhase = 'prefix';
   tokenSeen = false;
   failure: UpstreamError | null = null;
-  usage: Usage = noUsage;
   wireUsage: WireUsage | null = null;
   finishReason: string | null = null;
   finishStated = true;
@@ -51,11 +50,23 @@ export class CompatibleStream implements StreamTranslator {
   readonly #decoder: SseDecoder;
   readonly #chunks: ChunkReader;
   #template: PlainTemplate | null = null;
+  #usage: Usage = noUsage;
+  #usageIsFinal = false;
 
   constructor(context: StreamContext) {
     this.#maxEventBytes = context.maxEventBytes;
     this.#decoder = new SseDecoder(context.maxEventBytes);
     this.#chunks = new ChunkReader(context);
+  }
+
+  /** Counts that run along with the text are no more than partial until the answer has ended. */
+  get usage(): Usage {
+    const final = this.phase === 'finished' || (this.#usageIsFinal && this.answerEnded);
+    return final || this.#usage.basis === 'none' ? this.#usage : { ...this.#usage, basis: 'partial' };
+  }
+
+  get answerEnded(): boolean {
+    return this.#chunks.ended;
   }
 
   get id(): string {
@@ -151,11 +162,12 @@ export class CompatibleStream implements StreamTranslator {
       return;
     }
     const read = readUsage(chunk['usage']);
+    const effect = this.#chunks.take(chunk);
     if (read !== null) {
-      this.usage = read.usage;
+      this.#usage = read.usage;
+      this.#usageIsFinal = this.answerEnded;
       this.wireUsage = read.wire;
     }
-    const effect = this.#chunks.take(chunk);
     if (effect === 'skip') return;
     if (effect === null) {
       this.#fail(unreadableStream);

@@ -53,7 +53,7 @@ export function readUsage(given: unknown): ReadUsage | null {
   const cachedInputTokens = partOf(details, ['cached_tokens'], inputTokens);
   return {
     usage: {
-      reported: true,
+      basis: 'complete',
       inputTokens,
       outputTokens,
       cachedInputTokens,

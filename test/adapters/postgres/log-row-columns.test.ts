@@ -8,6 +8,7 @@ import { encodeLogRow, insertLogRows } from '../../../src/adapters/postgres/log-
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { SpoolReplay } from '../../../src/adapters/postgres/spool-replay.ts';
 import { RowSpool } from '../../../src/adapters/row-spool.ts';
+import { noUsage } from '../../../src/core/usage.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { logRow } from './log-rows.ts';
@@ -28,10 +29,11 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-const storedKeyId = async (rowId: string): Promise<unknown> => {
-  const { rows } = await pool.query('SELECT key_id FROM request_logs WHERE row_id = $1', [rowId]);
+const stored = async (rowId: string, columns: string): Promise<unknown> => {
+  const { rows } = await pool.query(`SELECT ${columns} FROM request_logs WHERE row_id = $1`, [rowId]);
   return rows[0];
 };
+const storedKeyId = (rowId: string): Promise<unknown> => stored(rowId, 'key_id');
 
 test('the key that served is on the row, and null where none did', async () => {
   const keyId = randomUUID();
@@ -41,14 +43,31 @@ test('the key that served is on the row, and null where none did', async () => {
   expect(await storedKeyId(rows[1].rowId)).toEqual({ key_id: null });
 });
 
+test.each([
+  ['complete', true],
+  ['partial', true],
+  ['none', false],
+] as const)('usage that is %s says so', async (basis, reported) => {
+  const row = logRow({ usage: { ...noUsage, basis } });
+  await insertLogRows(pool, [encodeLogRow(row)], 0);
+  expect(await stored(row.rowId, 'usage_basis, usage_reported')).toEqual({
+    usage_basis: basis,
+    usage_reported: reported,
+  });
+});
+
 test('a line that an earlier release spooled, without columns that came later, is replayed', async () => {
   const row = logRow();
-  const { key_id: _later, ...earlier } = JSON.parse(encodeLogRow(row)) as Record<string, unknown>;
+  const {
+    key_id: _key,
+    usage_basis: _basis,
+    ...earlier
+  } = JSON.parse(encodeLogRow(row)) as Record<string, unknown>;
   const spool = await RowSpool.open({ directory, maxBytes: 1024 * 1024 });
   await spool.append(JSON.stringify(earlier));
   const replay = new SpoolReplay({ pool, spool, directory, maxBytes: 1024 * 1024, lane: 0 });
   await replay.run(false, AbortSignal.timeout(10_000));
   await spool.close();
   expect([replay.replayed, replay.bad]).toEqual([1, 0]);
-  expect(await storedKeyId(row.rowId)).toEqual({ key_id: null });
+  expect(await stored(row.rowId, 'key_id, usage_basis')).toEqual({ key_id: null, usage_basis: null });
 });

@@ -20,7 +20,7 @@ export function logRow(change: Partial<LogRow> = {}): LogRow {
     provider: 'openai',
     model: 'gpt-test',
     keyId: null,
-    usage: { ...noUsage, reported: true, inputTokens: 11, outputTokens: 7 },
+    usage: { ...noUsage, basis: 'complete', inputTokens: 11, outputTokens: 7 },
     latencyMs: 120,
     ttftMs: null,
     costMicroUsd: 1250n,
