@@ -1,6 +1,6 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { lookupBySystem } from './adapters/host-lookup.ts';
@@ -18,21 +18,23 @@ import { CooldownBook } from './chat/cooldown.ts';
 import { endpointsOf } from './chat/endpoints.ts';
 import type { Clock, UpstreamTransport } from './chat/ports.ts';
 import { outboundPolicy } from './core/outbound-policy.ts';
-import type { SealingKey } from './core/sealing-key.ts';
 import { drain } from './drain.ts';
 import { createAdminServer } from './http/admin-server.ts';
+import { askerOf } from './http/http-telemetry.ts';
 import { Life } from './http/life.ts';
 import { openApiDocument, packageVersion } from './http/openapi.ts';
 import type { RoutesIo } from './http/routes.ts';
 import { registerRoutes } from './http/routes.ts';
 import { createServer } from './http/server.ts';
 import { providers } from './providers/registry.ts';
+import { sealingKeys } from './sealing-keys.ts';
 import type { Settings } from './settings.ts';
-import { SettingsError } from './settings.ts';
 import { openSidecarStores } from './sidecar.ts';
 import { storeRoutesIo } from './store-routes.ts';
 import type { Stores } from './stores.ts';
 import { openStores, storeEndpoints } from './stores.ts';
+import type { AuditLog } from './telemetry/audit-log.ts';
+import { createAuditLog } from './telemetry/audit-log.ts';
 import { createLogger } from './telemetry/logger.ts';
 import { Metrics } from './telemetry/metrics.ts';
 import { StdoutLines } from './telemetry/stdout-lines.ts';
@@ -76,7 +78,8 @@ export async function startGateway(
       ? openSidecarStores(settings, sealer, lines)
       : await openStores({ settings, databaseUrl, sealer, clock, log, lines, metrics: metrics.stores });
   const life = new Life();
-  const telemetry = new Telemetry(metrics, writeAccess, tracing, settings.tracing);
+  const audit = createAuditLog(log, clock.monotonicMs);
+  const telemetry = new Telemetry(metrics, writeAccess, audit, tracing, settings.tracing);
   const cooldown = new CooldownBook(clock.monotonicMs);
   watchGauges(metrics, { settings, tables, stores, life, cooldown, upstream, version: packageVersion() });
   const chat = {
@@ -99,33 +102,18 @@ export async function startGateway(
     },
     log,
   );
-  const stop = stopper({ app, admin, life, settings, stores, tables, upstream, own, log, tracing, lines });
+  const stop = stopper({ app, admin, life, settings, stores, tables, upstream, own, log, audit, tracing, lines });
   try {
     const adminUrl = await listen(admin, settings.adminHost, settings.adminPort, own);
     const url = await listen(app, settings.host, settings.port, own);
-    log.info({ url, adminUrl }, 'listening');
+    // `adminUrl` is what scripts have waited for from the beginning; all other fields are in snake_case.
+    log.info({ url, admin_url: adminUrl, adminUrl }, 'listening');
     lines.flush();
     return { url, adminUrl, close: stop };
   } catch (error) {
     await stop();
     throw error;
   }
-}
-
-/**
- * The configured keys. Only a sidecar without a database may do without: what it seals never leaves its
- * memory. Throws SettingsError where something is missing.
- */
-function sealingKeys(settings: Settings): readonly SealingKey[] {
-  const inMemory = settings.profile === 'sidecar' && settings.databaseUrl === null;
-  if (inMemory) return [{ id: 'memory', key: randomBytes(32) }];
-  if (settings.databaseUrl === null) {
-    throw new SettingsError('DATABASE_URL is not set. (For a trial without a database: npm start.)');
-  }
-  if (settings.sealingKeys.length > 0) return settings.sealingKeys;
-  throw new SettingsError(
-    'GW_SEALING_KEYS is not set: kid:base64(32 bytes), for instance v1:$(openssl rand -base64 32).',
-  );
 }
 
 /** The tables' source: the API watch of a ConfigMap, or a file whose directory is watched. */
@@ -191,7 +179,7 @@ function routesIo(
   const { accounts } = stores;
   const watch = {
     metrics: metrics.stores,
-    onWrongToken: () => telemetry.authFailed('registration_token'),
+    onWrongToken: (request: FastifyRequest) => telemetry.authFailed('registration_token', askerOf(request)),
   };
   return {
     accounts,
@@ -222,6 +210,7 @@ interface Running {
   readonly upstream: { close(): Promise<void> };
   readonly own: OwnEndpoints;
   readonly log: Logger;
+  readonly audit: AuditLog;
   readonly tracing: Tracing | null;
   readonly lines: StdoutLines;
 }
@@ -230,7 +219,7 @@ function stopper(running: Running): () => Promise<void> {
   const hurry = new AbortController();
   let stopped: Promise<void> | null = null;
   const stop = async (): Promise<void> => {
-    const { app, admin, life, settings, stores, tables, upstream, own, log, tracing, lines } = running;
+    const { app, admin, life, settings, stores, tables, upstream, own, log, audit, tracing, lines } = running;
     log.info({ active: life.activeCount }, 'draining');
     await drain(app, life, { delayMs: settings.drainDelayMs, drainMs: settings.drainMs }, hurry.signal);
     own.stop();
@@ -238,6 +227,7 @@ function stopper(running: Running): () => Promise<void> {
     await stores.close();
     tables.close();
     await Promise.all([admin.close(), tracing?.close()]);
+    audit.tellLeftOut();
     log.info('stopped');
     await lines.close();
   };

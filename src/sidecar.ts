@@ -122,6 +122,7 @@ export function openSidecarStores(settings: Settings, sealer: Sealer, lines: Lin
     },
     storeState: () => ({ ready: true, reason: null }),
     answers: new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes),
+    registrations: null,
     cacheStats: null,
     close: async () => undefined,
   };

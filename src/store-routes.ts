@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { addProviderKey, deleteProviderKey, listProviderKeys } from './adapters/postgres/provider-keys.ts';
 import { readLogs } from './adapters/postgres/request-logs-query.ts';
 import { readStats } from './adapters/postgres/stats-query.ts';
@@ -12,7 +13,7 @@ import type { StoreMetrics } from './telemetry/store-metrics.ts';
 /** Who is told of it: the timing of queries, and a registration token that is wrong. */
 export interface StoreRoutesWatch {
   readonly metrics: StoreMetrics;
-  readonly onWrongToken: () => void;
+  readonly onWrongToken: (request: FastifyRequest) => void;
 }
 
 /** What the routes that need Postgres do; null where there is none. */
@@ -38,6 +39,7 @@ export function storeRoutesIo(
       },
       monotonicMs,
       onWrongToken,
+      stores.registrations,
     ),
     registerUser: timeQuery('register_user', (user) => registerUser(pool, user)),
     addProviderKey: timeQuery('add_key', async (userId, key) => {
@@ -47,8 +49,9 @@ export function storeRoutesIo(
     }),
     listProviderKeys: timeQuery('list_keys', (userId) => listProviderKeys(pool, userId)),
     deleteProviderKey: timeQuery('delete_key', async (userId, keyId) => {
-      await deleteProviderKey(pool, userId, keyId);
+      const provider = await deleteProviderKey(pool, userId, keyId);
       accounts.invalidate(userId);
+      return provider;
     }),
     readLogs: timeQuery('read_logs', (userId, query) => readLogs(queryPool, userId, query)),
     readStats: timeQuery('read_stats', (userId, query) => readStats(queryPool, userId, query)),

@@ -17,10 +17,13 @@ import { countSealedKeys, watchSealedKeys } from './adapters/postgres/sealed-key
 import { connectRedis } from './adapters/redis/connection.ts';
 import type { CacheStats } from './adapters/redis/response-cache.ts';
 import { RedisResponseCache } from './adapters/redis/response-cache.ts';
+import { SharedWindows } from './adapters/redis/shared-windows.ts';
 import { SealedResponseCache } from './adapters/sealed-cache.ts';
 import type { Sealer } from './adapters/sealer.ts';
 import type { Accounts, Clock, RequestLog, ResponseCache } from './chat/ports.ts';
 import { parseDatabaseUrl } from './core/database-url.ts';
+import type { SharedRegistrations } from './http/registration-policy.ts';
+import { registrationWindowMs } from './http/registration-policy.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
 import type { StdoutLines } from './telemetry/stdout-lines.ts';
@@ -50,6 +53,8 @@ export interface Stores {
   readonly requestLog: RequestLog & { stats(): RequestLogStats };
   readonly storeState: SchemaGate['state'];
   readonly answers: ResponseCache;
+  /** Registrations of all replicas; null where each counts its own. */
+  readonly registrations: SharedRegistrations | null;
   /** Null where answers are cached in memory. */
   readonly cacheStats: (() => CacheStats) | null;
   /** Writes what is left, then lets go of every connection. */
@@ -97,6 +102,7 @@ export async function openStores(io: StoresIo): Promise<Stores> {
           onDown: (message) => log.warn({ message }, 'cache store is down; answers are not cached'),
         });
   const shared = redis === null ? null : new RedisResponseCache(redis, maxCacheValueBytes);
+  const windows = redis === null ? null : new SharedWindows(redis, 'registrations', registrationWindowMs);
   const store = shared ?? new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes);
   return {
     database: {
@@ -114,6 +120,7 @@ export async function openStores(io: StoresIo): Promise<Stores> {
     requestLog,
     storeState: gate.state,
     answers: new SealedResponseCache(store, sealer.sealValue, sealer.openValue),
+    registrations: windows === null ? null : (limits) => windows.take(limits),
     cacheStats: shared === null ? null : () => shared.stats(),
     async close() {
       stopping.abort();

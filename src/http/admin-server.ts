@@ -25,7 +25,7 @@ export interface AdminIo extends ReadyFacts {
 export function createAdminServer(io: AdminIo, log: FastifyBaseLogger): FastifyInstance {
   const app: FastifyInstance = fastify({
     loggerInstance: log,
-    logController: new LogController({ disableRequestLogging: true }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     http: nodeHttpOptions,
     clientErrorHandler: answerParserError,
     requestIdHeader: false,

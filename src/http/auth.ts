@@ -4,6 +4,7 @@ import { AuthenticationError } from '../core/errors.ts';
 import { hashServiceKey, hasServiceKeyShape } from '../core/service-key.ts';
 import type { RoutingTables } from '../core/tables.ts';
 import type { AuthFailure, HttpTelemetry } from './http-telemetry.ts';
+import { askerOf } from './http-telemetry.ts';
 import { activeLegacyName, markLegacy } from './legacy.ts';
 
 declare module 'fastify' {
@@ -32,25 +33,25 @@ const bearer = /^Bearer ([!-~]{1,512})$/i;
 export function requireServiceKey(scope: FastifyInstance, io: AuthIo): void {
   scope.decorateRequest('account');
   scope.decorateRequest('serviceKeyHash', '');
-  const refusal = (reason: AuthFailure): AuthenticationError => {
-    io.httpTelemetry.authFailed(reason);
+  const refusal = (reason: AuthFailure, request: FastifyRequest): AuthenticationError => {
+    io.httpTelemetry.authFailed(reason, askerOf(request));
     return new AuthenticationError();
   };
   scope.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done) => {
     reply.header('cache-control', 'no-store');
     const { authorization } = request.headers;
-    if (authorization === undefined) return done(refusal('missing'));
+    if (authorization === undefined) return done(refusal('missing', request));
     const token = bearer.exec(authorization)?.[1];
     const shape =
       token === undefined ? null : hasServiceKeyShape(token, activeLegacyName(io.tables(), io.clock));
-    if (token === undefined || shape === null) return done(refusal('malformed'));
+    if (token === undefined || shape === null) return done(refusal('malformed', request));
     if (shape === 'legacy') {
       markLegacy(reply, io.tables());
       io.httpTelemetry.legacyUsed('key');
     }
     const accept = (account: Account | null): void => {
       if (account !== null) request.account = account;
-      done(account === null ? refusal('unknown_key') : undefined);
+      done(account === null ? refusal('unknown_key', request) : undefined);
     };
     request.serviceKeyHash = hashServiceKey(token);
     const found = io.accounts.find(request.serviceKeyHash);

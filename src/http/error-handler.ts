@@ -62,7 +62,7 @@ export function writeError(
   }
   const error = toGatewayError(thrown);
   if (error.status === 500) {
-    log.error({ err: error.cause, requestId: request.id, ...traceFields(request.trace) }, 'unhandled error');
+    log.error({ err: error.cause, request_id: request.id, ...traceFields(request.trace) }, 'unhandled error');
   }
   reply.code(error.status).headers(error.headers).header('content-type', 'application/json; charset=utf-8');
   const body = JSON.stringify(errorBody(error, request.id));

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { CallTrace } from '../core/chat-call.ts';
+import { clientAddress } from '../core/client-network.ts';
+import type { ProviderName } from '../core/provider-name.ts';
 import type { Life } from './life.ts';
 
 declare module 'fastify' {
@@ -32,6 +34,23 @@ export type Shortage = (typeof shortages)[number];
 export const authFailures = ['missing', 'malformed', 'unknown_key', 'registration_token'] as const;
 export type AuthFailure = (typeof authFailures)[number];
 
+/** Who made a request. */
+export interface Asker {
+  readonly requestId: string;
+  /** One address, or `unknown`: never other text of the client's. */
+  readonly clientAddress: string;
+}
+
+/** What is audited beside refused authentication. */
+export type AuditEvent =
+  | { readonly audit: 'user_registered'; readonly userId: string }
+  | {
+      readonly audit: 'key_added' | 'key_deleted';
+      readonly userId: string;
+      readonly keyId: string;
+      readonly provider: ProviderName;
+    };
+
 /** Where a name from before the rename can be used. */
 export const legacySurfaces = ['key', 'mode', 'header'] as const;
 export type LegacySurface = (typeof legacySurfaces)[number];
@@ -43,8 +62,13 @@ export interface HttpTelemetry {
   within(trace: CallTrace | null, next: () => void): void;
   requestEnded(ended: EndedRequest): void;
   requestShed(shortage: Shortage): void;
-  authFailed(reason: AuthFailure): void;
+  authFailed(reason: AuthFailure, asker: Asker): void;
+  audited(event: AuditEvent, asker: Asker): void;
   legacyUsed(surface: LegacySurface): void;
+}
+
+export function askerOf(request: FastifyRequest): Asker {
+  return { requestId: request.id, clientAddress: clientAddress(request.ip) };
 }
 
 /** nginx's name for "the client closed the request"; never sent. */

@@ -15,7 +15,10 @@ import type { UsersIo } from './routes/users.ts';
 import { usersRoute } from './routes/users.ts';
 
 /** The routes that need Postgres. */
-export interface StoreRoutesIo extends Omit<KeysIo, 'tables'>, LogsIo, UsersIo {}
+export interface StoreRoutesIo
+  extends Omit<KeysIo, 'tables' | 'httpTelemetry'>,
+    LogsIo,
+    Omit<UsersIo, 'httpTelemetry'> {}
 
 export interface RoutesIo extends AuthIo, ChatRouteIo {
   readonly httpTelemetry: HttpTelemetry;
@@ -25,15 +28,15 @@ export interface RoutesIo extends AuthIo, ChatRouteIo {
 
 /** All routes of the API port. Only registration lies outside the authenticated scope. */
 export async function registerRoutes(app: FastifyInstance, io: RoutesIo): Promise<void> {
-  const { store } = io;
+  const { store, httpTelemetry } = io;
   if (store === null) notInProfileRoutes(app);
-  else usersRoute(app, store);
+  else usersRoute(app, { ...store, httpTelemetry });
   await app.register(async (scope) => {
     requireServiceKey(scope, io);
     chatCompletionsRoute(scope, io);
     modelsRoutes(scope, io);
     if (store !== null) {
-      keysRoutes(scope, { ...store, tables: io.tables });
+      keysRoutes(scope, { ...store, httpTelemetry, tables: io.tables });
       logsRoutes(scope, store);
     }
     scope.get('/openapi.json', async () => openApiDocument());

@@ -58,7 +58,7 @@ export async function createServer(
 ): Promise<FastifyInstance> {
   const options: FastifyHttpOptions<Server> = {
     loggerInstance: log,
-    logController: new LogController({ disableRequestLogging: true }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     // Nothing of ours logs through the request, and a child logger for each one costs a microsecond.
     childLoggerFactory: (logger) => logger,
     bodyLimit: limits.bodyLimitBytes,

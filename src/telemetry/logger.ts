@@ -5,26 +5,32 @@ import { redactReason } from '../core/redact.ts';
 const maxStackLength = 4000;
 
 /**
- * The fields that may be logged, our own and Fastify's. Anything else is left out, so that nobody logs a body,
- * a header or a key by passing one object too many.
+ * The fields that may be logged; those of the access line have the names they have there. Anything else is left out,
+ * so that nobody logs a body, a header or a key by passing one object too many.
  */
 const allowedFields = new Set([
   'active',
   'adminUrl',
+  'admin_url',
+  'audit',
+  'client_address',
   'err',
   'generation',
   'hash',
+  'key_id',
+  'left_out',
   'message',
   'problem',
+  'provider',
   'reason',
   'report',
-  'reqId',
-  'requestId',
+  'request_id',
   'span_id',
   'status',
   'trace_flags',
   'trace_id',
   'url',
+  'user_id',
 ]);
 
 function allowed(fields: Record<string, unknown>): Record<string, unknown> {

@@ -13,6 +13,8 @@ import type { LogRow } from '../core/log-row.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
 import type {
+  Asker,
+  AuditEvent,
   AuthFailure,
   EndedRequest,
   HttpTelemetry,
@@ -21,6 +23,7 @@ import type {
 } from '../http/http-telemetry.ts';
 import type { TracingSettings } from '../tracing-settings.ts';
 import { accessLine } from './access-log.ts';
+import type { AuditLog } from './audit-log.ts';
 import { ChatSpans } from './chat-spans.ts';
 import type { Metrics } from './metrics.ts';
 import { RequestSpan, runWithin, startRequestSpan } from './request-span.ts';
@@ -32,17 +35,20 @@ const noHeaders: TraceHeaders = Object.freeze({});
 export class Telemetry implements ChatTelemetry, HttpTelemetry {
   readonly #metrics: Metrics;
   readonly #writeAccess: ((line: string) => void) | null;
+  readonly #audit: AuditLog;
   readonly #tracing: Tracing | null;
   readonly #spans: ChatSpans | null;
 
   constructor(
     metrics: Metrics,
     writeAccess: ((line: string) => void) | null,
+    audit: AuditLog,
     tracing: Tracing | null,
     settings: TracingSettings,
   ) {
     this.#metrics = metrics;
     this.#writeAccess = writeAccess;
+    this.#audit = audit;
     this.#tracing = tracing;
     this.#spans = tracing === null ? null : new ChatSpans(tracing.tracer, settings.propagateTo);
   }
@@ -65,8 +71,13 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
     this.#metrics.http.requestShed(shortage);
   }
 
-  authFailed(reason: AuthFailure): void {
+  authFailed(reason: AuthFailure, asker: Asker): void {
     this.#metrics.http.authFailed(reason);
+    this.#audit.refused(reason, asker);
+  }
+
+  audited(event: AuditEvent, asker: Asker): void {
+    this.#audit.happened(event, asker);
   }
 
   legacyUsed(surface: LegacySurface): void {

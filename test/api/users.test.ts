@@ -1,9 +1,11 @@
 /** SPEC 4.1 and 2.1: registering a user. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { expectError, expectInvalid } from '../support/expect-error.ts';
 import type { HttpClient } from '../support/http-client.ts';
 import { httpClient } from '../support/http-client.ts';
+import { startRedis } from '../support/redis.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
 import { startGateway } from '../support/start-gateway.ts';
 import type { Registration } from '../support/wire-types.ts';
@@ -208,6 +210,50 @@ describe('registration limits', () => {
       await limited.stop();
     }
   });
+
+  test('hold over replicas that share a Redis, and per replica once it is gone', async () => {
+    const redis = await startRedis();
+    const env = {
+      GW_REGISTRATIONS_PER_MINUTE: '7',
+      GW_REGISTRATIONS_PER_MINUTE_PER_IP: '3',
+      GW_TRUSTED_PROXY_HOPS: '1',
+    };
+    const replicas = await Promise.all(
+      [1, 2].map(() => startGateway({ env, redisUrl: redis.url, database: gateway.database })),
+    );
+    try {
+      const from = async (replica: number, address: string) => {
+        const { url } = replicas[replica % 2] as GatewayUnderTest;
+        const headers = { 'x-forwarded-for': address };
+        return (await httpClient(url).post('/v1/users', { email: freshEmail() }, headers)).status;
+      };
+      await eventually(
+        async () =>
+          replicas.every(({ logs }) => logs().some(({ msg }) => msg === 'cache store is up')) || undefined,
+      );
+      const statuses: number[] = [];
+      // The addresses of one /64 are one client.
+      for (let index = 0; index < 6; index += 1) statuses.push(await from(index, `2001:db8::${index + 1}`));
+      expect(statuses).toEqual([201, 201, 201, 429, 429, 429]);
+      for (let index = 0; index < 6; index += 1) statuses.push(await from(index, `203.0.113.${index}`));
+      expect(statuses.slice(6)).toEqual([201, 201, 201, 201, 429, 429]);
+      await redis.kill();
+      await eventually(
+        async () =>
+          replicas.every(({ logs }) =>
+            logs().some(({ msg }) => String(msg).startsWith('cache store is down')),
+          ) || undefined,
+      );
+      // Each has counted its own six already, refusals included.
+      const later: number[] = [];
+      for (let index = 0; index < 20; index += 1) later.push(await from(index, `198.51.100.${index}`));
+      expect(later.at(-1)).toBe(429);
+      expect(later.filter((status) => status === 201)).toHaveLength(2);
+    } finally {
+      await Promise.all(replicas.map((replica) => replica.stop()));
+      await redis.close();
+    }
+  }, 60_000);
 
   test('per address cannot be dodged by a forged X-Forwarded-For', async () => {
     const limited = await startGateway({ env: { GW_REGISTRATIONS_PER_MINUTE_PER_IP: '2' } });

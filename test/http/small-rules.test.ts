@@ -98,7 +98,7 @@ describe('registration', () => {
 
   test('is open without a limit', () => {
     const guard = registrationGuard(open, () => 0);
-    for (let count = 0; count < 1000; count += 1) guard(request());
+    for (let count = 0; count < 1000; count += 1) void guard(request());
   });
 
   test('that is closed answers 403', () => {
@@ -127,8 +127,8 @@ describe('registration', () => {
       { ...open, mode: 'token', token: new Secret('the-registration-token') },
       () => 0,
     );
-    guard(request('::1', 'Bearer the-registration-token'));
-    guard(request('::1', 'bearer the-registration-token'));
+    void guard(request('::1', 'Bearer the-registration-token'));
+    void guard(request('::1', 'bearer the-registration-token'));
   });
 
   test('by token is shut when no token is set', () => {
@@ -139,19 +139,95 @@ describe('registration', () => {
   test('is limited per address, and says how long to wait', () => {
     let nowMs = 0;
     const guard = registrationGuard({ ...open, perMinutePerIp: 2 }, () => nowMs);
-    guard(request());
+    void guard(request());
     nowMs = 10_500;
-    guard(request());
+    void guard(request());
     const error = thrown(() => guard(request()));
     expect([error.status, error.headers['retry-after']]).toEqual([429, '50']);
-    guard(request('192.0.2.2'));
+    void guard(request('192.0.2.2'));
     nowMs = 60_000;
-    guard(request());
+    void guard(request());
+  });
+
+  test('counts a /64 of IPv6 as one client, however its addresses are written', () => {
+    const guard = registrationGuard({ ...open, perMinutePerIp: 2 }, () => 0);
+    void guard(request('2001:db8:0:1::1'));
+    void guard(request('2001:0db8:0:1:ffff:ffff:ffff:ffff'));
+    expect(thrown(() => guard(request('2001:db8:0:1:2::'))).status).toBe(429);
+    void guard(request('2001:db8:0:2::1'));
+    void guard(request('::ffff:192.0.2.1'));
+    void guard(request('192.0.2.1'));
+    expect(thrown(() => guard(request('::ffff:c000:201'))).status).toBe(429);
+  });
+
+  describe('over replicas', () => {
+    const limited = { ...open, perMinutePerIp: 2, perMinute: 5 };
+
+    test('asks the store with both limits, and refuses for as long as it says', async () => {
+      const asked: unknown[] = [];
+      const guard = registrationGuard(
+        limited,
+        () => 0,
+        undefined,
+        async (limits) => (asked.push(limits) === 1 ? 0 : 1_500),
+      );
+      await guard(request('2001:db8::1'));
+      expect(asked).toEqual([
+        [
+          { name: '2001:db8:0:0::/64', limit: 2 },
+          { name: 'all', limit: 5 },
+        ],
+      ]);
+      await expect(guard(request('2001:db8::1'))).rejects.toMatchObject({
+        status: 429,
+        headers: { 'retry-after': '2' },
+      });
+    });
+
+    test('each counts for itself while the store does not say', async () => {
+      const guard = registrationGuard(
+        limited,
+        () => 0,
+        undefined,
+        async () => null,
+      );
+      await guard(request());
+      await guard(request());
+      expect(thrown(() => guard(request())).status).toBe(429);
+    });
+
+    test('a flood that this one refuses does not reach the store', () => {
+      let asked = 0;
+      const guard = registrationGuard(
+        limited,
+        () => 0,
+        undefined,
+        async () => {
+          asked += 1;
+          return 0;
+        },
+      );
+      for (let index = 0; index < 2; index += 1) void guard(request());
+      for (let index = 0; index < 100; index += 1) expect(thrown(() => guard(request())).status).toBe(429);
+      expect(asked).toBe(2);
+    });
+
+    test('nothing is asked where nothing is limited', () => {
+      const guard = registrationGuard(
+        open,
+        () => 0,
+        undefined,
+        () => {
+          throw new Error('asked');
+        },
+      );
+      expect(guard(request())).toBeUndefined();
+    });
   });
 
   test('is limited for everybody together', () => {
     const guard = registrationGuard({ ...open, perMinute: 3 }, () => 0);
-    for (const ip of ['a', 'b', 'c']) guard(request(ip));
+    for (const ip of ['a', 'b', 'c']) void guard(request(ip));
     expect(thrown(() => guard(request('d'))).status).toBe(429);
   });
 });

@@ -121,16 +121,20 @@ export async function listProviderKeys(pool: pg.Pool, userId: string): Promise<P
 /** Postgres would also read braces; only the plain form (RFC 9562) names a key. */
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Deletes the caller's key and tells every replica. Throws NotFoundError for a missing or foreign one. */
-export async function deleteProviderKey(pool: pg.Pool, userId: string, keyId: string): Promise<void> {
+/**
+ * Deletes the caller's key and tells every replica; its provider. Throws NotFoundError for a missing or foreign one.
+ */
+export async function deleteProviderKey(pool: pg.Pool, userId: string, keyId: string): Promise<ProviderName> {
   const result = uuid.test(keyId)
     ? await withDatabase(() =>
-        pool.query(
-          `WITH gone AS (DELETE FROM provider_keys WHERE id = $1 AND user_id = $2 RETURNING user_id)
-           SELECT pg_notify($3, user_id::text) FROM gone`,
+        pool.query<{ provider: ProviderName }>(
+          `WITH gone AS (DELETE FROM provider_keys WHERE id = $1 AND user_id = $2 RETURNING user_id, provider)
+           SELECT provider, pg_notify($3, user_id::text) FROM gone`,
           [keyId, userId, keyChangesChannel],
         ),
       )
     : null;
-  if (result === null || result.rowCount === 0) throw new NotFoundError('No such provider key.');
+  const gone = result?.rows[0];
+  if (gone === undefined) throw new NotFoundError('No such provider key.');
+  return gone.provider;
 }

@@ -67,7 +67,8 @@ function readCall(request: FastifyRequest, reply: FastifyReply, io: ChatRouteIo)
 
 /** As the errors that reach the client as a 500. */
 function bugReporter(app: FastifyInstance): BugReporter['reportBug'] {
-  return (cause, { requestId }) => app.log.error({ err: cause, requestId }, 'unhandled error in an attempt');
+  return (cause, { requestId, userId }) =>
+    app.log.error({ err: cause, request_id: requestId, user_id: userId }, 'unhandled error in an attempt');
 }
 
 /** `POST /v1/chat/completions` (SPEC 4.5). */

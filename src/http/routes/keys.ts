@@ -5,17 +5,21 @@ import { registerKeySchema } from '../../core/account-requests.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
 import type { ProviderKeyRow } from '../../core/provider-key-record.ts';
 import { providerKeyRecord } from '../../core/provider-key-record.ts';
+import type { ProviderName } from '../../core/provider-name.ts';
 import { Secret } from '../../core/secret.ts';
 import { parseSelfHostedUrl } from '../../core/self-hosted-url.ts';
 import type { RoutingTables } from '../../core/tables.ts';
+import type { HttpTelemetry } from '../http-telemetry.ts';
+import { askerOf } from '../http-telemetry.ts';
 import { parseOrThrow } from '../parse.ts';
 
 export interface KeysIo {
   readonly tables: () => RoutingTables;
   readonly addProviderKey: (userId: string, key: NewProviderKey) => Promise<ProviderKeyRow>;
   readonly listProviderKeys: (userId: string) => Promise<readonly ProviderKeyRow[]>;
-  /** Throws NotFoundError for a key that is not the caller's. */
-  readonly deleteProviderKey: (userId: string, keyId: string) => Promise<void>;
+  /** The key's provider. Throws NotFoundError for a key that is not the caller's. */
+  readonly deleteProviderKey: (userId: string, keyId: string) => Promise<ProviderName>;
+  readonly httpTelemetry: Pick<HttpTelemetry, 'audited'>;
 }
 
 /** Which fields go with which provider (SPEC 4.2); `base_url` comes out normalised. */
@@ -41,7 +45,10 @@ function checkedKey(body: RegisterKeyBody): NewProviderKey {
 export function keysRoutes(app: FastifyInstance, io: KeysIo): void {
   app.post('/v1/keys', async (request, reply) => {
     const key = checkedKey(parseOrThrow(registerKeySchema, request.body));
-    const row = await io.addProviderKey(request.account.userId, key);
+    const { userId } = request.account;
+    const row = await io.addProviderKey(userId, key);
+    const added = { audit: 'key_added', userId, keyId: row.id, provider: row.provider } as const;
+    io.httpTelemetry.audited(added, askerOf(request));
     reply.code(201);
     return providerKeyRecord(row, io.tables().indiaRegions);
   });
@@ -50,7 +57,11 @@ export function keysRoutes(app: FastifyInstance, io: KeysIo): void {
     return rows.map((row) => providerKeyRecord(row, io.tables().indiaRegions));
   });
   app.delete<{ Params: { key_id: string } }>('/v1/keys/:key_id', async (request, reply) => {
-    await io.deleteProviderKey(request.account.userId, request.params.key_id);
+    const { userId } = request.account;
+    // As it is stored: the path may spell it in capitals.
+    const keyId = request.params.key_id.toLowerCase();
+    const provider = await io.deleteProviderKey(userId, keyId);
+    io.httpTelemetry.audited({ audit: 'key_deleted', userId, keyId, provider }, askerOf(request));
     return reply.code(204).send();
   });
 }

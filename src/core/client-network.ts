@@ -1,0 +1,27 @@
+import ipaddr from 'ipaddr.js';
+import { canonicalAddress } from './ip-class.ts';
+
+/** Some proxies write the client's port into X-Forwarded-For. */
+const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
+/** Eight groups of 16 bits; the first four are the network that one customer is given (RFC 6177, RFC 7934). */
+const networkGroups = 4;
+
+/** What stands for an address that cannot be read: X-Forwarded-For may hold any text. */
+export const unknownClient = 'unknown';
+
+/** One spelling per client address, without port and zone; `unknown` for text that is no address. */
+export function clientAddress(text: string): string {
+  const [, v6, v4] = withPort.exec(text.trim()) ?? [];
+  return canonicalAddress(v6 ?? v4 ?? text.trim()) ?? unknownClient;
+}
+
+/**
+ * Whom a limit per address counts: an IPv4 address, or the /64 of an IPv6 address, of which any machine has 2^64.
+ * An IPv4 address in IPv6 spelling is the IPv4 address.
+ */
+export function clientNetwork(text: string): string {
+  const address = clientAddress(text);
+  if (!address.includes(':')) return address;
+  const groups = ipaddr.IPv6.parse(address).parts.slice(0, networkGroups);
+  return `${groups.map((group) => group.toString(16)).join(':')}::/64`;
+}

@@ -1,0 +1,105 @@
+/** Limits that all replicas share: exact while Redis answers, silent (null) at once when it does not. */
+import { once } from 'node:events';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { connectRedis } from '../../src/adapters/redis/connection.ts';
+import { SharedWindows } from '../../src/adapters/redis/shared-windows.ts';
+import type { RedisProcess } from '../support/redis.ts';
+import { startRedis } from '../support/redis.ts';
+
+const windowMs = 60_000;
+/** Here slowness is not what is tested: a busy machine must not look like a sick server. */
+const patientMs = 5_000;
+
+let server: RedisProcess;
+let direct: Redis;
+let connections: Redis[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+  direct = new Redis(server.url);
+  direct.on('error', () => undefined);
+});
+
+afterAll(async () => {
+  direct?.disconnect();
+  await server?.close();
+});
+
+beforeEach(() => direct.flushall());
+
+afterEach(() => {
+  for (const redis of connections) redis.disconnect();
+  connections = [];
+});
+
+async function replica(commandTimeoutMs = patientMs, duration = windowMs): Promise<SharedWindows> {
+  const redis = connectRedis(server.url, { commandTimeoutMs });
+  connections.push(redis);
+  if (redis.status !== 'ready') await once(redis, 'ready');
+  return new SharedWindows(redis, 'registrations', duration);
+}
+
+const ofClient = (limit: number, name = '203.0.113.7') => ({ name, limit });
+const ofAll = (limit: number) => ({ name: 'all', limit });
+
+describe('a window', () => {
+  test('takes exactly as many calls as its limit, from however many replicas at once', async () => {
+    const replicas = await Promise.all([replica(), replica(), replica(), replica()]);
+    const waits = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => replicas[index % 4]?.take([ofClient(17)])),
+    );
+    expect(waits.filter((wait) => wait === 0)).toHaveLength(17);
+    for (const wait of waits) expect(wait).toBeLessThanOrEqual(windowMs);
+    expect(waits).not.toContain(null);
+  });
+
+  test('that is full keeps a call from counting in the next one', async () => {
+    const windows = await replica();
+    for (let index = 0; index < 50; index += 1) await windows.take([ofClient(2), ofAll(5)]);
+    expect(await windows.take([ofClient(2, '198.51.100.1'), ofAll(5)])).toBe(0);
+    expect(await windows.take([ofClient(2, '198.51.100.2'), ofAll(5)])).toBe(0);
+    expect(await windows.take([ofClient(2, '198.51.100.3'), ofAll(5)])).toBe(0);
+    expect(await windows.take([ofClient(2, '198.51.100.4'), ofAll(5)])).toBeGreaterThan(0);
+  });
+
+  test('ends by itself, and begins anew with the next call', async () => {
+    const windows = await replica(patientMs, 200);
+    expect(await windows.take([ofClient(1)])).toBe(0);
+    expect(await windows.take([ofClient(1)])).toBeGreaterThan(0);
+    await expect.poll(() => direct.exists('gw:limit:{registrations}:203.0.113.7')).toBe(0);
+    expect(await windows.take([ofClient(1)])).toBe(0);
+  });
+
+  test('leaves nothing behind without an end, not even an entry that lost it', async () => {
+    const windows = await replica();
+    await direct.set('gw:limit:{registrations}:203.0.113.7', '3');
+    await windows.take([ofClient(10), ofAll(10)]);
+    const names = await direct.keys('*');
+    expect(names.sort()).toEqual(['gw:limit:{registrations}:203.0.113.7', 'gw:limit:{registrations}:all']);
+    for (const name of names) expect(await direct.pttl(name)).toBeGreaterThan(0);
+  });
+});
+
+describe('nothing is said', () => {
+  test('of an entry that is no number', async () => {
+    const windows = await replica();
+    await direct.lpush('gw:limit:{registrations}:all', 'x');
+    expect(await windows.take([ofAll(1)])).toBeNull();
+    expect(await windows.take([ofClient(1)])).toBe(0);
+  });
+
+  test('by a server that hangs: within the limit of one command, and then at once', async () => {
+    const windows = await replica(40);
+    server.stopSignal();
+    try {
+      const began = performance.now();
+      for (let index = 0; index < 200; index += 1) expect(await windows.take([ofAll(1)])).toBeNull();
+      // Five waits open the breaker; then one call a second waits.
+      expect(performance.now() - began).toBeLessThan(3_000);
+    } finally {
+      server.continueSignal();
+    }
+    await expect.poll(() => windows.take([ofAll(1000)]), { timeout: 10_000 }).toBe(0);
+  });
+});
