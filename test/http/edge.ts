@@ -72,6 +72,7 @@ export async function startEdge(
     requestEnded: ({ status, whole }) => void ended.push({ status, whole }),
     requestShed: (shortage) => void shed.push(shortage),
     authFailed: () => undefined,
+    audited: () => undefined,
     legacyUsed: () => undefined,
   };
   const log = pino({ level: 'silent' });
