@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { lookupBySystem } from './adapters/host-lookup.ts';
@@ -20,7 +20,6 @@ import type { Clock, UpstreamTransport } from './chat/ports.ts';
 import { outboundPolicy } from './core/outbound-policy.ts';
 import { drain } from './drain.ts';
 import { createAdminServer } from './http/admin-server.ts';
-import { askerOf } from './http/http-telemetry.ts';
 import { Life } from './http/life.ts';
 import { openApiDocument, packageVersion } from './http/openapi.ts';
 import type { RoutesIo } from './http/routes.ts';
@@ -102,7 +101,20 @@ export async function startGateway(
     },
     log,
   );
-  const stop = stopper({ app, admin, life, settings, stores, tables, upstream, own, log, audit, tracing, lines });
+  const stop = stopper({
+    app,
+    admin,
+    life,
+    settings,
+    stores,
+    tables,
+    upstream,
+    own,
+    log,
+    audit,
+    tracing,
+    lines,
+  });
   try {
     const adminUrl = await listen(admin, settings.adminHost, settings.adminPort, own);
     const url = await listen(app, settings.host, settings.port, own);
@@ -177,10 +189,7 @@ function routesIo(
 ): Omit<RoutesIo, keyof ChatIo> {
   const { settings, stores, sealer, clock, tables, life, metrics, telemetry } = parts;
   const { accounts } = stores;
-  const watch = {
-    metrics: metrics.stores,
-    onWrongToken: (request: FastifyRequest) => telemetry.authFailed('registration_token', askerOf(request)),
-  };
+  const watch = { metrics: metrics.stores, httpTelemetry: telemetry };
   return {
     accounts,
     tables: () => tables.current(),

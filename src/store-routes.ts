@@ -1,9 +1,10 @@
-import type { FastifyRequest } from 'fastify';
 import { addProviderKey, deleteProviderKey, listProviderKeys } from './adapters/postgres/provider-keys.ts';
 import { readLogs } from './adapters/postgres/request-logs-query.ts';
 import { readStats } from './adapters/postgres/stats-query.ts';
 import { registerUser } from './adapters/postgres/users.ts';
 import type { Sealer } from './adapters/sealer.ts';
+import type { HttpTelemetry } from './http/http-telemetry.ts';
+import { askerOf } from './http/http-telemetry.ts';
 import { registrationGuard } from './http/registration-policy.ts';
 import type { StoreRoutesIo } from './http/routes.ts';
 import type { Settings } from './settings.ts';
@@ -13,7 +14,7 @@ import type { StoreMetrics } from './telemetry/store-metrics.ts';
 /** Who is told of it: the timing of queries, and a registration token that is wrong. */
 export interface StoreRoutesWatch {
   readonly metrics: StoreMetrics;
-  readonly onWrongToken: (request: FastifyRequest) => void;
+  readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed'>;
 }
 
 /** What the routes that need Postgres do; null where there is none. */
@@ -27,7 +28,7 @@ export function storeRoutesIo(
   if (stores.database === null) return null;
   const { pool, queryPool } = stores.database;
   const { accounts } = stores;
-  const { metrics, onWrongToken } = watch;
+  const { metrics, httpTelemetry } = watch;
   const timeQuery = metrics.timeQuery.bind(metrics);
   return {
     mayRegister: registrationGuard(
@@ -38,7 +39,7 @@ export function storeRoutesIo(
         perMinutePerIp: settings.registrationsPerMinutePerIp,
       },
       monotonicMs,
-      onWrongToken,
+      (request) => httpTelemetry.authFailed('registration_token', askerOf(request)),
       stores.registrations,
     ),
     registerUser: timeQuery('register_user', (user) => registerUser(pool, user)),
