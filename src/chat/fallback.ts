@@ -96,14 +96,17 @@ export async function fallBack(
     if (failures.length > 0 && startedAtMs >= requestDueMs) break;
     ledger.passOver(unable, index);
     ledger.last = candidate;
-    io.cooldown.started(candidate);
+    io.cooldown.started(candidate, startedAtMs);
     io.telemetry.attemptStarted(call, candidate, index + 1);
     const outcome = await attempt(candidate, call, io, requestDueMs, signal).catch((cause: unknown) => {
       io.reportBug(cause, call);
       return brokenAttempt();
     });
     const serving = { candidate, number: index + 1, startedAtMs, dropped: outcome.dropped };
-    if (outcome.kind === 'answered' || outcome.kind === 'stream-opened') ledger.served = candidate;
+    if (outcome.kind === 'answered' || outcome.kind === 'stream-opened') {
+      ledger.served = candidate;
+      io.cooldown.succeeded(candidate, startedAtMs);
+    }
     if (outcome.kind === 'answered') {
       const { completion, usage } = outcome.answer;
       served(call, serving, ledger, io, { firstTokenMs: null, usage, answer: vendorAnswer(completion) });
@@ -132,7 +135,6 @@ export function served(
   facts: Pick<AttemptRecord, 'firstTokenMs' | 'usage' | 'answer'>,
 ): void {
   const durationMs = io.clock.monotonicMs() - serving.startedAtMs;
-  io.cooldown.succeeded(serving.candidate);
   ledger.add(serving, 200, 'served', durationMs);
   io.telemetry.attemptEnded(call, {
     ...recordOf(serving),
@@ -163,13 +165,13 @@ function unserved(
   const durationMs = io.clock.monotonicMs() - serving.startedAtMs;
   const shared = { ...recordOf(serving), durationMs, firstTokenMs: null, usage: null, answer: null };
   if (outcome.kind === 'cancelled') {
-    io.cooldown.abandoned(candidate);
+    io.cooldown.abandoned(candidate, serving.startedAtMs);
     ledger.add(serving, null, `cancelled: ${outcome.reason}`, durationMs);
     io.telemetry.attemptEnded(call, { ...shared, usage: outcome.usage, end: 'aborted', failure: null });
     return null;
   }
   const { failure } = outcome;
-  io.cooldown.failed(candidate, failure, call.userId, call.tables);
+  io.cooldown.failed(candidate, failure, serving.startedAtMs, call.userId, call.tables);
   const place = candidate.cooled ? ' (tried last: cooldown)' : '';
   ledger.add(serving, failure.status, `${failure.kind}: ${failure.reason}${place}`, durationMs);
   io.telemetry.attemptEnded(call, { ...shared, end: 'failed', failure });

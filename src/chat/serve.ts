@@ -188,7 +188,6 @@ async function cutStream(
     usage: facts.usage,
     answer: vendorAnswer(stream),
   });
-  io.cooldown.abandoned(serving.candidate);
   if (end.kind === 'cancelled' && end.reason === 'client-gone') {
     await settlement.settle({ ...row, status: 'client_closed', error: clientClosed });
     io.telemetry.streamClosed('client_abort', stream.stalledMs);

@@ -48,11 +48,14 @@ const limitsSchema = z.strictObject({
 const cooldownSchema = z.strictObject({
   failures: count(5, 1000),
   first_seconds: seconds(5, 3600),
-  longest_seconds: seconds(60, 3600),
+  /** Short, so that a vendor that is well again is soon used again; a probe costs one request an attempt. */
+  longest_seconds: seconds(15, 3600),
   /** Distinct users that must see connect failures or 5xx before everybody's order changes. */
   users: count(3, 1000),
   /** Off by default: SPEC 4.5 says candidates are tried in order. */
   after_429: z.boolean().default(false),
+  /** Of a 429 that says when to come back, no more than this is believed: some name the next month. */
+  longest_retry_after_seconds: seconds(60, 3600),
 });
 
 const indiaRegions = [

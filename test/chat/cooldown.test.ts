@@ -6,14 +6,18 @@ import { candidateOf, heldKey, testTables } from './story.ts';
 
 type Rules = TablesInput['cooldown'];
 
-function failure(kind: FailureKind, blamesProvider = false): AttemptFailure {
+function failure(
+  kind: FailureKind,
+  blamesProvider = false,
+  retryAfterMs: number | null = null,
+): AttemptFailure {
   const blamesCandidate = !['rate-limited', 'refused'].includes(kind);
   return {
     kind,
     status: null,
     reason: '',
     vendorCode: null,
-    retryAfterMs: null,
+    retryAfterMs,
     latencyMs: 1,
     reply: null,
     blamesCandidate,
@@ -24,18 +28,18 @@ function failure(kind: FailureKind, blamesProvider = false): AttemptFailure {
 const keyRejected = failure('key-rejected');
 const down = failure('unreachable', true);
 
-/** A book under the rules of the specification's defaults, and a hand on its clock. */
+/** A book under the default rules, and a hand on its clock. */
 function openBook(rules: Rules = {}) {
   const tables = testTables({
-    cooldown: { failures: 5, first_seconds: 5, longest_seconds: 60, users: 3, ...rules },
+    cooldown: rules,
   });
   const time = { nowMs: 1_000_000 };
   const book = new CooldownBook(() => time.nowMs);
   const candidate = candidateOf('openai', tables);
   const fail = (count: number, what = keyRejected, userId = 'user-1', of = candidate): void => {
     for (let index = 0; index < count; index += 1) {
-      book.started(of);
-      book.failed(of, what, userId, tables);
+      book.started(of, time.nowMs);
+      book.failed(of, what, time.nowMs, userId, tables);
     }
   };
   const of = (userId: string) =>
@@ -56,17 +60,17 @@ test('a candidate is cooled by the fifth failure in a row, for five seconds', ()
 });
 
 test('a success in between begins the count anew', () => {
-  const { book, candidate, fail } = openBook();
+  const { book, candidate, fail, time } = openBook();
   fail(4);
-  book.succeeded(candidate);
+  book.succeeded(candidate, time.nowMs);
   fail(4);
   expect(book.isCooled(candidate)).toBe(false);
 });
 
-test('each failed probe doubles the pause, up to a minute', () => {
+test('each failed probe doubles the pause, up to fifteen seconds', () => {
   const { book, candidate, fail, time } = openBook();
   fail(5);
-  for (const seconds of [5, 10, 20, 40, 60, 60]) {
+  for (const seconds of [5, 10, 15, 15]) {
     time.nowMs += seconds * 1000 - 1;
     expect(book.isCooled(candidate)).toBe(true);
     time.nowMs += 1;
@@ -79,8 +83,8 @@ test('a success after a pause forgets it all', () => {
   const { book, candidate, fail, time } = openBook();
   fail(5);
   time.nowMs += 5000;
-  book.started(candidate);
-  book.succeeded(candidate);
+  book.started(candidate, time.nowMs);
+  book.succeeded(candidate, time.nowMs);
   fail(4);
   expect(book.isCooled(candidate)).toBe(false);
 });
@@ -97,9 +101,9 @@ test('after the pause one request probes, the others still see the candidate as 
   fail(5);
   time.nowMs += 5000;
   expect(book.isCooled(candidate)).toBe(false);
-  book.started(candidate);
+  book.started(candidate, time.nowMs);
   expect(book.isCooled(candidate)).toBe(true);
-  book.succeeded(candidate);
+  book.succeeded(candidate, time.nowMs);
   expect(book.isCooled(candidate)).toBe(false);
 });
 
@@ -107,8 +111,8 @@ test('a probe whose client leaves lets the next one probe', () => {
   const { book, candidate, fail, time } = openBook();
   fail(5);
   time.nowMs += 5000;
-  book.started(candidate);
-  book.abandoned(candidate);
+  book.started(candidate, time.nowMs);
+  book.abandoned(candidate, time.nowMs);
   expect(book.isCooled(candidate)).toBe(false);
 });
 
@@ -149,10 +153,10 @@ test('trouble of the provider cools it for everybody once three users saw it', (
 });
 
 test('trouble of the provider ends for everybody when one of them is served', () => {
-  const { book, fail, of } = openBook();
+  const { book, fail, time, of } = openBook();
   for (const user of ['a', 'b', 'c']) fail(5, down, user, of(user));
-  book.started(of('e'));
-  book.succeeded(of('e'));
+  book.started(of('e'), time.nowMs);
+  book.succeeded(of('e'), time.nowMs);
   expect(book.isCooled(of('f'))).toBe(false);
 });
 
@@ -170,12 +174,12 @@ test('a whole provider goes from closed to open, over its probe, and back, and e
   expect([book.circuitOf('openai'), counts()]).toEqual(['open', [0, 0, 1]]);
   time.nowMs += 5_000;
   expect(book.circuitOf('openai')).toBe('closed');
-  book.started(of('d'));
+  book.started(of('d'), time.nowMs);
   expect([book.circuitOf('openai'), counts()]).toEqual(['half_open', [0, 1, 1]]);
   fail(1, down, 'd', of('d'));
   expect([book.circuitOf('openai'), counts()]).toEqual(['open', [0, 1, 2]]);
-  book.started(of('d'));
-  book.succeeded(of('d'));
+  book.started(of('d'), time.nowMs);
+  book.succeeded(of('d'), time.nowMs);
   expect([book.circuitOf('openai'), counts()]).toEqual(['closed', [1, 2, 2]]);
 });
 
@@ -186,4 +190,80 @@ test('a probe that fails for want of a good key is over, and says nothing of the
   fail(1, keyRejected, 'd', of('d'));
   expect(book.circuitOf('openai')).toBe('closed');
   expect(book.isCooled(of('e'))).toBe(false);
+});
+
+test('what began before a pause neither ends nor prolongs it', () => {
+  const { book, candidate, fail, time } = openBook();
+  const beforeMs = time.nowMs - 1;
+  fail(5);
+  book.succeeded(candidate, beforeMs);
+  expect(book.isCooled(candidate)).toBe(true);
+  time.nowMs += 5000;
+  const tables = testTables({ cooldown: {} });
+  for (let late = 0; late < 10; late += 1) book.failed(candidate, down, beforeMs, 'user-1', tables);
+  expect(book.isCooled(candidate)).toBe(false);
+});
+
+test('only the probe itself ends the wait of the others', () => {
+  const { book, candidate, fail, time } = openBook();
+  fail(5);
+  const lateMs = time.nowMs + 1;
+  time.nowMs += 5000;
+  book.started(candidate, time.nowMs);
+  book.abandoned(candidate, lateMs);
+  expect(book.isCooled(candidate)).toBe(true);
+  book.abandoned(candidate, time.nowMs);
+  expect(book.isCooled(candidate)).toBe(false);
+});
+
+test('a probe that hangs holds the others for the longest pause, then the next one goes', () => {
+  const { book, candidate, fail, time } = openBook();
+  fail(5);
+  time.nowMs += 5000;
+  book.started(candidate, time.nowMs);
+  time.nowMs += 14_999;
+  expect(book.isCooled(candidate)).toBe(true);
+  time.nowMs += 1;
+  expect(book.isCooled(candidate)).toBe(false);
+  book.started(candidate, time.nowMs);
+  expect(book.isCooled(candidate)).toBe(true);
+});
+
+const limited = (seconds: number) => failure('rate-limited', false, seconds * 1000);
+
+test.each<[name: string, rules: Rules, seconds: number, pausedSeconds: number]>([
+  ['for as long as the vendor asks', { after_429: true }, 7, 7],
+  ['for a fraction of a second', { after_429: true }, 0.25, 0.25],
+  ['for no longer than a minute', { after_429: true }, 86_400, 60],
+  ['for no longer than the tables allow', { after_429: true, longest_retry_after_seconds: 20 }, 86_400, 20],
+])('one 429 sets its candidate aside %s', (_name, rules, seconds, pausedSeconds) => {
+  const { book, candidate, fail, time } = openBook(rules);
+  fail(1, limited(seconds));
+  time.nowMs += pausedSeconds * 1000 - 1;
+  expect(book.isCooled(candidate)).toBe(true);
+  time.nowMs += 1;
+  expect(book.isCooled(candidate)).toBe(false);
+});
+
+test('a Retry-After changes nothing where the tables do not say so', () => {
+  const { book, candidate, fail } = openBook();
+  fail(100, limited(7));
+  expect(book.isCooled(candidate)).toBe(false);
+});
+
+test('a Retry-After outlives answers of requests that were let in before', () => {
+  const { book, candidate, fail, time } = openBook({ after_429: true });
+  fail(1, limited(7));
+  book.succeeded(candidate, time.nowMs);
+  expect(book.isCooled(candidate)).toBe(true);
+  time.nowMs += 7000;
+  expect(book.isCooled(candidate)).toBe(false);
+});
+
+test("a Retry-After sets one tenant's key aside, and nobody else's", () => {
+  const { book, fail, of } = openBook({ after_429: true });
+  for (const user of ['a', 'b', 'c']) fail(3, limited(7), user, of(user));
+  expect(book.isCooled(of('a'))).toBe(true);
+  expect(book.isCooled(of('e'))).toBe(false);
+  expect(book.circuitOf('openai')).toBe('closed');
 });
