@@ -1,8 +1,10 @@
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
-/** Decoded bytes of one answer; the attempt's own limits are lower, this one ends a bomb early. */
+/** Decoded bytes of one answer; the attempt's own limits are lower and destroy the decoder, this is the last one. */
 const maxDecodedBytes = 256 * 1024 * 1024;
+/** Codings make bytes fewer: beyond this and twice what came out, the rest is padding without an end. */
+const maxPaddingBytes = 1024 * 1024;
 
 export interface DecoderListener {
   onData(chunk: Buffer): void;
@@ -18,6 +20,8 @@ export interface ContentDecoder {
   end(): void;
   pause(): void;
   resume(): void;
+  /** Nothing comes out of it afterwards, and its memory is given back. */
+  destroy(): void;
 }
 
 /** A map, since the vendor names the key: `constructor` is no coding. */
@@ -25,16 +29,27 @@ const makers: ReadonlyMap<string, () => Transform> = new Map<string, () => Trans
   ['gzip', createGunzip],
   ['x-gzip', createGunzip],
   ['deflate', createInflate],
+]);
+
+/** A few bytes can ask for a window of 16 MiB: not for servers that anybody may name. */
+const vendorMakers: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
+  ...makers,
   ['br', createBrotliDecompress],
 ]);
 
 /**
  * Decodes an answer that a vendor compressed although identity was asked for. One layer only: null for an
- * unknown coding or a chain of them, which no vendor sends and bombs are made of.
+ * unknown coding or a chain of them, which no vendor sends and bombs are made of, and for Brotli from a server
+ * that a user named.
  */
-export function decoderFor(encoding: string, listener: DecoderListener): ContentDecoder | null {
-  const transform = makers.get(encoding.trim().toLowerCase())?.();
+export function decoderFor(
+  encoding: string,
+  userAddress: boolean,
+  listener: DecoderListener,
+): ContentDecoder | null {
+  const transform = (userAddress ? makers : vendorMakers).get(encoding.trim().toLowerCase())?.();
   if (transform === undefined) return null;
+  let encoded = 0;
   let decoded = 0;
   let paused = false;
   transform.on('data', (chunk: Buffer) => {
@@ -51,7 +66,10 @@ export function decoderFor(encoding: string, listener: DecoderListener): Content
   });
   return {
     write(chunk) {
-      if (!transform.destroyed && !transform.write(chunk)) listener.pause();
+      if (transform.destroyed) return;
+      encoded += chunk.length;
+      if (encoded > 2 * decoded + maxPaddingBytes) transform.destroy(new RangeError('encoded size'));
+      else if (!transform.write(chunk)) listener.pause();
     },
     end() {
       if (!transform.destroyed) transform.end();
@@ -65,6 +83,9 @@ export function decoderFor(encoding: string, listener: DecoderListener): Content
       paused = false;
       transform.resume();
       listener.resume();
+    },
+    destroy() {
+      transform.destroy();
     },
   };
 }

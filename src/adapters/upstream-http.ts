@@ -1,10 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
-import { Pool } from 'undici';
 import type {
   TransportFailure,
   TransportFailureKind,
-  UpstreamCall,
   UpstreamControl,
   UpstreamListener,
   UpstreamTransport,
@@ -12,18 +9,15 @@ import type {
 import type { OutboundPolicy } from '../core/outbound-policy.ts';
 import { residencyAllows } from '../core/residency.ts';
 import { decoderFor } from './content-decoder.ts';
-import { ConnectError, createConnector } from './guarded-connector.ts';
+import { ConnectError } from './guarded-connector.ts';
+import { openFilesLimit } from './open-files.ts';
 import type { UpstreamConnections } from './upstream-connections.ts';
 import { connectionsOf } from './upstream-connections.ts';
+import type { UserLimits } from './upstream-pools.ts';
+import { UpstreamPools, userLimitsWithin } from './upstream-pools.ts';
 
-/** DNS, TCP and TLS together (docs/decisions): a black hole costs no more than this. */
-const connectTimeoutMs = 5_000;
-/** Idle sockets are kept a little shorter than common servers keep them, unless the vendor says otherwise. */
-const keepAliveMs = 4_000;
-const keepAliveMaxMs = 600_000;
-/** Origins with open pools; users can name any, so the least recently used are let go. */
-const maxOrigins = 1_000;
-const maxHeaderBytes = 64 * 1024;
+/** Answers that say that the answer is still to come (1xx); one or two are in use. */
+const maxInterimAnswers = 16;
 
 interface SocketErrorLike extends Error {
   readonly code?: string;
@@ -50,6 +44,7 @@ const failureTexts: Readonly<Record<TransportFailureKind, string>> = {
   'forbidden-address': 'This address is not allowed by the outbound policy.',
   protocol: 'The answer is not valid HTTP.',
   'too-large': 'The answer is too large.',
+  'no-room': 'Too many calls to servers of users are under way; try again.',
   aborted: 'The call was aborted.',
 };
 
@@ -71,19 +66,26 @@ class AbortedError extends Error {}
 /** One dispatched call: undici's handler on one side, our listener on the other. */
 class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
   readonly #listener: UpstreamListener;
+  readonly #userAddress: boolean;
+  readonly #leave: () => void;
   #controller: Dispatcher.DispatchController | null = null;
+  #interimAnswers = 0;
   #decoder: ReturnType<typeof decoderFor> = null;
   #aborted = false;
   #over = false;
 
-  constructor(listener: UpstreamListener) {
+  /** `leave` is called once, when the call is over. */
+  constructor(listener: UpstreamListener, userAddress: boolean, leave: () => void) {
     this.#listener = listener;
+    this.#userAddress = userAddress;
+    this.#leave = leave;
   }
 
-  /** False when it was aborted before it began: there is nothing to connect for. */
-  begin(): boolean {
+  /** False when it was aborted before it began, or has no place: there is nothing to connect for. */
+  begin(hasSeat: boolean): boolean {
     if (this.#aborted) this.#finish(transportFailure('aborted'));
-    return !this.#aborted;
+    else if (!hasSeat) this.#finish(transportFailure('no-room'));
+    return !this.#over;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -96,25 +98,25 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    if (status < 200) return;
+    if (status < 200) {
+      this.#interimAnswers += 1;
+      if (this.#interimAnswers > maxInterimAnswers) this.#refuse(controller, 'protocol');
+      return;
+    }
     const encoding = headers['content-encoding'];
     if (encoding !== undefined && encoding !== 'identity') {
-      this.#decoder = decoderFor(String(encoding), {
+      this.#decoder = decoderFor(String(encoding), this.#userAddress, {
         // The decoder works on when the call has failed; the listener must not hear of it.
         onData: (chunk) => {
           if (!this.#over) this.#listener.onData(chunk);
         },
         onEnd: () => this.#finish(null),
-        onProblem: (kind) => {
-          this.#finish(transportFailure(kind));
-          controller.abort(new AbortedError());
-        },
+        onProblem: (kind) => this.#refuse(controller, kind),
         pause: () => controller.pause(),
         resume: () => controller.resume(),
       });
       if (this.#decoder === null) {
-        this.#finish(transportFailure('protocol'));
-        controller.abort(new AbortedError());
+        this.#refuse(controller, 'protocol');
         return;
       }
     }
@@ -149,12 +151,22 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
   abort(): void {
     if (this.#over || this.#aborted) return;
     this.#aborted = true;
+    // At once: it may have megabytes to unpack that nobody wants any more.
+    this.#decoder?.destroy();
     this.#controller?.abort(new AbortedError());
+  }
+
+  /** Takes no more of this answer. */
+  #refuse(controller: Dispatcher.DispatchController, kind: TransportFailureKind): void {
+    this.#finish(transportFailure(kind));
+    controller.abort(new AbortedError());
   }
 
   #finish(failure: TransportFailure | null): void {
     if (this.#over) return;
     this.#over = true;
+    this.#decoder?.destroy();
+    this.#leave();
     if (failure === null) this.#listener.onEnd();
     else this.#listener.onFailure(failure);
   }
@@ -168,54 +180,30 @@ export interface UpstreamHttp extends UpstreamTransport {
 }
 
 /**
- * The only file that opens a connection to a provider. Keep-alive pools per origin, one request per socket
- * at a time, redirects never followed, no timers of its own: the attempt holds the deadline.
+ * The only way to a provider. Keep-alive pools per origin, one request per socket at a time, redirects never followed, no timers of its own: the attempt holds the deadline.
  */
-export function createUpstreamHttp(policy: OutboundPolicy): UpstreamHttp {
-  const pools = new LRUCache<string, Pool>({
-    max: maxOrigins,
-    // Calls under way finish; only then does the evicted pool close.
-    dispose: (pool) => void pool.close().catch(() => undefined),
-  });
-  const openPool = (call: UpstreamCall): Pool =>
-    new Pool(call.origin, {
-      connect: createConnector(policy, { userAddress: call.userAddress, connectTimeoutMs }),
-      allowH2: false,
-      pipelining: 1,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: keepAliveMs,
-      keepAliveMaxTimeout: keepAliveMaxMs,
-      maxHeaderSize: maxHeaderBytes,
-    });
-  const poolOf = (call: UpstreamCall): Pool => {
-    // A user's address and a vendor's are never the same pool: different rules opened their sockets.
-    const name = `${call.provider} ${call.userAddress ? 'user' : 'vendor'} ${call.origin}`;
-    let pool = pools.get(name);
-    if (pool === undefined) {
-      pool = openPool(call);
-      pools.set(name, pool);
-    }
-    return pool;
-  };
+export function createUpstreamHttp(
+  policy: OutboundPolicy,
+  limits: UserLimits = userLimitsWithin(openFilesLimit()),
+): UpstreamHttp {
+  const pools = new UpstreamPools(policy, limits);
   return {
     send(call, listener) {
       if (!residencyAllows(call.residencyRequested, call.residency)) {
         throw new Error('A call outside the requested residency reached the socket.');
       }
-      const dispatch = new Dispatch(listener);
+      const seat = pools.take(call);
+      const dispatch = new Dispatch(listener, call.userAddress, () => seat?.leave());
       const options = { path: call.path, method: 'POST' as const, headers: call.headers, body: call.body };
       // The client polls its sockets once more before it writes on one that has served, but not for what came
       // in the present turn of the loop. From the next turn on it sees every end that is there already, and
       // connects anew: so nothing is written to a closed socket, and nothing ever has to be sent twice.
       setImmediate(() => {
-        if (dispatch.begin()) poolOf(call).dispatch(options, dispatch);
+        if (dispatch.begin(seat !== null)) seat?.pool.dispatch(options, dispatch);
       });
       return dispatch;
     },
     connections: () => connectionsOf(pools.entries()),
-    async close() {
-      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
-    },
+    close: () => pools.close(),
   };
 }

@@ -103,6 +103,7 @@ function upstreamCall(prepared: Prepared, io: AttemptIo, request: UpstreamReques
     residency: candidate.residency,
     residencyRequested: call.options.residency,
     userAddress: candidate.provider === 'self_hosted',
+    userId: call.userId,
   };
 }
 

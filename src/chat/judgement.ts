@@ -175,7 +175,7 @@ function transportFailure(kind: TransportFailureKind, message: string): Judged {
     vendorCode: null,
     retryAfterMs: null,
     reply: null,
-    blamesCandidate: kind !== 'forbidden-address',
+    blamesCandidate: kind !== 'forbidden-address' && kind !== 'no-room',
     blamesProvider: connects,
   };
 }

@@ -55,6 +55,8 @@ export type TransportFailureKind =
   | 'forbidden-address'
   | 'protocol'
   | 'too-large'
+  /** The user, or the server a user named, has as many calls under way as it may. */
+  | 'no-room'
   | 'aborted';
 
 export interface TransportFailure {
@@ -75,6 +77,8 @@ export interface UpstreamCall {
   readonly residencyRequested: 'india' | null;
   /** True for user-given addresses, to which the outbound policy applies. */
   readonly userAddress: boolean;
+  /** Whose call it is: calls to users' addresses are counted by user. */
+  readonly userId: string;
 }
 
 /** Callbacks of one upstream call; after `onEnd` or `onFailure` nothing more comes. */

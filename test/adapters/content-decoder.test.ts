@@ -2,9 +2,10 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { ContentDecoder, DecoderListener } from '../../src/adapters/content-decoder.ts';
 import { decoderFor } from '../../src/adapters/content-decoder.ts';
+import { untilStill } from '../support/eventually.ts';
 
 /** A decoder and what came out of it; `over` resolves with how it ended. */
-function decode(encoding: string) {
+function decode(encoding: string, userAddress = false) {
   const parts: Buffer[] = [];
   let pauses = 0;
   let decoder: ContentDecoder | null = null;
@@ -18,7 +19,7 @@ function decode(encoding: string) {
       },
       resume: () => undefined,
     };
-    decoder = decoderFor(encoding, listener);
+    decoder = decoderFor(encoding, userAddress, listener);
   });
   return {
     decoder: decoder as ContentDecoder | null,
@@ -77,7 +78,7 @@ describe('an answer', () => {
     const bomb = Buffer.concat(Array.from({ length: 20 }, () => member));
     let decoded = 0;
     const ended = await new Promise<string>((resolve) => {
-      const decoder = decoderFor('gzip', {
+      const decoder = decoderFor('gzip', false, {
         onData: (chunk) => {
           decoded += chunk.length;
         },
@@ -92,6 +93,45 @@ describe('an answer', () => {
     expect(ended).toBe('too-large');
     expect(decoded).toBeLessThanOrEqual(256 * 1024 * 1024);
   });
+});
+
+test('Brotli is for the vendors of the operator: its window is up to 16 MiB, which a few bytes can ask for', () => {
+  expect(decode('br', true).decoder).toBeNull();
+  expect(decode('gzip', true).decoder).not.toBeNull();
+});
+
+test('an answer of nothing but empty gzip members ends', async () => {
+  const { decoder, over } = decode('gzip');
+  const members = Buffer.concat(Array.from({ length: 1000 }, () => gzipSync('')));
+  let isOver = false;
+  void over.then(() => {
+    isOver = true;
+  });
+  for (let i = 0; i < 1000 && !isOver; i += 1) {
+    decoder?.write(members);
+    await new Promise(setImmediate);
+  }
+  expect(await over).toBe('too-large');
+});
+
+test('a destroyed decoder says nothing more, however much it had left to unpack', async () => {
+  let decoded = 0;
+  const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+  const first = await new Promise<number>((resolve) => {
+    const decoder = decoderFor('gzip', false, {
+      onData: (chunk) => {
+        decoded += chunk.length;
+        decoder?.destroy();
+        resolve(decoded);
+      },
+      onEnd: () => undefined,
+      onProblem: () => undefined,
+      pause: () => undefined,
+      resume: () => undefined,
+    });
+    decoder?.write(bomb);
+  });
+  expect(await untilStill(() => decoded, 50)).toBe(first);
 });
 
 test('the encoded side is held back while the decoder is full, and while the reader asks for it', async () => {

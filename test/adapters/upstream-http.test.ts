@@ -74,6 +74,7 @@ function callTo(origin: string, overrides: Partial<UpstreamCall> = {}): Upstream
     residency: 'global',
     residencyRequested: null,
     userAddress: false,
+    userId: 'u',
     ...overrides,
   };
 }
@@ -342,6 +343,13 @@ describe('an interim answer', () => {
     const sent = new Sent(open(), callTo(origin));
     expect(await sent.over).toBe('end');
     expect([sent.status, sent.heads, sent.text]).toEqual([200, 1, 'answer']);
+  });
+
+  test('after seventeen others is a failure: the vendor would go on for ever', async () => {
+    const { origin } = await tcpServer((socket) =>
+      socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(17)),
+    );
+    expect(await new Sent(open(), callTo(origin)).kind()).toBe('protocol');
   });
 
   test.each([

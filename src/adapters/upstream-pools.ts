@@ -1,0 +1,193 @@
+import { LRUCache } from 'lru-cache';
+import type { buildConnector } from 'undici';
+import { Pool } from 'undici';
+import type { UpstreamCall } from '../chat/ports.ts';
+import type { OutboundPolicy } from '../core/outbound-policy.ts';
+import { ConnectError, createConnector } from './guarded-connector.ts';
+
+/** DNS, TCP and TLS together (docs/decisions): a black hole costs no more than this. */
+const connectTimeoutMs = 5_000;
+/** Idle sockets are kept a little shorter than common servers keep them, unless the server says otherwise. */
+const keepAliveMs = 4_000;
+/** A vendor may say up to this. */
+const vendorKeepAliveMs = 600_000;
+/** A user's server may not: each idle socket is a file of ours that it decides about. */
+const userKeepAliveMs = 10_000;
+const maxHeaderBytes = 64 * 1024;
+/** Users' origins with open pools; users can name any, so the least recently used are let go. */
+const maxUserOrigins = 1_000;
+/** Pools of users' origins that had no call for one to two of these are closed. */
+const sweepMs = 15_000;
+
+/** What servers that users name may take of this process. */
+export interface UserLimits {
+  /** Sockets to all of them, idle ones included. */
+  readonly sockets: number;
+  /** Sockets to one of them; as many calls more may wait for one. */
+  readonly perOrigin: number;
+  /** Calls of one user under way to any of them. */
+  readonly perUser: number;
+}
+
+/** A socket with its buffers takes some 50 KiB, so that all of them are 100 MiB where files are no bound. */
+const mostUserSockets = 2048;
+
+/** A quarter of all files for users' servers, and a quarter of that for one server or one user. */
+export function userLimitsWithin(openFiles: number): UserLimits {
+  const sockets = Math.min(mostUserSockets, Math.floor(openFiles / 4));
+  const share = Math.max(1, Math.floor(sockets / 4));
+  return { sockets, perOrigin: share, perUser: share };
+}
+
+interface UserPool {
+  readonly pool: Pool;
+  calls: number;
+  /** No call since the last sweep. */
+  resting: boolean;
+}
+
+/** A place for one call; `leave` when it is over. */
+export interface PoolSeat {
+  readonly pool: Pool;
+  leave(): void;
+}
+
+const nothing = (): void => undefined;
+
+/** The only file that opens a connection to a provider. Keep-alive pools per origin: the operator's vendors without bounds, users' servers within theirs. */
+export class UpstreamPools {
+  readonly #policy: OutboundPolicy;
+  readonly #limits: UserLimits;
+  readonly #vendors = new Map<string, Pool>();
+  readonly #users = new LRUCache<string, UserPool>({
+    max: maxUserOrigins,
+    // Calls under way finish; only then does the evicted pool close.
+    dispose: ({ pool }) => void pool.close().catch(nothing),
+  });
+  readonly #callsOf = new Map<string, number>();
+  readonly #sweeper: NodeJS.Timeout;
+  #userSockets = 0;
+
+  constructor(policy: OutboundPolicy, limits: UserLimits) {
+    this.#policy = policy;
+    this.#limits = limits;
+    this.#sweeper = setInterval(() => this.#sweep(), sweepMs);
+    this.#sweeper.unref();
+  }
+
+  /** Null: the user, or the server, has too many calls under way. */
+  take(call: UpstreamCall): PoolSeat | null {
+    // A user's address and a vendor's are never the same pool: different rules opened their sockets.
+    const name = `${call.provider} ${call.origin}`;
+    if (!call.userAddress) return { pool: this.#vendorPool(name, call.origin), leave: nothing };
+    const userCalls = this.#callsOf.get(call.userId) ?? 0;
+    const entry = this.#userPool(name, call.origin);
+    if (userCalls >= this.#limits.perUser || entry.calls >= 2 * this.#limits.perOrigin) return null;
+    this.#callsOf.set(call.userId, userCalls + 1);
+    entry.calls += 1;
+    entry.resting = false;
+    return { pool: entry.pool, leave: () => this.#leave(entry, call.userId) };
+  }
+
+  /** By name, which begins with the provider. */
+  *entries(): Generator<readonly [name: string, pool: Pool]> {
+    yield* this.#vendors;
+    for (const [name, { pool }] of this.#users.entries()) yield [name, pool];
+  }
+
+  /** Sockets to users' servers, idle and being connected included. */
+  get userSockets(): number {
+    return this.#userSockets;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    await Promise.all([...this.entries()].map(([, pool]) => pool.destroy()));
+  }
+
+  #leave(entry: UserPool, userId: string): void {
+    entry.calls -= 1;
+    const others = (this.#callsOf.get(userId) ?? 1) - 1;
+    if (others > 0) this.#callsOf.set(userId, others);
+    else this.#callsOf.delete(userId);
+  }
+
+  #vendorPool(name: string, origin: string): Pool {
+    const known = this.#vendors.get(name);
+    if (known !== undefined) return known;
+    const connect = createConnector(this.#policy, { userAddress: false, connectTimeoutMs });
+    const pool = openPool(origin, connect, vendorKeepAliveMs, null);
+    this.#vendors.set(name, pool);
+    return pool;
+  }
+
+  #userPool(name: string, origin: string): UserPool {
+    const known = this.#users.get(name);
+    if (known !== undefined) return known;
+    const connect = this.#counted(createConnector(this.#policy, { userAddress: true, connectTimeoutMs }));
+    const pool = openPool(origin, connect, userKeepAliveMs, this.#limits.perOrigin);
+    const entry = { pool, calls: 0, resting: false };
+    this.#users.set(name, entry);
+    return entry;
+  }
+
+  /** Counts sockets from their first look-up to their end, and opens none beyond the limit. */
+  #counted(connector: buildConnector.connector): buildConnector.connector {
+    return (target, callback) => {
+      // Idle sockets go before anybody is refused.
+      if (this.#userSockets >= (this.#limits.sockets * 3) / 4) this.#closeIdle();
+      if (this.#userSockets >= this.#limits.sockets) {
+        callback(new ConnectError('no-room', 'Too many connections to servers of users are open.'), null);
+        return;
+      }
+      this.#userSockets += 1;
+      const closed = (): void => {
+        this.#userSockets -= 1;
+      };
+      connector(target, (...outcome) => {
+        const [error, socket] = outcome;
+        if (error === null) socket.once('close', closed);
+        else closed();
+        callback(...outcome);
+      });
+    };
+  }
+
+  #closeIdle(): void {
+    for (const [name, { calls }] of [...this.#users.entries()]) if (calls === 0) this.#drop(name);
+  }
+
+  #sweep(): void {
+    for (const [name, entry] of [...this.#users.entries()]) {
+      if (entry.calls > 0) continue;
+      if (entry.resting) this.#drop(name);
+      entry.resting = true;
+    }
+  }
+
+  #drop(name: string): void {
+    const entry = this.#users.peek(name);
+    this.#users.delete(name);
+    void entry?.pool.destroy().catch(nothing);
+  }
+}
+
+function openPool(
+  origin: string,
+  connect: buildConnector.connector,
+  keepAliveMaxMs: number,
+  connections: number | null,
+): Pool {
+  return new Pool(origin, {
+    connect,
+    connections,
+    allowH2: false,
+    pipelining: 1,
+    // No timers of its own: the attempt holds the deadline.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMaxMs,
+    maxHeaderSize: maxHeaderBytes,
+  });
+}

@@ -1,0 +1,211 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { openFilesLimit } from '../../src/adapters/open-files.ts';
+import type { UpstreamHttp } from '../../src/adapters/upstream-http.ts';
+import { createUpstreamHttp } from '../../src/adapters/upstream-http.ts';
+import type { UserLimits } from '../../src/adapters/upstream-pools.ts';
+import { userLimitsWithin } from '../../src/adapters/upstream-pools.ts';
+import { outboundPolicy } from '../../src/core/outbound-policy.ts';
+import { eventually } from '../support/eventually.ts';
+
+/** What servers that users name may take of our sockets. */
+
+const cleanUp: (() => unknown)[] = [];
+
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const undo of cleanUp.splice(0).reverse()) await undo();
+});
+
+interface Server {
+  readonly origin: string;
+  /** Open ones. */
+  readonly sockets: Set<Socket>;
+  /** Requests that wait for `answerAll`. */
+  readonly waiting: ServerResponse[];
+  answerAll(): void;
+}
+
+async function listen(keepAlive = 'timeout=600'): Promise<Server> {
+  const sockets = new Set<Socket>();
+  const waiting: ServerResponse[] = [];
+  const server = createServer((request, response) => {
+    request.resume();
+    waiting.push(response);
+  });
+  server.keepAliveTimeout = 600_000;
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  cleanUp.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const answerAll = (): void => {
+    for (const response of waiting.splice(0)) response.setHeader('keep-alive', keepAlive).end('{}');
+  };
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    sockets,
+    waiting,
+    answerAll,
+  };
+}
+
+function open(limits: UserLimits): UpstreamHttp {
+  const upstream = createUpstreamHttp(outboundPolicy('allow-private', [], []), limits);
+  cleanUp.push(() => upstream.close());
+  return upstream;
+}
+
+/** Resolves with 'end' or the kind of the failure. */
+function send(upstream: UpstreamHttp, origin: string, userId = 'u', userAddress = true): Promise<string> {
+  return new Promise((resolve) => {
+    upstream.send(
+      {
+        provider: userAddress ? 'self_hosted' : 'openai',
+        origin,
+        path: '/',
+        headers: {},
+        body: '{}',
+        residency: 'global',
+        residencyRequested: null,
+        userAddress,
+        userId,
+      },
+      {
+        onHead: () => undefined,
+        onData: () => undefined,
+        onEnd: () => resolve('end'),
+        onFailure: ({ kind }) => resolve(kind),
+      },
+    );
+  });
+}
+
+const times = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, i) => make(i));
+
+const until = (holds: () => boolean): Promise<true> => eventually(async () => holds() || undefined);
+
+const roomy: UserLimits = { sockets: 100, perOrigin: 100, perUser: 100 };
+
+describe("a user's server", () => {
+  test('gets so many connections; as many calls wait, and more have no room', async () => {
+    const server = await listen();
+    const upstream = open({ ...roomy, perOrigin: 4 });
+    const calls = times(8, (i) => send(upstream, server.origin, `u${i}`));
+    await until(() => server.waiting.length === 4);
+    expect(await send(upstream, server.origin, 'one more')).toBe('no-room');
+    expect(server.sockets.size).toBe(4);
+    server.answerAll();
+    await until(() => server.waiting.length === 4);
+    server.answerAll();
+    expect(await Promise.all(calls)).toEqual(times(8, () => 'end'));
+    const after = send(upstream, server.origin, 'one more');
+    await until(() => server.waiting.length === 1);
+    server.answerAll();
+    expect(await after).toBe('end');
+  });
+
+  test('does not decide how long our idle sockets stay; a vendor may', { timeout: 30_000 }, async () => {
+    const [own, vendor] = [await listen(), await listen()];
+    const upstream = open(roomy);
+    const calls = [send(upstream, own.origin), send(upstream, vendor.origin, 'u', false)];
+    await until(() => own.waiting.length + vendor.waiting.length === 2);
+    const [socket] = own.sockets;
+    const begun = performance.now();
+    own.answerAll();
+    vendor.answerAll();
+    await Promise.all(calls);
+    await once(socket as Socket, 'close');
+    expect(performance.now() - begun).toBeLessThan(12_000);
+    expect(vendor.sockets.size).toBe(1);
+  });
+});
+
+test('a user has so many calls under way, to whichever servers, and nobody else is the worse for it', async () => {
+  const servers = [await listen(), await listen()];
+  const upstream = open({ ...roomy, perUser: 4 });
+  const origin = (i: number): string => (servers[i % 2] as Server).origin;
+  const calls = times(4, (i) => send(upstream, origin(i), 'greedy'));
+  expect(await send(upstream, origin(0), 'greedy')).toBe('no-room');
+  calls.push(send(upstream, origin(0), 'other'));
+  await until(() => servers.reduce((sum, { waiting }) => sum + waiting.length, 0) === 5);
+  // Vendors are not counted.
+  calls.push(send(upstream, origin(1), 'greedy', false));
+  await until(() => servers.reduce((sum, { waiting }) => sum + waiting.length, 0) === 6);
+  for (const server of servers) server.answerAll();
+  expect(await Promise.all(calls)).toEqual(times(6, () => 'end'));
+  const again = send(upstream, origin(0), 'greedy');
+  await until(() => servers[0]?.waiting.length === 1);
+  servers[0]?.answerAll();
+  expect(await again).toBe('end');
+});
+
+describe('all servers of users together', () => {
+  const limits = { ...roomy, sockets: 8 };
+
+  test('have so many sockets, whoever names them; idle ones make room', async () => {
+    const servers = await Promise.all(times(20, () => listen()));
+    const upstream = open(limits);
+    const openSockets = (): number => servers.reduce((sum, { sockets }) => sum + sockets.size, 0);
+    for (const server of servers) {
+      const call = send(upstream, server.origin);
+      await until(() => server.waiting.length === 1);
+      expect(openSockets()).toBeLessThanOrEqual(limits.sockets);
+      server.answerAll();
+      expect(await call).toBe('end');
+    }
+  });
+
+  test('and those in use are not taken away: the next one has no room, a vendor has', async () => {
+    const servers = await Promise.all(times(9, () => listen()));
+    const upstream = open(limits);
+    const calls = servers.slice(0, 8).map(({ origin }) => send(upstream, origin));
+    await until(() => servers.every(({ waiting }, i) => i === 8 || waiting.length === 1));
+    const last = servers[8] as Server;
+    expect(await send(upstream, last.origin)).toBe('no-room');
+    calls.push(send(upstream, last.origin, 'u', false));
+    await until(() => last.waiting.length === 1);
+    for (const server of servers) server.answerAll();
+    expect(await Promise.all(calls)).toEqual(times(9, () => 'end'));
+  });
+
+  test('give their pools back when nobody uses them', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    const server = await listen();
+    const upstream = open(limits);
+    const call = send(upstream, server.origin);
+    await until(() => server.waiting.length === 1);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(upstream.connections().get('self_hosted')).toMatchObject({ active: 1 });
+    server.answerAll();
+    expect(await call).toBe('end');
+    const [socket] = server.sockets;
+    const closed = once(socket as Socket, 'close');
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(upstream.connections().has('self_hosted')).toBe(false);
+    await closed;
+  });
+});
+
+test.each<[openFiles: number, expected: UserLimits]>([
+  [1024, { sockets: 256, perOrigin: 64, perUser: 64 }],
+  [65_536, { sockets: 2048, perOrigin: 512, perUser: 512 }],
+  [Number.POSITIVE_INFINITY, { sockets: 2048, perOrigin: 512, perUser: 512 }],
+])('of %i open files, users get a part', (openFiles, expected) => {
+  expect(userLimitsWithin(openFiles)).toEqual(expected);
+});
+
+test('the limit of open files is read where the system tells it', () => {
+  expect(openFilesLimit()).toBeGreaterThanOrEqual(1024);
+  expect(openFilesLimit('/does/not/exist')).toBe(1024);
+});
