@@ -20,7 +20,7 @@ export interface AuthIo {
   readonly accounts: Accounts;
   readonly tables: () => RoutingTables;
   readonly clock: Clock;
-  readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed' | 'legacyUsed'>;
+  readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed' | 'authenticated' | 'legacyUsed' | 'within'>;
 }
 
 /** One space, one token: everything else is malformed and costs no look-up. */
@@ -50,8 +50,15 @@ export function requireServiceKey(scope: FastifyInstance, io: AuthIo): void {
       io.httpTelemetry.legacyUsed('key');
     }
     const accept = (account: Account | null): void => {
-      if (account !== null) request.account = account;
-      done(account === null ? refusal('unknown_key', request) : undefined);
+      if (account === null) {
+        done(refusal('unknown_key', request));
+        return;
+      }
+      request.account = account;
+      const before = request.trace;
+      request.trace = io.httpTelemetry.authenticated(before);
+      if (request.trace === before) done();
+      else io.httpTelemetry.within(request.trace, done);
     };
     request.serviceKeyHash = hashServiceKey(token);
     const found = io.accounts.find(request.serviceKeyHash);

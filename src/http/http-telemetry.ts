@@ -57,7 +57,15 @@ export type LegacySurface = (typeof legacySurfaces)[number];
 
 /** What the edge tells its watchers. Calls are cheap and never throw. */
 export interface HttpTelemetry {
-  requestStarted(method: string, route: string | null, headers: IncomingHttpHeaders): CallTrace | null;
+  /** `trusted`: the peer is a proxy of the operator's (`GW_TRUSTED_PROXY_HOPS`). */
+  requestStarted(
+    method: string,
+    route: string | null,
+    headers: IncomingHttpHeaders,
+    trusted: boolean,
+  ): CallTrace | null;
+  /** The caller of this request is known now; where its span lies from here on. */
+  authenticated(trace: CallTrace | null): CallTrace | null;
   /** Calls `next` at once, as the work of this request. */
   within(trace: CallTrace | null, next: () => void): void;
   requestEnded(ended: EndedRequest): void;
@@ -78,13 +86,17 @@ const clientClosedStatus = 499;
  * Tells of every request from its headers to its last byte, and gives back what it held. The raw response's `close` comes exactly once
  * however the request ends; Fastify's own hooks do not run when the client leaves.
  */
-export function watchRequests(app: FastifyInstance, telemetry: HttpTelemetry, life: Life): void {
+export function watchRequests(
+  app: FastifyInstance,
+  telemetry: HttpTelemetry,
+  life: Life,
+  trusted: boolean,
+): void {
   app.decorateRequest('trace', null);
   app.addHook('onRequest', (request, reply, done) => {
     const { method, enteredAtMs } = request;
     const route = request.is404 ? null : (request.routeOptions.url ?? null);
-    const trace = telemetry.requestStarted(method, route, request.headers);
-    request.trace = trace;
+    request.trace = telemetry.requestStarted(method, route, request.headers, trusted);
     const { raw } = reply;
     life.requestCount += 1;
     raw.once('close', () => {
@@ -97,9 +109,9 @@ export function watchRequests(app: FastifyInstance, telemetry: HttpTelemetry, li
         status,
         whole: raw.writableFinished,
         durationMs: performance.now() - enteredAtMs,
-        trace,
+        trace: request.trace,
       });
     });
-    telemetry.within(trace, done);
+    telemetry.within(request.trace, done);
   });
 }

@@ -89,7 +89,7 @@ export async function createServer(
     if (life.leaving) reply.header('connection', 'close');
     done();
   });
-  watchRequests(app, telemetry, life);
+  watchRequests(app, telemetry, life, limits.trustedProxyHops > 0);
   refuseOddRequests(app);
   handleErrors(app, allowedMethods);
   // Only the routes that ask for it take large bodies.

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Context, Span, Tracer } from '@opentelemetry/api';
+import type { Context, Span, SpanContext, SpanOptions, Tracer } from '@opentelemetry/api';
 import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
 import type { CallTrace } from '../core/chat-call.ts';
 import type { EndedRequest } from '../http/http-telemetry.ts';
@@ -26,10 +26,10 @@ export class RequestSpan implements CallTrace {
   #ended: EndedRequest | null = null;
 
   constructor(span: Span, parent: Context) {
-    const { traceId, spanId, traceFlags } = span.spanContext();
-    this.traceId = traceId;
-    this.spanId = spanId;
-    this.sampled = (traceFlags & TraceFlags.SAMPLED) !== 0;
+    const spanContext = span.spanContext();
+    this.traceId = spanContext.traceId;
+    this.spanId = spanContext.spanId;
+    this.sampled = isSampled(spanContext);
     this.span = span;
     this.context = trace.setSpan(parent, span);
   }
@@ -63,28 +63,70 @@ export class RequestSpan implements CallTrace {
   }
 }
 
-/** Starts the span of a request as a child of the caller's, if the caller named one. */
+/** A caller's wish that the request is recorded, kept until somebody known has made it. */
+interface Wish {
+  begin(): RequestSpan;
+}
+
+/** The span of a request that is not recorded unless its caller turns out to be a known one. */
+class WishedSpan extends RequestSpan {
+  readonly wish: Wish;
+
+  constructor(span: Span, parent: Context, wish: Wish) {
+    super(span, parent);
+    this.wish = wish;
+  }
+}
+
+/**
+ * Starts the span of a request as a child of the caller's, if the caller named one. A caller may always ask not to be
+ * recorded. To be recorded is a wish: from a trusted peer it is granted once the request is authenticated
+ * (`grantWish`); to everybody else applies what would be decided for a request without a caller, so that nobody can
+ * have us record, and a trace id of their choosing does not sway a sampler that looks at it. `trusted`: the peer is a
+ * proxy of the operator's.
+ */
 export function startRequestSpan(
   tracer: Tracer,
   method: string,
   route: string | null,
   headers: IncomingHttpHeaders,
+  trusted = false,
 ): RequestSpan {
   const caller = readTraceparent(headers['traceparent'], headers['tracestate']);
-  const parent = caller === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, caller);
-  const span = tracer.startSpan(
-    route === null ? method : `${method} ${route}`,
-    {
-      kind: SpanKind.SERVER,
-      attributes: {
-        [names.method]: method,
-        [names.urlScheme]: 'http',
-        ...(route === null ? {} : { [names.route]: route, [names.urlPath]: route }),
-      },
+  const name = route === null ? method : `${method} ${route}`;
+  const options: SpanOptions = {
+    kind: SpanKind.SERVER,
+    attributes: {
+      [names.method]: method,
+      [names.urlScheme]: 'http',
+      ...(route === null ? {} : { [names.route]: route, [names.urlPath]: route }),
     },
-    parent,
-  );
-  return new RequestSpan(span, parent);
+  };
+  const parent = caller === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, caller);
+  if (caller === null) return new RequestSpan(tracer.startSpan(name, options, parent), parent);
+  // Never ended, so never exported: it is the decision that is wanted.
+  const own = tracer.startSpan(name, options, ROOT_CONTEXT).spanContext();
+  const wished = isSampled(caller);
+  if (wished && isSampled(own)) return new RequestSpan(tracer.startSpan(name, options, parent), parent);
+  const quiet = trace.wrapSpanContext({
+    traceId: caller.traceId,
+    spanId: own.spanId,
+    traceFlags: TraceFlags.NONE,
+  });
+  if (!wished || !trusted) return new RequestSpan(quiet, parent);
+  const startTime = new Date();
+  return new WishedSpan(quiet, parent, {
+    begin: () => new RequestSpan(tracer.startSpan(name, { ...options, startTime }, parent), parent),
+  });
+}
+
+/** The span of a request whose caller is known now: another one where that caller's wish is granted. */
+export function grantWish(request: RequestSpan): RequestSpan {
+  return request instanceof WishedSpan ? request.wish.begin() : request;
+}
+
+function isSampled({ traceFlags }: SpanContext): boolean {
+  return (traceFlags & TraceFlags.SAMPLED) !== 0;
 }
 
 /** Runs `next` with the span active, which is how auto-instrumentation finds its parent. */

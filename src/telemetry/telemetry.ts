@@ -26,7 +26,7 @@ import { accessLine } from './access-log.ts';
 import type { AuditLog } from './audit-log.ts';
 import { ChatSpans } from './chat-spans.ts';
 import type { Metrics } from './metrics.ts';
-import { RequestSpan, runWithin, startRequestSpan } from './request-span.ts';
+import { grantWish, RequestSpan, runWithin, startRequestSpan } from './request-span.ts';
 import type { Tracing } from './tracing.ts';
 
 const noHeaders: TraceHeaders = Object.freeze({});
@@ -53,8 +53,18 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
     this.#spans = tracing === null ? null : new ChatSpans(tracing.tracer, settings.propagateTo);
   }
 
-  requestStarted(method: string, route: string | null, headers: IncomingHttpHeaders): CallTrace | null {
-    return this.#tracing === null ? null : startRequestSpan(this.#tracing.tracer, method, route, headers);
+  requestStarted(
+    method: string,
+    route: string | null,
+    headers: IncomingHttpHeaders,
+    trusted: boolean,
+  ): CallTrace | null {
+    if (this.#tracing === null) return null;
+    return startRequestSpan(this.#tracing.tracer, method, route, headers, trusted);
+  }
+
+  authenticated(trace: CallTrace | null): CallTrace | null {
+    return trace instanceof RequestSpan ? grantWish(trace) : trace;
   }
 
   within(trace: CallTrace | null, next: () => void): void {

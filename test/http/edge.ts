@@ -73,6 +73,7 @@ export async function startEdge(
     requestShed: (shortage) => void shed.push(shortage),
     authFailed: () => undefined,
     audited: () => undefined,
+    authenticated: (trace) => trace,
     legacyUsed: () => undefined,
   };
   const log = pino({ level: 'silent' });
