@@ -1,3 +1,4 @@
+import { extrasOf } from '../core/answer-extras.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { modeLabel } from '../core/chat-call.ts';
 import type { ChatCompletion } from '../core/chat-completion.ts';
@@ -5,14 +6,8 @@ import { CompletionAccumulator, chunksFromCompletion } from '../core/completion-
 import { costMicroUsd } from '../core/cost.ts';
 import { errorEvent } from '../core/error-body.ts';
 import { ProviderError, ServiceUnavailableError } from '../core/errors.ts';
-import type { ChunkIdentity, GatewayMetadata } from '../core/gateway-metadata.ts';
-import {
-  doneEvent,
-  gatewayChunk,
-  gatewayMetadata,
-  usageChunk,
-  withGatewayBlock,
-} from '../core/gateway-metadata.ts';
+import type { AnswerTotals, ChunkIdentity, GatewayMetadata } from '../core/gateway-metadata.ts';
+import { doneEvent, gatewayChunk, gatewayMetadata, withGatewayBlock } from '../core/gateway-metadata.ts';
 import type { Usage } from '../core/usage.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
 import type { Client } from './client-stream.ts';
@@ -131,7 +126,9 @@ export async function serveStream(serve: Serve, stream: OpenStream, serving: Ser
     model: stream.translator.model,
   };
   const metadata = metadataOf(serve, { provider, model, latencyMs, cost, residency });
-  client.stream.end(lastChunks(call, identity, wireUsage, metadata));
+  client.stream.end(
+    lastChunks(call, identity, metadata, { usage: wireUsage, extras: stream.translator.extras }),
+  );
   const completion = stream.translator.finishStated ? (keep?.complete(wireUsage) ?? null) : null;
   const stored =
     completion === null
@@ -145,16 +142,17 @@ function vendorAnswer({ translator }: OpenStream): VendorAnswer {
   return { id, model, finishReasons: finishReason === null ? [] : [finishReason] };
 }
 
-/** Finish chunk came from the vendor; then usage if asked, the gateway chunk, `[DONE]`. */
+const zeroUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+
+/** The finish chunk is out; then the gateway chunk, with usage if asked (zeros where none is known), and `[DONE]`. */
 function lastChunks(
   call: ChatCall,
   identity: ChunkIdentity,
-  usage: unknown,
   metadata: GatewayMetadata,
+  { usage, extras }: AnswerTotals,
 ): string {
-  const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-  const usageText = wantsUsage(call) ? usageChunk(identity, usage ?? zero) : '';
-  return usageText + gatewayChunk(identity, metadata) + doneEvent;
+  const totals = wantsUsage(call) ? { usage: usage ?? zeroUsage, extras } : null;
+  return gatewayChunk(identity, metadata, totals) + doneEvent;
 }
 
 /** A stream that did not end well: its row says so, and the client can never take it for a whole answer. */
@@ -240,6 +238,6 @@ function replay(
   metadata: GatewayMetadata,
 ): void {
   client.stream.open();
-  for (const chunk of chunksFromCompletion(completion, { includeUsage: false })) client.stream.write(chunk);
-  client.stream.end(lastChunks(call, completion, usage, metadata));
+  for (const chunk of chunksFromCompletion(completion)) client.stream.write(chunk);
+  client.stream.end(lastChunks(call, completion, metadata, { usage, extras: extrasOf(completion) }));
 }

@@ -204,14 +204,11 @@ function* chunkChoices(choice: Choice): Generator<Record<string, unknown>> {
 
 /**
  * Replays a stored answer as a stream: SSE events in OpenAI chunk shape, ready to be written. Per choice a
- * role delta, the text, the tool calls, and a finish chunk; then the usage chunk if it was asked for.
- * The gateway chunk and `[DONE]` are the caller's.
+ * role delta, the text, the tool calls, and a finish chunk. The gateway chunk, with usage where it was asked
+ * for, and `[DONE]` are the caller's.
  */
-export function chunksFromCompletion(
-  completion: ChatCompletion,
-  options: { readonly includeUsage: boolean },
-): Buffer[] {
-  const { id, created, model, choices, usage } = completion;
+export function chunksFromCompletion(completion: ChatCompletion): Buffer[] {
+  const { id, created, model, choices } = completion;
   const head: Record<string, unknown> = { id, object: 'chat.completion.chunk', created, model };
   for (const field of ['system_fingerprint', 'service_tier']) {
     if (completion[field] != null) head[field] = completion[field];
@@ -221,6 +218,5 @@ export function chunksFromCompletion(
     events.push(Buffer.from(`data: ${JSON.stringify({ ...head, ...body })}\n\n`));
   };
   for (const choice of choices) for (const part of chunkChoices(choice)) add({ choices: [part] });
-  if (options.includeUsage) add({ choices: [], usage });
   return events;
 }

@@ -55,14 +55,24 @@ function chunk(identity: ChunkIdentity, rest: Record<string, unknown>): string {
   return `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model, ...rest })}\n\n`;
 }
 
-/** The usage chunk of clients that asked for it, as OpenAI sends it. */
-export function usageChunk(identity: ChunkIdentity, usage: unknown): string {
-  return chunk(identity, { choices: [], usage });
+/** What a client asked for with `include_usage`: the counts, and what the vendor said beside them. */
+export interface AnswerTotals {
+  readonly usage: unknown;
+  readonly extras: Readonly<Record<string, unknown>>;
 }
 
-/** The final chunk before `[DONE]`: the block on `choices[0].delta` (SPEC 4.5, streaming rule 2). */
-export function gatewayChunk(identity: ChunkIdentity, metadata: GatewayMetadata): string {
-  return chunk(identity, { choices: [{ index: 0, delta: { gateway: metadata }, finish_reason: null }] });
+/**
+ * The final chunk before `[DONE]`: the block on `choices[0].delta` (SPEC 4.5, streaming rule 2), and with it the
+ * usage where that was asked for. One chunk, since every chunk with usage is counted by some client, and a last
+ * one without it makes others forget it (docs/decisions/0005).
+ */
+export function gatewayChunk(
+  identity: ChunkIdentity,
+  metadata: GatewayMetadata,
+  totals: AnswerTotals | null,
+): string {
+  const choices = [{ index: 0, delta: { gateway: metadata }, finish_reason: null }];
+  return chunk(identity, totals === null ? { choices } : { ...totals.extras, choices, usage: totals.usage });
 }
 
 export const doneEvent = 'data: [DONE]\n\n';

@@ -106,6 +106,8 @@ export interface StreamTranslator {
   readonly answerEnded: boolean;
   /** The OpenAI-shaped usage object for clients that asked for it; null when nothing was reported. */
   readonly wireUsage: WireUsage | null;
+  /** What the vendor said beside its usage or of itself, bounded: `system_fingerprint`, `timings` and the like. */
+  readonly extras: Readonly<Record<string, unknown>>;
   /** `id`, `created` (Unix seconds) and `model` of the chunks; fallbacks until the vendor names them. */
   readonly id: string;
   readonly created: number;

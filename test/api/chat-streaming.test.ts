@@ -97,18 +97,25 @@ describe('a stream', () => {
     expect(stream.chunks[0]?.choices?.[0]?.delta['role']).toBe('assistant');
   });
 
-  test.each([{}, viaAnthropic])('carries a usage chunk only if the client asked for it', async (headers) => {
-    const without = await streamed(user.client, {}, headers);
-    expect(without.chunks.filter((chunk) => chunk.choices?.length === 0)).toEqual([]);
-    const asked = await streamed(user.client, { stream_options: { include_usage: true } }, headers);
-    const usage = asked.chunks.filter((chunk) => chunk.choices?.length === 0);
-    expect(usage).toHaveLength(1);
-    expect(usage[0]?.usage).toMatchObject({ prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 });
-    expect(asked.chunks.at(-2)).toBe(usage[0]);
-    gatewayOf(asked);
-    expect(gatewayOf(without).cost_usd).toBe(gatewayOf(asked).cost_usd);
-    expect(gatewayOf(without).cost_usd).not.toBe('0.000000');
-  });
+  test.each([{}, viaAnthropic])(
+    'carries usage only if the client asked for it, on the chunk of the block and nowhere else',
+    async (headers) => {
+      const without = await streamed(user.client, {}, headers);
+      expect(without.chunks.filter((chunk) => chunk.choices?.length === 0 || chunk.usage != null)).toEqual(
+        [],
+      );
+      const asked = await streamed(user.client, { stream_options: { include_usage: true } }, headers);
+      expect(asked.chunks.filter((chunk) => chunk.choices?.length === 0)).toEqual([]);
+      const usage = asked.chunks.filter((chunk) => chunk.usage != null);
+      expect(usage).toHaveLength(1);
+      expect(usage[0]?.usage).toMatchObject({ prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 });
+      expect(asked.chunks.at(-1)).toBe(usage[0]);
+      expect(usage).toEqual(asked.gatewayChunks);
+      gatewayOf(asked);
+      expect(gatewayOf(without).cost_usd).toBe(gatewayOf(asked).cost_usd);
+      expect(gatewayOf(without).cost_usd).not.toBe('0.000000');
+    },
+  );
 
   test('asks the vendor for usage whether or not the client did', async () => {
     await streamed(user.client);

@@ -172,13 +172,17 @@ describe('an answer', () => {
       latency_ms: 150,
       cache_hit: false,
     });
-    const kinds = story.client.events.slice(-4).map((event) => {
+    const kinds = story.client.events.slice(-3).map((event) => {
       if (event === '[DONE]') return event;
       const [choice] = event['choices'] as { delta: object; finish_reason: unknown }[];
       if (choice === undefined) return 'usage';
-      return 'gateway' in choice.delta ? 'gateway' : `finish ${String(choice.finish_reason)}`;
+      const { total_tokens: total } = (event['usage'] ?? {}) as { total_tokens?: number };
+      return 'gateway' in choice.delta
+        ? `gateway and ${total} tokens`
+        : `finish ${String(choice.finish_reason)}`;
     });
-    expect(kinds).toEqual(['finish stop', 'usage', 'gateway', '[DONE]']);
+    expect(kinds).toEqual(['finish stop', 'gateway and 18 tokens', '[DONE]']);
+    expect(story.client.text.match(/"usage"/g)).toHaveLength(1);
     expect([story.client.opened, story.client.ended]).toEqual([1, 'clean']);
     expect(story.world.telemetry).toMatchObject({ streams: 1, streamEnds: ['complete'] });
   });

@@ -17,8 +17,6 @@ export interface Client {
   readonly showsBlock: boolean;
   /** The class of its errors, by status; `broken` for a stream that breaks off. */
   readonly errors: Readonly<Record<401 | 422 | 429 | 503 | 'broken', string>>;
-  /** Streamed scenarios in which the client forgets the usage it was given, see `expectUsage`. */
-  readonly forgetsUsageIn: readonly string[];
 }
 
 const drivers = join(import.meta.dirname, 'drivers');

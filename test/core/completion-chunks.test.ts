@@ -3,6 +3,8 @@ import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
 import type { AnswerMessage, ChatCompletion, ToolCall } from '../../src/core/chat-completion.ts';
 import { CompletionAccumulator, chunksFromCompletion } from '../../src/core/completion-chunks.ts';
+import type { GatewayMetadata } from '../../src/core/gateway-metadata.ts';
+import { gatewayChunk } from '../../src/core/gateway-metadata.ts';
 
 const oneMiB = 1024 * 1024;
 
@@ -65,8 +67,8 @@ const completionArbitrary = fc
 
 test('an answer replayed and put together again is the same answer', () => {
   fc.assert(
-    fc.property(completionArbitrary, fc.boolean(), (original, includeUsage) => {
-      const events = chunksFromCompletion(original, { includeUsage });
+    fc.property(completionArbitrary, (original) => {
+      const events = chunksFromCompletion(original);
       expect(accumulate(events).complete(original.usage)).toEqual(original);
     }),
   );
@@ -75,7 +77,7 @@ test('an answer replayed and put together again is the same answer', () => {
 test('how the bytes are cut makes no difference', () => {
   fc.assert(
     fc.property(completionArbitrary, fc.array(fc.nat(2000), { maxLength: 8 }), (original, cuts) => {
-      const bytes = Buffer.concat(chunksFromCompletion(original, { includeUsage: true }));
+      const bytes = Buffer.concat(chunksFromCompletion(original));
       const places = [0, ...cuts.map((cut) => cut % bytes.length).sort((a, b) => a - b), bytes.length];
       const parts = places.slice(1).map((end, index) => bytes.subarray(places[index], end));
       expect(accumulate(parts).complete(original.usage)).toEqual(original);
@@ -85,14 +87,12 @@ test('how the bytes are cut makes no difference', () => {
 
 test('a long text is replayed in pieces that keep surrogate pairs together', () => {
   const long = `${'a'.repeat(8191)}😀${'b'.repeat(20_000)}`;
-  const events = chunksFromCompletion(completion([{ role: 'assistant', content: long }]), {
-    includeUsage: false,
-  });
+  const events = chunksFromCompletion(completion([{ role: 'assistant', content: long }]));
   expect(Math.max(...events.map((one) => one.length))).toBeLessThan(32 * 1024);
   expect(accumulate(events).complete(null)?.choices[0]?.message.content).toBe(long);
 });
 
-test('replays role, text, tool calls and finish in this order, and usage last when asked', () => {
+test('replays role, text, tool calls and finish in this order', () => {
   const original = completion([
     {
       role: 'assistant',
@@ -100,16 +100,15 @@ test('replays role, text, tool calls and finish in this order, and usage last wh
       tool_calls: [toolCall('a', 'f', '{}'), toolCall('b', 'g', '{"x":1}')],
     },
   ]);
-  const bodies = chunksFromCompletion(original, { includeUsage: true }).map((one) =>
+  const bodies = chunksFromCompletion(original).map((one) =>
     JSON.parse(one.toString().slice('data: '.length)),
   );
-  expect(bodies.map((body) => body.choices[0]?.delta ?? body.usage)).toEqual([
+  expect(bodies.map((body) => body.choices[0]?.delta)).toEqual([
     { role: 'assistant' },
     { content: 'Hi' },
     { tool_calls: [{ index: 0, ...toolCall('a', 'f', '{}') }] },
     { tool_calls: [{ index: 1, ...toolCall('b', 'g', '{"x":1}') }] },
     {},
-    original.usage,
   ]);
   expect(bodies.map((body) => body.choices[0]?.finish_reason ?? null)).toEqual([
     null,
@@ -117,7 +116,6 @@ test('replays role, text, tool calls and finish in this order, and usage last wh
     null,
     null,
     'tool_calls',
-    null,
   ]);
   for (const body of bodies) {
     expect(body).toMatchObject({ id: 'chatcmpl-1', object: 'chat.completion.chunk', model: 'm-1' });
@@ -130,7 +128,7 @@ test('other members of a stored message and choice are replayed too', () => {
     ...original,
     choices: original.choices.map((choice) => ({ ...choice, logprobs: { content: [] } })),
   };
-  const first = chunksFromCompletion(withLogprobs, { includeUsage: false })[0]?.toString() ?? '';
+  const first = chunksFromCompletion(withLogprobs)[0]?.toString() ?? '';
   expect(first).toContain('"annotations":[{"type":"url"}]');
   expect(first).toContain('"logprobs":{"content":[]}');
 });
@@ -259,7 +257,8 @@ test("the OpenAI SDK's accumulator accepts a replayed answer", async () => {
     },
   ]);
   const sse = Buffer.concat([
-    ...chunksFromCompletion(original, { includeUsage: true }),
+    ...chunksFromCompletion(original),
+    Buffer.from(gatewayChunk(original, {} as GatewayMetadata, { usage: original.usage, extras: {} })),
     Buffer.from('data: [DONE]\n\n'),
   ]);
   const client = new OpenAI({

@@ -19,7 +19,6 @@ import {
   doneEvent,
   gatewayChunk,
   gatewayMetadata,
-  usageChunk,
   withGatewayBlock,
 } from '../../src/core/gateway-metadata.ts';
 
@@ -62,7 +61,7 @@ describe('the gateway block', () => {
   });
 
   test('comes in a chunk of its own, with the identity of the others', () => {
-    expect(dataOf(gatewayChunk(identity, metadata))).toEqual({
+    expect(dataOf(gatewayChunk(identity, metadata, null))).toEqual({
       ...identity,
       object: 'chat.completion.chunk',
       choices: [{ index: 0, delta: { gateway: metadata }, finish_reason: null }],
@@ -70,11 +69,11 @@ describe('the gateway block', () => {
   });
 
   test('follows the usage chunk and precedes the end marker', () => {
-    expect(dataOf(usageChunk(identity, { prompt_tokens: 1 }))).toEqual({
-      ...identity,
-      object: 'chat.completion.chunk',
-      choices: [],
+    const totals = { usage: { prompt_tokens: 1 }, extras: { timings: { predicted_ms: 2 } } };
+    expect(dataOf(gatewayChunk(identity, metadata, totals))).toEqual({
+      ...(dataOf(gatewayChunk(identity, metadata, null)) as object),
       usage: { prompt_tokens: 1 },
+      timings: { predicted_ms: 2 },
     });
     expect(doneEvent).toBe('data: [DONE]\n\n');
   });

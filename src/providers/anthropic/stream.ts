@@ -1,3 +1,4 @@
+import { noExtras } from '../../core/answer-extras.ts';
 import type { WireUsage } from '../../core/chat-completion.ts';
 import type { SseEvent } from '../../core/sse-decoder.ts';
 import { SseDecoder } from '../../core/sse-decoder.ts';
@@ -28,6 +29,7 @@ export class AnthropicStream implements StreamTranslator {
   failure: UpstreamError | null = null;
   finishReason: string | null = null;
   finishStated = true;
+  readonly extras = noExtras;
   id: string;
   readonly created: number;
   model: string;

@@ -1,3 +1,4 @@
+import { extrasOf, noExtras } from '../../core/answer-extras.ts';
 import { maxChoices, nameOf } from '../answer-limits.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
@@ -26,6 +27,8 @@ export class ChunkReader {
   id: string;
   created: number;
   model: string;
+  /** Of the first chunk that has one, then of the chunk without choices that ends an answer. */
+  extras: Readonly<Record<string, unknown>> = noExtras;
 
   constructor(context: StreamContext) {
     this.#context = context;
@@ -43,7 +46,10 @@ export class ChunkReader {
   /** Null: the chunk breaks the format. A chunk without choices is nothing for the client: `'skip'`. */
   take(chunk: JsonRecord): ChunkEffect | 'skip' | null {
     const given = chunk['choices'];
-    if (!Array.isArray(given) || given.length === 0) return 'skip';
+    if (!Array.isArray(given) || given.length === 0) {
+      if (this.#named) this.extras = { ...this.extras, ...extrasOf(chunk) };
+      return 'skip';
+    }
     if (given.length > maxChoices) return null;
     let changed = this.#properEnvelope(chunk);
     let token = false;
@@ -93,6 +99,7 @@ export class ChunkReader {
       this.id = chunk['id'] as string;
       this.created = chunk['created'] as number;
       this.model = chunk['model'] as string;
+      this.extras = extrasOf({ system_fingerprint: chunk['system_fingerprint'] ?? null });
     }
     if (chunk['object'] !== 'chat.completion.chunk') set('object', 'chat.completion.chunk');
     for (const field of ['gateway', 'usage']) {

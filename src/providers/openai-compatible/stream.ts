@@ -69,6 +69,10 @@ export class CompatibleStream implements StreamTranslator {
     return this.#chunks.ended;
   }
 
+  get extras(): Readonly<Record<string, unknown>> {
+    return this.#chunks.extras;
+  }
+
   get id(): string {
     return this.#chunks.id;
   }

@@ -14,5 +14,4 @@ testClient({
     503: 'InternalServerError',
     broken: 'APIError',
   },
-  forgetsUsageIn: [],
 });

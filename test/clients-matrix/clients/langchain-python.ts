@@ -14,5 +14,4 @@ testClient({
     503: 'OpenAIAPIError',
     broken: 'APIError',
   },
-  forgetsUsageIn: ['stream-json'],
 });

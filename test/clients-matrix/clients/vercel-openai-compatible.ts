@@ -14,5 +14,4 @@ testClient({
     503: 'APICallError',
     broken: 'StreamProviderError',
   },
-  forgetsUsageIn: [],
 });
