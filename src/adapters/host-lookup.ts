@@ -1,11 +1,10 @@
 import { Resolver, lookup as systemLookup } from 'node:dns';
 import { isIP } from 'node:net';
 import { isLocalhostName } from '../core/self-hosted-url.ts';
+import type { HostAddress, NameFiles } from './name-files.ts';
+import { systemNameFiles } from './name-files.ts';
 
-export interface HostAddress {
-  readonly address: string;
-  readonly family: 4 | 6;
-}
+export type { HostAddress } from './name-files.ts';
 
 /** Calls back once: addresses (at least one), or the error. `signal` firing gives up without a call back. */
 export type HostLookup = (
@@ -58,53 +57,58 @@ export const lookupBySystem: HostLookup = (host, signal, callback) => {
   });
 };
 
-/**
- * System look-ups of user-chosen names run one at a time: libuv gives look-ups two of its threads, and the
- * other one stays free for the operator's addresses. Those that wait give up with their connect budget.
- */
-const waitingForSystem: (() => void)[] = [];
-let systemBusy = false;
-
-function askSystemInTurn(host: string, signal: AbortSignal, callback: Parameters<HostLookup>[2]): void {
-  const start = (): void => {
-    if (signal.aborted) {
-      next();
-      return;
-    }
-    systemBusy = true;
-    askSystem(host, (error, addresses) => {
-      next();
-      if (!signal.aborted) callback(error, addresses);
-    });
-  };
-  const next = (): void => {
-    systemBusy = false;
-    waitingForSystem.shift()?.();
-  };
-  if (systemBusy) waitingForSystem.push(start);
-  else start();
-}
-
 /** DNS has answered, and the answer is no. */
 const deniedCodes = new Set(['ENOTFOUND', 'ENODATA']);
+/** Addresses of one name that are looked at and tried; a hostile zone can hold thousands. */
+const maxAddresses = 32;
 
 /**
- * The look-up for names that users choose. Asks the name servers over our own sockets, so that a name that
- * never answers holds no thread and no other tenant waits behind it. Only a name that DNS denies at once is
- * put to the operating system, which knows the hosts file and the search domains of a cluster.
- * `nameServers`: those of the system when null.
+ * The look-up for names that users choose: the hosts file, then the name servers over our own sockets, with the
+ * search domains of the system. It occupies no thread and has no queue, so a name that never answers costs nobody
+ * but its own caller. `nameServers`: those of the system when null.
  */
-export function lookupWithoutThread(nameServers: readonly string[] | null): HostLookup {
+export function lookupWithoutThread(
+  nameServers: readonly string[] | null,
+  files: NameFiles = systemNameFiles(),
+): HostLookup {
   return (host, signal, callback) => {
     const known = knownAddresses(host);
     if (known !== null) return queueMicrotask(() => callback(null, known));
-    const resolver = new Resolver({ timeout: serverTimeoutMs, tries: serverTries });
-    if (nameServers !== null) resolver.setServers(nameServers);
-    resolveBothFamilies(resolver, host, signal, (error, addresses) => {
-      if (error !== null && deniedCodes.has(codeOf(error))) askSystemInTurn(host, signal, callback);
-      else callback(error, addresses);
+    void files.read().then(({ hosts, search }) => {
+      if (signal.aborted) return;
+      const listed = hosts.get(withoutDot(host).toLowerCase());
+      if (listed !== undefined) return callback(null, listed);
+      const resolver = new Resolver({ timeout: serverTimeoutMs, tries: serverTries });
+      if (nameServers !== null) resolver.setServers(nameServers);
+      askInTurn(resolver, namesToAsk(host, search), signal, callback);
     });
   };
+}
+
+const withoutDot = (host: string): string => (host.endsWith('.') ? host.slice(0, -1) : host);
+
+/**
+ * The full names a host may stand for, in the order of trying. A name without a dot is one of this network first:
+ * some top-level domains have addresses of their own. Any other is meant as it is, before search domains are tried.
+ */
+function namesToAsk(host: string, search: readonly string[]): readonly string[] {
+  if (host.endsWith('.')) return [withoutDot(host)];
+  const inSearch = search.map((domain) => `${host}.${domain}`);
+  return host.includes('.') ? [host, ...inSearch] : [...inSearch, host];
+}
+
+/** Goes on while DNS denies that a name exists; any other failure is the answer. */
+function askInTurn(
+  resolver: Resolver,
+  [name, ...others]: readonly string[],
+  signal: AbortSignal,
+  callback: Parameters<HostLookup>[2],
+): void {
+  resolveBothFamilies(resolver, name ?? '', signal, (error, addresses) => {
+    const next = error !== null && deniedCodes.has(codeOf(error)) && others.length > 0 && !signal.aborted;
+    if (next) askInTurn(resolver, others, signal, callback);
+    else callback(error, addresses.slice(0, maxAddresses));
+  });
 }
 
 function codeOf(error: Error): string {
