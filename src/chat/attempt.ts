@@ -1,6 +1,7 @@
 import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { attemptLimitMs } from '../core/chat-call.ts';
+import { maskEcho } from '../core/mask-echo.ts';
 import { redactReason } from '../core/redact.ts';
 import { residencyAllows } from '../core/residency.ts';
 import type { Secret } from '../core/secret.ts';
@@ -127,7 +128,7 @@ function send(prepared: Prepared, io: AttemptIo, signal: AbortSignal): Promise<S
       monotonicMs: io.clock.monotonicMs,
       signal,
       telemetry: io.telemetry,
-      redact: (text: string) => redactReason(text, secret.reveal()),
+      redact: (text: string) => redactReason(maskEcho(text, call.request), secret.reveal()),
     };
     const settle = (end: ExchangeEnd) => resolve({ end, translator, dropped: request.dropped });
     new Exchange(job, settle).start(io.transport);

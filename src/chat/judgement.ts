@@ -1,4 +1,5 @@
 import type { ChatCall } from '../core/chat-call.ts';
+import { maskEcho } from '../core/mask-echo.ts';
 import type { AttemptFailure, FailureKind, UpstreamReply } from '../core/outcome.ts';
 import { redactReason } from '../core/redact.ts';
 import type { Secret } from '../core/secret.ts';
@@ -76,8 +77,9 @@ export function judge(tried: Tried, sent: Sent, clock: Clock): AttemptOutcome {
   const fail = (failure: Judged): AttemptOutcome => {
     const latencyMs = Math.round(clock.monotonicMs() - tried.startedAtMs);
     const secret = tried.secret.reveal();
-    const reason = redactReason(failure.reason, secret);
-    const vendorCode = failure.vendorCode === null ? null : redactReason(failure.vendorCode, secret);
+    const clean = (text: string): string => redactReason(maskEcho(text, tried.call.request), secret);
+    const reason = clean(failure.reason);
+    const vendorCode = failure.vendorCode === null ? null : clean(failure.vendorCode);
     return { kind: 'failed', failure: { ...failure, reason, vendorCode, latencyMs }, dropped };
   };
   switch (end.kind) {

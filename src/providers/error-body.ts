@@ -14,27 +14,61 @@ function clean(text: string, limit: number): string {
   return text.replace(/\s+/g, ' ').trim().slice(0, limit);
 }
 
+/** What a code, a type or a step of a path looks like; a sentence in its place may be a piece of the prompt. */
+const identifier = /^[A-Za-z0-9_.:/-]+$/;
+
+function nameOf(value: unknown): string | null {
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' && value.length <= maxCodeLength && identifier.test(value) ? value : null;
+}
+
 function codeOf(error: JsonRecord): string | null {
-  for (const value of [error['code'], error['type']]) {
-    if (typeof value === 'number') return String(value);
-    if (typeof value === 'string' && value !== '') return clean(value, maxCodeLength);
+  return nameOf(error['code']) ?? nameOf(error['type']);
+}
+
+/** Where validators written in Python put the refused value into their own sentence. */
+const quotedInput = /input_value\s*=|['"]input['"]\s*:/;
+
+/** How many complaints of one validation are quoted, and how deep their paths go. */
+const maxComplaints = 3;
+const maxPathSteps = 12;
+
+/** `{loc, msg, type, input, ctx}` of FastAPI and pydantic: all but what holds the input. */
+function complaintText(given: unknown): string {
+  if (!isRecord(given)) return '';
+  const { loc, msg, type } = given;
+  const steps = Array.isArray(loc) ? loc.slice(0, maxPathSteps).map((step) => nameOf(step) ?? '…') : [];
+  const kind = nameOf(type);
+  return [steps.join('.'), textOf(msg), kind === null ? '' : `(${kind})`]
+    .filter((part) => part !== '')
+    .join(' ');
+}
+
+function messageText(given: unknown): string {
+  if (!Array.isArray(given)) {
+    const text = textOf(given);
+    const quoted = text.search(quotedInput);
+    return quoted === -1 ? text : `${text.slice(0, quoted)}…`;
   }
-  return null;
+  const complaints = given.slice(0, maxComplaints).map(complaintText);
+  return messageText(complaints.filter((text) => text !== '').join('; '));
 }
 
 /**
  * The vendor's words in any shape seen: `{"error": {message, type, code}}`, `{"error": "text"}`,
- * `{"object": "error", message}`, `{"detail": …}` or plain text. HTML is a proxy speaking and says nothing.
+ * `{"object": "error", message}`, `{"detail": …}` or plain text. HTML is a proxy speaking and says nothing. Only
+ * messages, types, codes and paths are read: validators echo the refused input beside them.
  */
 export function readErrorValue(value: unknown): ErrorBody {
-  if (typeof value === 'string') return { message: clean(value, maxMessageLength), code: null };
+  if (typeof value === 'string') return { message: clean(messageText(value), maxMessageLength), code: null };
   if (!isRecord(value)) return { message: '', code: null };
   const inner = value['error'];
   if (typeof inner === 'string' && inner !== '') {
-    return { message: clean(inner, maxMessageLength), code: codeOf(value) };
+    return { message: clean(messageText(inner), maxMessageLength), code: codeOf(value) };
   }
   const error = isRecord(inner) ? inner : value;
-  const message = textOf(error['message']) || textOf(error['detail']) || JSON.stringify(error);
+  // Nothing else is quoted: what a vendor adds beside these is often the request itself.
+  const message = messageText(error['message']) || messageText(error['detail']) || messageText(error['msg']);
   return { message: clean(message, maxMessageLength), code: codeOf(error) };
 }
 

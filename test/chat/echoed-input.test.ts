@@ -1,0 +1,160 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { answerChat } from '../../src/chat/answer-chat.ts';
+import { VerbatimError } from '../../src/chat/verbatim-error.ts';
+import { errorBody } from '../../src/core/error-body.ts';
+import { GatewayError } from '../../src/core/errors.ts';
+import { maskEcho } from '../../src/core/mask-echo.ts';
+import { openAiChunk, sse } from '../support/openai-wire.ts';
+import type { FakeUpstream } from './story.ts';
+import { accountOf, callOf, FakeClient, heldKey, settled, World } from './story.ts';
+
+/** Vendors answer with the very input they refuse: nothing of it is kept in rows, attempts, telemetry or our own errors. */
+
+const marker = 'Quarterly-numbers';
+const prompt = `${marker} of the northern branch, not for anybody else to read`;
+
+/** Everything that is kept of a failed request, as text. */
+async function keptOf(stream: boolean, act: (upstream: FakeUpstream) => void): Promise<string> {
+  const world = new World();
+  const call = callOf({ request: { stream, messages: [{ role: 'user', content: prompt }] } });
+  const running = answerChat(call, accountOf([heldKey('openai')]), new FakeClient(), world.io, () =>
+    Promise.resolve(null),
+  ).catch((error: unknown) => error);
+  act(await world.transport.call(0));
+  const error = await running;
+  await settled();
+  expect(world.rows).toHaveLength(1);
+  const told = error instanceof GatewayError ? errorBody(error, 'r') : error instanceof VerbatimError;
+  const { attempts } = world.telemetry;
+  const records = attempts.map(({ failure, answer, usage }) => ({ ...failure, reply: null, answer, usage }));
+  const withoutBigints = (_key: string, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value;
+  return JSON.stringify([world.rows, told, records, world.bugs], withoutBigints);
+}
+
+const complaint = {
+  loc: ['body', 'messages', 0, 'content'],
+  msg: 'Input should be a valid list',
+  type: 'list_type',
+  input: prompt,
+  ctx: { given: prompt },
+};
+
+const shapes: readonly (readonly [name: string, body: unknown, kept: string])[] = [
+  [
+    'a validation list',
+    { detail: [complaint] },
+    'body.messages.0.content Input should be a valid list (list_type)',
+  ],
+  ['a validation list inside of an error', { error: { message: [complaint], code: 422 } }, 'valid list'],
+  ['an error of unknown shape', { error: { what: prompt, request: { messages: [prompt] } } }, 'status 422'],
+  ['an unknown shape', { request: { messages: [{ content: prompt }] } }, 'status 422'],
+  ['a type and a code that are sentences', { error: { message: 'no', type: prompt, code: prompt } }, 'no'],
+  ['a path of the input itself', { detail: [{ ...complaint, loc: [prompt] }] }, 'valid list'],
+  [
+    'the sentence of a validator',
+    { error: { message: `1 validation error: bad [type=x, input_value='${prompt}']` } },
+    '1 validation error: bad',
+  ],
+  ['the list of a validator as text', { message: `[{'msg': 'bad', 'input': '${prompt}'}]` }, 'bad'],
+  [
+    'a message that quotes it',
+    { error: { message: `cannot read "${prompt}" here` } },
+    'cannot read \\"[input]\\" here',
+  ],
+  ['plain text that quotes it', `refused: ${prompt}`, 'refused: [input]'],
+  [
+    'the whole request as text',
+    JSON.stringify({ messages: [{ role: 'user', content: prompt }] }),
+    'status 422',
+  ],
+];
+
+describe('an error that echoes the request', () => {
+  test.each(shapes)('as %s leaves none of it behind', async (_name, body, words) => {
+    for (const stream of [false, true]) {
+      const kept = await keptOf(stream, (upstream) => upstream.reply(422, body));
+      expect(kept).not.toContain(marker);
+      expect(kept).toContain(words);
+    }
+  });
+
+  test.each(shapes)('as %s in a 200 leaves none of it behind', async (_name, body) => {
+    const error = typeof body === 'string' ? { error: body } : { object: 'error', ...(body as object) };
+    expect(await keptOf(false, (upstream) => upstream.reply(200, error))).not.toContain(marker);
+    for (const before of [[], [sse(openAiChunk('m', { content: 'Hi' }))]]) {
+      const act = (upstream: FakeUpstream): void => upstream.stream(...before, sse(error)).end();
+      expect(await keptOf(true, act)).not.toContain(marker);
+    }
+  });
+
+  /** Any JSON in which every string is the prompt, under the names that error bodies use. */
+  const echo = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      fc.constant(prompt),
+      fc.constant(`${prompt}\n${prompt}`),
+      fc.array(tie('value'), { maxLength: 3 }),
+      fc.dictionary(
+        fc.constantFrom(
+          'error',
+          'detail',
+          'message',
+          'msg',
+          'type',
+          'loc',
+          'input',
+          'ctx',
+          'code',
+          'param',
+          'object',
+          'errors',
+          prompt,
+        ),
+        tie('value'),
+        { maxKeys: 4 },
+      ),
+    ),
+  })).value;
+
+  test('in any shape leaves none of it behind', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        echo,
+        fc.constantFrom(200, 400, 422, 500),
+        fc.boolean(),
+        async (body, status, stream) => {
+          const text = JSON.stringify(body);
+          expect(await keptOf(stream, (upstream) => upstream.reply(status, text))).not.toContain(marker);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('an echo', () => {
+  test('is found wherever it stands, and the rest is kept', () => {
+    const letter = fc.constantFrom(...'abcdefghij klmnop\n');
+    const text = (minLength: number, maxLength: number) => fc.string({ unit: letter, minLength, maxLength });
+    fc.assert(
+      fc.property(text(0, 80), text(64, 200), text(0, 80), (before, said, after) => {
+        const request = { messages: [{ content: [{ type: 'text', text: before + said + after }] }] };
+        const quoted = said.replace(/\s+/g, ' ').trim();
+        fc.pre(quoted.length >= 32);
+        expect(maskEcho(`Refused: <${quoted}>!`, request)).toBe('Refused: <[input]>!');
+      }),
+    );
+  });
+
+  test('of less than 32 characters is no echo, and costs nothing to look for in a long request', () => {
+    const request = { messages: [{ content: 'x y z '.repeat(3_000_000) }] };
+    const begun = performance.now();
+    expect(maskEcho('The model gpt-6 does not exist, or you have no access to it.', request)).toContain(
+      'gpt-6',
+    );
+    expect(performance.now() - begun).toBeLessThan(1_000);
+    expect(maskEcho(`see ${prompt.slice(0, 31)}`, { content: prompt })).toContain(marker);
+  });
+});
