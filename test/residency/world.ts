@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
 import { ClientGoneError } from '../../src/chat/answer-chat.ts';
-import { VerbatimError } from '../../src/chat/verbatim-error.ts';
-import { errorBody } from '../../src/core/error-body.ts';
 import { CooldownBook } from '../../src/chat/cooldown.ts';
+import { VerbatimError } from '../../src/chat/verbatim-error.ts';
 import type { HeldKey } from '../../src/core/candidate.ts';
+import { errorBody } from '../../src/core/error-body.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
 import type { RoutingTables } from '../../src/core/tables.ts';
