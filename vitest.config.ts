@@ -11,6 +11,6 @@ export default defineConfig({
     testTimeout: 15_000,
     // A hook may start a Postgres (about 2 s on two busy cores).
     hookTimeout: 60_000,
-    reporters: ['default', './test/support/tally-reporter.ts'],
+    reporters: ['default', './test/support/tally-reporter.ts', './test/support/scorecard-reporter.ts'],
   },
 });

@@ -12,6 +12,10 @@ export default defineConfig({
     maxWorkers: 1,
     testTimeout: 600_000,
     hookTimeout: 120_000,
-    reporters: [['default', { summary: false }], './test/support/tally-reporter.ts'],
+    reporters: [
+      ['default', { summary: false }],
+      './test/support/tally-reporter.ts',
+      './test/support/scorecard-reporter.ts',
+    ],
   },
 });

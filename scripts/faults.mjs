@@ -1,0 +1,106 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { run } from './lib/children.mjs';
+import { inProject, root } from './lib/project.mjs';
+import { makeRunFolder } from './lib/run-folder.mjs';
+import { runStage } from './lib/stage.mjs';
+
+/**
+ * `npm run faults`: runs the suites of faults and attacks and writes docs/faults.md from what they say. About ten minutes;
+ * stages that this checkout does not have are left out.
+ */
+
+/**
+ * `npm test` on the folder of faults and on the files elsewhere that tell the scorecard something; then the stages. A suite
+ * with a `prefix` takes the rows of the one above whose fault begins so.
+ */
+const suites = [
+  {
+    title: 'Faults',
+    command: 'npm test -- test/faults',
+    script: 'test.mjs',
+    args: ['test/faults', ...tellingFiles()],
+  },
+  { title: 'Classic faults of upstreams', command: 'npm run crash-test', prefix: 'crash test, ' },
+  { title: 'Kills and outages under load', command: 'npm run test:kills', stage: 'test:kills' },
+  { title: 'Attacks', command: 'npm run test:attack', stage: 'test:attack' },
+  { title: 'Generated requests', command: 'npm run test:schemathesis', stage: 'test:schemathesis' },
+  { title: 'Residency model', command: 'npm run test:model', stage: 'test:model' },
+];
+
+function tellingFiles() {
+  const files = readdirSync(inProject('test'), { recursive: true }).filter((file) =>
+    file.endsWith('.test.ts'),
+  );
+  return files
+    .filter((file) => !/^(faults|support)\//.test(file))
+    .filter((file) => readFileSync(inProject('test', file), 'utf8').includes('recordFault('))
+    .map((file) => `test/${file}`);
+}
+
+await runStage('scripts/faults.mjs', async (node) => {
+  const { faultsPage } = await import('../test/support/scorecard-page.ts');
+  const folder = makeRunFolder();
+  const scripts = JSON.parse(readFileSync(inProject('package.json'), 'utf8')).scripts;
+  const found = [];
+  let broken = 0;
+  try {
+    for (const suite of suites.filter(({ prefix }) => prefix === undefined)) {
+      const entry = suite.script ?? /scripts\/(\S+)$/.exec(scripts[suite.stage] ?? '')?.[1];
+      if (entry === undefined) continue;
+      const file = join(folder.path, `${found.length}.jsonl`);
+      const env = { ...process.env, GW_SCORECARD_FILE: file };
+      const args = [inProject('scripts', ...entry.split('/')), ...(suite.args ?? [])];
+      const { code } = await run(node, args, { cwd: root, env });
+      const rows = readRows(file);
+      // A suite that broke off says so by its exit code alone.
+      if (code !== 0 && rows.every(({ passed }) => passed)) broken += 1;
+      found.push(...split(suite, rows));
+    }
+  } finally {
+    await folder.remove();
+  }
+  const all = found.flatMap(({ rows }) => rows);
+  const failed = all.filter(({ passed }) => !passed).length;
+  if (all.length > 0) writeFileSync(inProject('docs', 'faults.md'), faultsPage(whereAndWhen(), found));
+  console.log(`docs/faults.md: ${all.length} rows`);
+  return { passed: all.length - failed, failed: failed + broken + (all.length === 0 ? 1 : 0), skipped: 0 };
+});
+
+/** In one order, whatever order they ended in. */
+function readRows(file) {
+  if (!existsSync(file)) return [];
+  const rows = readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const place = ({ fault, required }) => `${fault}\n${required}`;
+  return rows.sort((a, b) => (place(a) < place(b) ? -1 : 1));
+}
+
+/** The rows of a suite, without those that have a suite of their own. */
+function split(suite, rows) {
+  const apart = suites.filter(
+    ({ prefix }) => prefix !== undefined && rows.some((row) => row.fault.startsWith(prefix)),
+  );
+  const moved = apart.map((one) => ({
+    ...one,
+    rows: rows
+      .filter(({ fault }) => fault.startsWith(one.prefix))
+      .map((row) => ({ ...row, fault: row.fault.slice(one.prefix.length) })),
+  }));
+  const own = rows.filter(({ fault }) => !apart.some(({ prefix }) => fault.startsWith(prefix)));
+  return [{ ...suite, rows: own }, ...moved];
+}
+
+function whereAndWhen() {
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
+    cwd: root,
+    encoding: 'utf8',
+  }).trim();
+  const gibibytes = Math.round(totalmem() / 1024 ** 3);
+  const machine = `a machine with ${cpus().length} cores and ${gibibytes} GiB, Node ${process.versions.node}`;
+  return { date: new Date().toISOString().slice(0, 10), commit, machine };
+}
