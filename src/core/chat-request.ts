@@ -1,8 +1,10 @@
 import { z } from 'zod';
 
+const roles = ['system', 'user', 'assistant', 'tool'] as const;
+
 /** SPEC 4.5: one message. Unknown fields pass through; `content` must at least be of a known kind. */
 export const chatMessageSchema = z.looseObject({
-  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  role: z.enum(roles),
   content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional(),
 });
 
@@ -41,9 +43,16 @@ export const chatRequestSchema = z.strictObject({
   response_format: z.looseObject({ type: z.string() }).optional(),
 });
 
-export type ChatMessage = z.infer<typeof chatMessageSchema>;
+const anyMessageSchema = chatMessageSchema.extend({ role: z.enum([...roles, 'developer']) });
+
+/** The same where the operator has switched the `developer` role on (`chat.developer_role`). */
+export const chatRequestWithDeveloperSchema = chatRequestSchema.extend({
+  messages: z.array(anyMessageSchema).min(1),
+});
+
+export type ChatMessage = z.infer<typeof anyMessageSchema>;
 
 /** A validated body. Operator-allowed extra fields (`chat.passthrough_fields`) ride along by name. */
-export type ChatRequest = Readonly<z.infer<typeof chatRequestSchema>> & {
+export type ChatRequest = Readonly<z.infer<typeof chatRequestWithDeveloperSchema>> & {
   readonly [passthrough: string]: unknown;
 };

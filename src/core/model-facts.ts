@@ -13,6 +13,8 @@ const factFields = {
   json_schema: z.boolean(),
   /** More than one choice per request. */
   multiple_choices: z.boolean(),
+  /** Knows the role `developer`; false: such messages are sent as `system`. */
+  developer_role: z.boolean(),
   /** Takes a conversation that ends with an assistant message to be continued. */
   prefill: z.boolean(),
   /** Whole context window in tokens; null: unknown, not checked. */
@@ -56,6 +58,8 @@ export const permissiveFacts: ModelFacts = Object.freeze({
   json_object: true,
   json_schema: true,
   multiple_choices: true,
+  // The one fact that is not presumed: every model knows `system`.
+  developer_role: false,
   prefill: true,
   context_tokens: null,
   sampling: true,

@@ -1,3 +1,4 @@
+import { canBeNamed } from './account-requests.ts';
 import type { HeldKey } from './candidate.ts';
 import { modes, tierNames } from './mode.ts';
 import type { RoutingTables } from './tables.ts';
@@ -14,26 +15,44 @@ export interface ModelEntry {
 /** Modes have no birthday of their own; the clients' types want a number. */
 const modeCreated = 0;
 
+/** `GET /v1/models`: what can be sent as `model`. Clients offer every entry of the list for choice. */
+export const modelEntries: readonly ModelEntry[] = modes.map((id) => ({
+  id,
+  object: 'model',
+  created: modeCreated,
+  owned_by: 'model-gateway',
+}));
+
+/** What `X-Gateway-Override-Model` may be set to; in the shape of a model, but none that can be asked for as one. */
+export interface OverrideTarget extends Omit<ModelEntry, 'object'> {
+  readonly object: 'override_target';
+}
+
+/** What a self_hosted server offers is known to that server only. */
+const anyModel = '*';
+
 /**
- * `GET /v1/models`: the three modes, then the override targets (`provider:model`) that the caller's keys
- * reach among the models the tables know. What a self_hosted server offers is known to that server only.
+ * Override targets that the caller's keys reach: `provider:model` of what the tables know, and
+ * `self_hosted/<label or key id>:*` of each own server, where `*` stands for a model of that server.
  */
-export function listModels(keys: readonly HeldKey[], tables: RoutingTables): ModelEntry[] {
-  const entries: ModelEntry[] = modes.map((id) => ({
-    id,
-    object: 'model',
-    created: modeCreated,
-    owned_by: 'model-gateway',
-  }));
+export function overrideTargets(keys: readonly HeldKey[], tables: RoutingTables): OverrideTarget[] {
   const known = [...tierNames.flatMap((name) => tables.tier(name)), ...tables.document.prices];
-  const seen = new Set<string>();
+  const targets = new Map<string, OverrideTarget>();
+  const add = (id: string, key: HeldKey): void => {
+    const created = Math.floor(key.createdAtMs / 1000);
+    if (!targets.has(id)) targets.set(id, { id, object: 'override_target', created, owned_by: key.provider });
+  };
   for (const key of keys) {
-    for (const { provider, model } of known) {
-      const id = `${provider}:${model}`;
-      if (provider !== key.provider || seen.has(id)) continue;
-      seen.add(id);
-      entries.push({ id, object: 'model', created: Math.floor(key.createdAtMs / 1000), owned_by: provider });
-    }
+    for (const { provider, model } of known) if (provider === key.provider) add(`${provider}:${model}`, key);
+    if (key.provider === 'self_hosted') add(`self_hosted/${nameOf(key, keys)}:${anyModel}`, key);
   }
-  return entries;
+  return [...targets.values()];
+}
+
+/** A key's label where an override by that label reaches it, else its id. */
+function nameOf(key: HeldKey, keys: readonly HeldKey[]): string {
+  const { label } = key;
+  if (label === null || !canBeNamed(label)) return key.id;
+  const latest = keys.findLast((other) => other.provider === 'self_hosted' && other.label === label);
+  return latest === key ? label : key.id;
 }

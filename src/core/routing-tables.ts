@@ -78,6 +78,8 @@ export const routingTablesSchema = z.strictObject({
     .strictObject({
       /** Body fields beyond the known ones that are let through unvalidated. */
       passthrough_fields: z.array(z.string().min(1).max(64)).max(64).default([]),
+      /** Off by default: SPEC 4.5 names four roles. Agents' SDKs send a fifth. */
+      developer_role: z.boolean().default(false),
     })
     .prefault({}),
   residency: z

@@ -1,10 +1,13 @@
 import type { ChatRequest } from '../core/chat-request.ts';
-import { chatRequestSchema } from '../core/chat-request.ts';
+import { chatRequestSchema, chatRequestWithDeveloperSchema } from '../core/chat-request.ts';
 import { InvalidRequestError } from '../core/errors.ts';
 import type { RoutingTables } from '../core/tables.ts';
 import { parseOrThrow, shownName } from './parse.ts';
 
 const knownFields: ReadonlySet<string> = new Set(Object.keys(chatRequestSchema.shape));
+const optionalFields: ReadonlySet<string> = new Set(
+  [...knownFields].filter((name) => name !== 'model' && name !== 'messages'),
+);
 
 /** True when no array or object of `value` lies deeper than `limit` levels. */
 function isWithinDepth(value: unknown, limit: number): boolean {
@@ -46,7 +49,8 @@ function checkParts(messages: unknown, limit: number): void {
 
 /**
  * A parsed JSON body → ChatRequest (SPEC 4.5). Counts and depth are checked before anything is validated,
- * so that a hostile body costs no more than its own parsing. Throws InvalidRequestError naming the field.
+ * so that a hostile body costs no more than its own parsing. A `null` for an optional known field is left out; one for
+ * a field that the operator lets through passes as it is, like any value of it. Throws InvalidRequestError naming the field.
  */
 export function parseChatBody(body: unknown, tables: RoutingTables): ChatRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
@@ -58,6 +62,8 @@ export function parseChatBody(body: unknown, tables: RoutingTables): ChatRequest
   // Not Object.entries: a body of 60,000 unknown fields would be listed whole before the first is refused.
   for (const name in body) {
     const value = (body as Record<string, unknown>)[name];
+    // As if it were left out, which is what clients in typed languages mean by it; our own schema knows no null.
+    if (value === null && optionalFields.has(name)) continue;
     if (knownFields.has(name)) known[name] = value;
     else if (chat.passthrough_fields.includes(name)) passedThrough[name] = value;
     else
@@ -74,7 +80,8 @@ export function parseChatBody(body: unknown, tables: RoutingTables): ChatRequest
       'too_deep',
     );
   }
-  const request = parseOrThrow(chatRequestSchema, known);
+  const schema = chat.developer_role ? chatRequestWithDeveloperSchema : chatRequestSchema;
+  const request: ChatRequest = parseOrThrow(schema, known);
   if (request.max_tokens !== undefined && request.max_completion_tokens !== undefined) {
     throw new InvalidRequestError(
       'max_tokens and max_completion_tokens mean the same; send one of them.',

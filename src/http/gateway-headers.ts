@@ -17,23 +17,37 @@ const shown = {
   timeout: 'X-Gateway-Timeout',
 } as const;
 
+/** The service's former name, whose headers are read as a fallback; after the sunset they are no more. */
+export interface LegacyHeaders {
+  readonly name: string;
+  readonly ended: boolean;
+}
+
+/** What may not be ignored after the sunset: the request would go where its sender did not want it. */
+const neverIgnored: ReadonlySet<string> = new Set(['residency', 'override-model']);
+
 type SentHeaders = Pick<IncomingMessage, 'headers' | 'rawHeaders'>;
 
 /** Reads one `X-Gateway-*` header, or its alias from before the rename when there is none. */
 class HeaderReader {
   readonly #sent: SentHeaders;
-  readonly #legacyName: string | null;
+  readonly #legacy: LegacyHeaders | null;
   usedLegacy = false;
 
-  constructor(sent: SentHeaders, legacyName: string | null) {
+  constructor(sent: SentHeaders, legacy: LegacyHeaders | null) {
     this.#sent = sent;
-    this.#legacyName = legacyName;
+    this.#legacy = legacy;
   }
 
   read(name: keyof typeof shown): string | undefined {
     const current = this.#single(`x-gateway-${name}`, shown[name]);
-    if (current !== undefined || this.#legacyName === null) return current;
-    const legacy = this.#single(`x-${this.#legacyName}-${name}`, shown[name]);
+    if (current !== undefined || this.#legacy === null) return current;
+    const header = `x-${this.#legacy.name}-${name}`;
+    if (this.#legacy.ended) {
+      if (neverIgnored.has(name) && this.#sent.headers[header] !== undefined) throw legacyEnded(header, name);
+      return undefined;
+    }
+    const legacy = this.#single(header, shown[name]);
     if (legacy !== undefined) this.usedLegacy = true;
     return legacy;
   }
@@ -51,6 +65,11 @@ class HeaderReader {
     if (others.every((other) => other === first)) return first;
     throw new InvalidRequestError(`${param} was sent more than once.`, param, 'repeated_header');
   }
+}
+
+function legacyEnded(header: string, name: keyof typeof shown): InvalidRequestError {
+  const text = `${header} is no longer read; send ${shown[name]}.`;
+  return new InvalidRequestError(text, shown[name], 'legacy_header');
 }
 
 /** Node reads header bytes as Latin-1; model names are UTF-8. Null when they are not. */
@@ -92,14 +111,15 @@ function parseOverride(value: string): Override {
 }
 
 /**
- * `X-Gateway-*` headers → ChatOptions (SPEC 4.5, header rules 1 and 3). `legacyName` is the service's former
- * name while its surface is accepted. Throws InvalidRequestError naming the header. Add a header here only.
+ * `X-Gateway-*` headers → ChatOptions (SPEC 4.5, header rules 1 and 3). `legacy` is the surface from
+ * before the rename, null where there is none; after its sunset only residency and override are looked for, to be
+ * refused. Throws InvalidRequestError naming the header. Add a header here only.
  */
 export function readGatewayHeaders(
   sent: SentHeaders,
-  legacyName: string | null,
+  legacy: LegacyHeaders | null,
 ): { readonly options: ChatOptions; readonly usedLegacy: boolean } {
-  const reader = new HeaderReader(sent, legacyName);
+  const reader = new HeaderReader(sent, legacy);
   const ttl = reader.read('cache-ttl');
   const ttlValue =
     ttl === undefined ? ttlSeconds.fallback : clampedInteger(ttl, ttlSeconds, shown['cache-ttl']);

@@ -62,6 +62,23 @@ const body = (schema: z.ZodType): Json => ({
   requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(schema) } } },
 });
 
+/** Optional fields of a chat body may be null, which is as if they were left out. */
+function nullable(schema: Json): Json {
+  const required = schema['required'] as readonly string[];
+  const properties = Object.entries(schema['properties'] as Record<string, Json>).map(([name, property]) => [
+    name,
+    required.includes(name) ? property : { anyOf: [property, { type: 'null' }] },
+  ]);
+  return { ...schema, properties: Object.fromEntries(properties) as Json };
+}
+
+const chatBody: Json = {
+  requestBody: {
+    required: true,
+    content: { 'application/json': { schema: nullable(jsonSchema(chatRequestSchema)) } },
+  },
+};
+
 const pathParameter = (name: string): Json => ({
   name,
   in: 'path',
@@ -107,7 +124,7 @@ export function openApiDocument(): Json {
       },
       '/v1/chat/completions': {
         post: operation('Chat completion, JSON or server-sent events', '200', {
-          ...body(chatRequestSchema),
+          ...chatBody,
           parameters: headers,
         }),
       },
@@ -119,9 +136,9 @@ export function openApiDocument(): Json {
           parameters: queryParameters(statsQuerySchema),
         }),
       },
-      '/v1/models': { get: operation('Modes and override targets', '200') },
+      '/v1/models': { get: operation('Modes, and override targets beside them', '200') },
       '/v1/models/{id}': {
-        get: operation('One mode or override target', '200', { parameters: [pathParameter('id')] }),
+        get: operation('One mode', '200', { parameters: [pathParameter('id')] }),
       },
     },
     components: {

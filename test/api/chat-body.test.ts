@@ -1,6 +1,6 @@
 /** SPEC 4.5: the body fields of a chat request, each bound inclusive and one step outside. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatBody, chatPath } from '../support/chat.ts';
+import { chat, chatBody, chatOk, chatPath } from '../support/chat.ts';
 import { expectError, expectInvalid } from '../support/expect-error.ts';
 import { sendRaw } from '../support/http-client.ts';
 import type { User } from '../support/register.ts';
@@ -108,7 +108,7 @@ describe('an accepted value', () => {
   });
 });
 
-const wrongTypes = ['"1"', 'true', 'null', '[]', '{}'];
+const wrongTypes = ['"1"', 'true', '[]', '{}'];
 const refusals: [field: string, values: string[]][] = [
   ['temperature', ['-0.01', '2.01', '-1', '3', '1e999', ...wrongTypes]],
   ['top_p', ['-0.01', '1.01', '2', ...wrongTypes]],
@@ -118,17 +118,50 @@ const refusals: [field: string, values: string[]][] = [
   ['max_completion_tokens', ['0', '-1', '1.5', ...wrongTypes]],
   ['n', ['0', '11', '-1', '1.5', ...wrongTypes]],
   ['seed', ['1.5', '1e999', ...wrongTypes]],
-  ['stop', ['1', 'true', 'null', '{}', '[1]', '[null]', '[["a"]]']],
-  ['stream', ['1', '"true"', 'null', '[]', '{}']],
-  ['user', ['1', 'true', 'null', '[]', '{}']],
+  ['stop', ['1', 'true', '{}', '[1]', '[null]', '[["a"]]']],
+  ['stream', ['1', '"true"', '[]', '{}']],
+  ['user', ['1', 'true', '[]', '{}']],
   ['model', ['1', 'true', 'null', '[]', '{}', '""']],
   ['messages', ['"hello"', '1', 'true', 'null', '{}', '[]']],
-  ['tools', ['"x"', '1', 'null', '{}']],
-  ['response_format', ['"json"', '1', 'null', '[]']],
-  ['stream_options', ['true', 'null', '[]', '1']],
-  ['parallel_tool_calls', ['1', '"true"', 'null']],
-  ['tool_choice', ['1', 'null', 'true']],
+  ['tools', ['"x"', '1', '{}']],
+  ['response_format', ['"json"', '1', '[]']],
+  ['stream_options', ['true', '[]', '1']],
+  ['parallel_tool_calls', ['1', '"true"']],
+  ['tool_choice', ['1', 'true']],
 ];
+
+/** Every optional field that the schema knows. */
+const optionalFields = [
+  ...['temperature', 'max_tokens', 'max_completion_tokens', 'top_p', 'presence_penalty', 'frequency_penalty'],
+  ...['seed', 'stop', 'n', 'stream', 'user', 'stream_options', 'tools', 'tool_choice'],
+  ...['parallel_tool_calls', 'response_format'],
+];
+
+describe('null', () => {
+  test.each([...optionalFields.map((field) => [field]), optionalFields])(
+    'for an optional field is as if it were left out: %s',
+    async (...fields) => {
+      const nulls = Object.fromEntries(fields.map((field) => [field, null]));
+      await chatOk(user.client);
+      await chatOk(user.client, nulls);
+      const [plain, withNulls] = gateway.vendors.ledger();
+      expect(withNulls?.body).toEqual(plain?.body);
+    },
+  );
+
+  test('is the same question to the cache', async () => {
+    const messages = [{ role: 'user', content: 'null and nothing' }];
+    const cached = { 'x-gateway-cache': 'true' };
+    await chatOk(user.client, { messages }, cached);
+    const again = await chatOk(user.client, { messages, tools: null, stop: null, stream: null }, cached);
+    expect(again.gateway.cache_hit).toBe(true);
+  });
+
+  test('of a field the operator lets through passes as it is', async () => {
+    expect((await chat(user.client, { reasoning_effort: null })).status).toBe(200);
+    expect(sent()).toHaveProperty('reasoning_effort', null);
+  });
+});
 
 describe('a refused value', () => {
   test.each(refusals.flatMap(([field, values]) => values.map((value) => [field, value] as const)))(

@@ -157,10 +157,10 @@ describe('before the sunset', () => {
 });
 
 describe.each([
-  ['after the sunset', { legacy: { name, sunset: '2026-07-23T00:00:00Z' } }],
-  ['after the default sunset', { legacy: { name } }],
-  ['without a legacy surface', {}],
-])('%s', (_title, overrides) => {
+  ['after the sunset', { legacy: { name, sunset: '2026-07-23T00:00:00Z' } }, true],
+  ['after the default sunset', { legacy: { name } }, true],
+  ['without a legacy surface', {}, false],
+])('%s', (_title, overrides, ended) => {
   let gateway: GatewayUnderTest;
   let user: User;
 
@@ -185,13 +185,23 @@ describe.each([
     const body = await chatOk(
       user.client,
       {},
-      {
-        [`x-${name}-override-model`]: 'sarvam:sarvam-test',
-        [`x-${name}-cache-ttl`]: 'abc',
-        [`x-${name}-residency`]: 'india',
-        [`x-${name}-timeout`]: 'never',
-      },
+      { [`x-${name}-cache-ttl`]: 'abc', [`x-${name}-cache`]: 'true', [`x-${name}-timeout`]: 'never' },
     );
     expect(body.gateway).toMatchObject({ provider: 'openai', mode: 'gw/balanced' });
+  });
+
+  test.each([
+    ['residency', 'india', 'X-Gateway-Residency'],
+    ['override-model', 'sarvam:sarvam-test', 'X-Gateway-Override-Model'],
+  ])('an old %s header is not ignored where its name is known', async (header, value, current) => {
+    const response = await chat(user.client, {}, { [`x-${name}-${header}`]: value });
+    if (!ended) {
+      expect(response.status).toBe(200);
+      return;
+    }
+    expectInvalid(response, current);
+    expect(vendors.ledger()).toEqual([]);
+    const both = await chat(user.client, {}, { [`x-${name}-${header}`]: 'india', [current]: value });
+    expect(both.json<object>()).toMatchObject({ gateway: { provider: 'sarvam' } });
   });
 });

@@ -164,6 +164,8 @@ describe('the body of POST /v1/keys', () => {
     ['a label with a NUL', { provider: 'openai', api_key: 'k', label: 'a\u0000' }, 'label'],
     ['a label with a lone surrogate', { provider: 'openai', api_key: 'k', label: 'a\udc00' }, 'label'],
     ['a region with a NUL', selfHosted({ declared_region: 'in\u0000' }), 'declared_region'],
+    ['a label with a slash on self_hosted', selfHosted({ label: 'a/b' }), 'label'],
+    ['a label with a colon on self_hosted', selfHosted({ label: 'a:b' }), 'label'],
     ['a numeric label', { provider: 'openai', api_key: 'k', label: 1 }, 'label'],
   ])('is refused with 422: %s', async (_name, body, param) => {
     const owner = await registerUser(gateway.url);

@@ -155,3 +155,23 @@ describe('a chat body', () => {
     );
   });
 });
+
+describe('the role developer', () => {
+  const messages = [{ role: 'developer', content: 'Be brief.' }, user];
+
+  test('is refused unless the tables switch it on', () => {
+    expect(refusal({ model: 'gw/cheap', messages })).toEqual([
+      422,
+      'invalid_request_error',
+      'messages[0].role',
+      null,
+    ]);
+  });
+
+  test('is a role like the others where they do', () => {
+    const on = testTables({ chat: { developer_role: true } });
+    expect(parseChatBody({ model: 'gw/cheap', messages }, on).messages).toEqual(messages);
+    const unknown = { model: 'gw/cheap', messages: [{ role: 'function', content: 'x' }] };
+    expect(refusal(unknown, on)[2]).toBe('messages[0].role');
+  });
+});

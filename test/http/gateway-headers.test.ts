@@ -3,17 +3,21 @@ import { describe, expect, test } from 'vitest';
 import type { ChatOptions } from '../../src/core/chat-call.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
+import type { LegacyHeaders } from '../../src/http/gateway-headers.ts';
 import { readGatewayHeaders } from '../../src/http/gateway-headers.ts';
 
 /** Headers as Node hands them out, each sent once. */
 const sent = (headers: Record<string, string>) => ({ headers, rawHeaders: Object.entries(headers).flat() });
 
-const read = (headers: Record<string, string>, legacyName: string | null = null): ChatOptions =>
-  readGatewayHeaders(sent(headers), legacyName).options;
+const accepted = { name: 'oldname', ended: false } as const;
+const ended = { name: 'oldname', ended: true } as const;
 
-function refusal(headers: Record<string, string>): GatewayError {
+const read = (headers: Record<string, string>, legacy: LegacyHeaders | null = null): ChatOptions =>
+  readGatewayHeaders(sent(headers), legacy).options;
+
+function refusal(headers: Record<string, string>, legacy: LegacyHeaders | null = null): GatewayError {
   try {
-    read(headers);
+    read(headers, legacy);
   } catch (error) {
     if (error instanceof GatewayError) return error;
     throw error;
@@ -31,7 +35,7 @@ const notIntegers = fc
 
 describe('no headers', () => {
   test('mean no cache, no override, no residency, no timeout', () => {
-    expect(readGatewayHeaders(sent({}), 'oldname')).toEqual({
+    expect(readGatewayHeaders(sent({}), accepted)).toEqual({
       options: { cacheTtlSeconds: null, override: null, residency: null, timeoutMs: null },
       usedLegacy: false,
     });
@@ -232,7 +236,7 @@ describe('headers from before the rename', () => {
   };
 
   test('are read while they are accepted', () => {
-    expect(readGatewayHeaders(sent(legacy), 'oldname')).toEqual({
+    expect(readGatewayHeaders(sent(legacy), accepted)).toEqual({
       options: {
         cacheTtlSeconds: 90,
         override: { provider: 'sarvam', selector: null, model: 'm' },
@@ -243,16 +247,41 @@ describe('headers from before the rename', () => {
     });
   });
 
-  test('are ignored afterwards, however wrong', () => {
+  test('say nothing where there was no other name', () => {
     expect(read(legacy)).toEqual(read({}));
-    expect(read({ 'x-oldname-timeout': 'soon' })).toEqual(read({}));
+  });
+
+  test('are ignored afterwards, however wrong', () => {
+    const { 'x-oldname-residency': _region, 'x-oldname-override-model': _target, ...harmless } = legacy;
+    expect(read({ ...harmless, 'x-oldname-timeout': 'soon' }, ended)).toEqual(read({}));
+  });
+
+  test.each([
+    ['x-oldname-residency', 'india', 'X-Gateway-Residency'],
+    ['x-oldname-residency', '', 'X-Gateway-Residency'],
+    ['x-oldname-override-model', 'sarvam:m', 'X-Gateway-Override-Model'],
+    ['x-oldname-override-model', 'nonsense', 'X-Gateway-Override-Model'],
+  ])('are refused afterwards where they say where a request may go: %s: %s', (header, value, current) => {
+    const error = refusal({ [header]: value }, ended);
+    expect([error.status, error.type, error.param, error.code]).toEqual([
+      422,
+      'invalid_request_error',
+      current,
+      'legacy_header',
+    ]);
+    expect(error.message).toBe(`${header} is no longer read; send ${current}.`);
+  });
+
+  test('are not looked at afterwards where the current one says it', () => {
+    const sentBoth = { ...legacy, 'x-gateway-residency': 'india', 'x-gateway-override-model': 'sarvam:new' };
+    expect(read(sentBoth, ended)).toMatchObject({ residency: 'india', override: { model: 'new' } });
   });
 
   test('lose against the current ones, even an empty one', () => {
     const current = { 'x-gateway-timeout': '9', 'x-gateway-cache': '' };
     const result = readGatewayHeaders(
       sent({ 'x-oldname-timeout': 'soon', 'x-oldname-cache': 'true', ...current }),
-      'oldname',
+      accepted,
     );
     expect(result.options).toMatchObject({ timeoutMs: 9000, cacheTtlSeconds: null });
     expect(result.usedLegacy).toBe(false);

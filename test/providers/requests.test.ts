@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { missingFeature, needsOf } from '../../src/core/capability.ts';
 import type { ChatRequest } from '../../src/core/chat-request.ts';
-import { chatRequestSchema } from '../../src/core/chat-request.ts';
+import { chatRequestWithDeveloperSchema } from '../../src/core/chat-request.ts';
 import { providers } from '../../src/providers/registry.ts';
 import type { ContextOptions } from './fixtures.ts';
 import { contextFor, loadCases } from './fixtures.ts';
@@ -28,7 +28,7 @@ const paths = {
 
 describe('request translation', () => {
   test.each(loadCases<RequestCase>('requests'))('$provider: $name', (given) => {
-    const parsed = chatRequestSchema.parse({ model: 'gw/balanced', ...given.request });
+    const parsed = chatRequestWithDeveloperSchema.parse({ model: 'gw/balanced', ...given.request });
     const request = Object.freeze({ ...parsed, ...given.extra }) as ChatRequest;
     const before = structuredClone(request);
     const context = contextFor(given.provider, given);
@@ -48,7 +48,7 @@ describe('request translation', () => {
   test('sends the messages of a plain request by reference, without a copy', async () => {
     const { cleanMessages } = await import('../../src/providers/openai-compatible/messages.ts');
     const messages = [{ role: 'user' as const, content: 'Hi' }];
-    expect(cleanMessages(messages)).toBe(messages);
+    expect(cleanMessages(messages, false)).toBe(messages);
   });
 });
 

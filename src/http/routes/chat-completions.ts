@@ -11,7 +11,7 @@ import { smallBodyBytes } from '../body-budget.ts';
 import { parseChatBody } from '../chat-body.ts';
 import { readGatewayHeaders } from '../gateway-headers.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
-import { activeLegacyName, markLegacy } from '../legacy.ts';
+import { legacyHeaders, markLegacy } from '../legacy.ts';
 import type { Life } from '../life.ts';
 import { ReplyClient } from '../sse-reply.ts';
 
@@ -38,9 +38,9 @@ function refuseNewWork(io: ChatRouteIo): void {
 /** Body, then headers (docs/decisions): the first error wins. */
 function readCall(request: FastifyRequest, reply: FastifyReply, io: ChatRouteIo): ChatCall {
   const tables = io.tables();
-  const legacyName = activeLegacyName(tables, io.clock);
+  const legacy = legacyHeaders(tables, io.clock);
   const body = parseChatBody(request.body, tables);
-  const parsed = parseMode(body.model, legacyName);
+  const parsed = parseMode(body.model, legacy === null || legacy.ended ? null : legacy.name);
   if (parsed === null) {
     throw new InvalidRequestError(
       'model must be gw/cheap, gw/balanced or gw/premium; pin a model with X-Gateway-Override-Model.',
@@ -48,7 +48,7 @@ function readCall(request: FastifyRequest, reply: FastifyReply, io: ChatRouteIo)
       'unknown_mode',
     );
   }
-  const { options, usedLegacy } = readGatewayHeaders(request.raw, legacyName);
+  const { options, usedLegacy } = readGatewayHeaders(request.raw, legacy);
   if (parsed.legacy || usedLegacy) markLegacy(reply, tables);
   if (parsed.legacy) io.httpTelemetry.legacyUsed('mode');
   if (usedLegacy) io.httpTelemetry.legacyUsed('header');

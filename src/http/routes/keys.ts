@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { NewProviderKey } from '../../adapters/postgres/provider-keys.ts';
 import type { RegisterKeyBody } from '../../core/account-requests.ts';
-import { registerKeySchema } from '../../core/account-requests.ts';
+import { canBeNamed, registerKeySchema } from '../../core/account-requests.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
 import type { ProviderKeyRow } from '../../core/provider-key-record.ts';
 import { providerKeyRecord } from '../../core/provider-key-record.ts';
@@ -35,6 +35,13 @@ function checkedKey(body: RegisterKeyBody): NewProviderKey {
   if (baseUrl == null) throw new InvalidRequestError('base_url is required for self_hosted.', 'base_url');
   if (region == null) {
     throw new InvalidRequestError('declared_region is required for self_hosted.', 'declared_region');
+  }
+  // Of vendors' keys there is one each, so that their labels are hints to people only.
+  if (shared.label && !canBeNamed(shared.label)) {
+    throw new InvalidRequestError(
+      'label may not hold "/" or ":": an override names a self_hosted key by it.',
+      'label',
+    );
   }
   const parsed = parseSelfHostedUrl(baseUrl);
   if (!parsed.ok) throw new InvalidRequestError(`base_url ${parsed.message}`, 'base_url');

@@ -104,7 +104,7 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
       continue;
     }
     const blocks = contentBlocks(message.content);
-    if (message.role === 'system') append(system, blocks);
+    if (message.role === 'system' || message.role === 'developer') append(system, blocks);
     else if (message.role === 'user') addBlocks(messages, 'user', blocks);
     else {
       const refusal = contentBlocks(textOf(message['refusal']));

@@ -13,7 +13,8 @@ function hasParsedArguments(call: unknown): boolean {
   return isRecord(call) && isRecord(call['function']) && Object.hasOwn(call['function'], 'parsed_arguments');
 }
 
-function isClean(message: ChatMessage): boolean {
+function isClean(message: ChatMessage, knowsDeveloper: boolean): boolean {
+  if (message.role === 'developer' && !knowsDeveloper) return false;
   for (const field of strayFields) if (message[field] !== undefined) return false;
   for (const field of nullableFields) if (message[field] === null) return false;
   const calls = message['tool_calls'];
@@ -26,8 +27,9 @@ function withoutParsedArguments(call: unknown): unknown {
   return { ...call, function: rest };
 }
 
-function cleaned(message: ChatMessage): ChatMessage {
+function cleaned(message: ChatMessage, knowsDeveloper: boolean): ChatMessage {
   const copy: ChatMessage = { ...message };
+  if (copy.role === 'developer' && !knowsDeveloper) copy.role = 'system';
   for (const field of strayFields) delete copy[field];
   for (const field of nullableFields) if (copy[field] === null) delete copy[field];
   const calls = copy['tool_calls'];
@@ -36,10 +38,16 @@ function cleaned(message: ChatMessage): ChatMessage {
 }
 
 /**
- * The messages as a vendor may see them. Unknown fields stay (SPEC 4.5, rule 2); replayed leftovers go.
- * The same array when there is nothing to do, which is nearly always.
+ * The messages as a vendor may see them. Unknown fields stay (SPEC 4.5, rule 2); replayed leftovers go, and
+ * `developer` is `system` for a model that does not know it. The same array when there is nothing to do, which
+ * is nearly always.
  */
-export function cleanMessages(messages: readonly ChatMessage[]): readonly ChatMessage[] {
-  if (messages.every(isClean)) return messages;
-  return messages.map((message) => (isClean(message) ? message : cleaned(message)));
+export function cleanMessages(
+  messages: readonly ChatMessage[],
+  knowsDeveloper: boolean,
+): readonly ChatMessage[] {
+  if (messages.every((message) => isClean(message, knowsDeveloper))) return messages;
+  return messages.map((message) =>
+    isClean(message, knowsDeveloper) ? message : cleaned(message, knowsDeveloper),
+  );
 }

@@ -75,7 +75,11 @@ export function translateCompatibleRequest(
 ): UpstreamRequest {
   const { facts } = context;
   const dropped: string[] = [];
-  const body: Body = { ...request, model: context.model, messages: cleanMessages(request.messages) };
+  const body: Body = {
+    ...request,
+    model: context.model,
+    messages: cleanMessages(request.messages, facts.developer_role),
+  };
   setStreamOptions(body, request, context);
   if (!dialect.verbatim) {
     drop(body, dialect.lackedFields(facts), dropped);
