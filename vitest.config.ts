@@ -3,8 +3,8 @@ import { configDefaults, defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // A stage of their own, since they need Prometheus.
-    exclude: [...configDefaults.exclude, 'test/prometheus/**'],
+    // Stages of their own: one needs Prometheus, the other measures a process alone.
+    exclude: [...configDefaults.exclude, 'test/prometheus/**', 'test/attack/**'],
     pool: 'forks',
     // Each worker drives real servers of its own; more of them only slow each other down.
     maxWorkers: 2,

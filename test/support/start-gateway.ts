@@ -28,6 +28,8 @@ export interface GatewayOptions {
   /** A shared database; a fresh one otherwise, which `stop` drops. */
   readonly database?: TestDatabase;
   readonly redisUrl?: string;
+  /** A module loaded before the gateway's own code, which may speak over IPC. */
+  readonly preload?: string;
 }
 
 export interface GatewayUnderTest {
@@ -68,8 +70,10 @@ interface Running {
   readonly listening: Promise<{ url: string; adminUrl: string }>;
 }
 
-function launch(env: Record<string, string | undefined>): Running {
-  const child = spawn(process.execPath, [entry], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+function launch(env: Record<string, string | undefined>, preload: string | undefined): Running {
+  const args = preload === undefined ? [entry] : ['--import', preload, entry];
+  const channel = preload === undefined ? [] : ['ipc' as const];
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', ...channel] });
   const lines: string[] = [];
   const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
   const listening = new Promise<{ url: string; adminUrl: string }>((resolve, reject) => {
@@ -80,6 +84,7 @@ function launch(env: Record<string, string | undefined>): Running {
       reject(new Error(`gateway exited with ${code}:\n${tail()}`));
     });
     for (const stream of [child.stdout, child.stderr]) {
+      if (stream === null) continue;
       createInterface({ input: stream }).on('line', (line) => {
         lines.push(line);
         if (!line.includes('"listening"')) return;
@@ -127,7 +132,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     ...vendors.env,
     ...options.env,
   };
-  const { child, lines, exited, listening } = launch(env);
+  const { child, lines, exited, listening } = launch(env, options.preload);
   // Whoever cleans up after a killed test worker ends what stands here.
   await writeFile(join(folder, 'gateway.pid'), String(child.pid));
 

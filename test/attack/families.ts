@@ -1,0 +1,42 @@
+import type { Family } from './attack-case.ts';
+import { framingCase } from './cases/framing-cases.ts';
+import { leaveCase, slowPostgresMs } from './cases/leave-cases.ts';
+import { readCase } from './cases/read-cases.ts';
+import { hoardCase, sendCase } from './cases/send-cases.ts';
+import { vendorJsonCase, vendorStreamCase } from './cases/vendor-cases.ts';
+import { warmCase } from './cases/warm-cases.ts';
+
+/** More at once would only measure how this process waits for itself. */
+const usualWidth = 24;
+
+/**
+ * A 64 KiB read of one-byte chunks is eleven thousand calls of Node's parser, some 20 ms, and a turn of the loop serves
+ * all that has come: more connections at once than this measure the parser, not the gateway.
+ */
+const hoarders = 8;
+
+const family = (name: string, make: Family['make'], count: number, more: Partial<Family> = {}): Family => ({
+  name,
+  make,
+  count,
+  width: usualWidth,
+  postgresDelayMs: 0,
+  ...more,
+});
+
+/** The whole attack. The counts add up to what the stage promises. */
+export const families: readonly Family[] = [
+  family('send', sendCase, 4_800),
+  family('hoard', hoardCase, 800, { width: hoarders }),
+  family('read', readCase, 3_200),
+  family('vendor-json', vendorJsonCase, 4_000),
+  family('vendor-stream', vendorStreamCase, 3_200),
+  family('framing', framingCase, 3_200),
+  family('leave', leaveCase, 2_000, { width: 48, postgresDelayMs: slowPostgresMs }),
+];
+
+/** The stage's promise. */
+export const leastCases = 20_000;
+
+/** Sound requests and answers of usual sizes, before anything is measured. */
+export const warmUpFamilies: readonly Family[] = [family('warm-up', warmCase, 300)];

@@ -1,0 +1,147 @@
+import { recordFault } from '../support/scorecard.ts';
+import type { Family } from './attack-case.ts';
+import type { BatchResult } from './batch.ts';
+import { runBatch } from './batch.ts';
+import { warmUpFamilies } from './families.ts';
+import type { Baseline } from './judge/quiet.ts';
+import { baselineOf } from './judge/quiet.ts';
+import { fixtureLine } from './seeds.ts';
+import type { World } from './world.ts';
+import { makeWorld } from './world.ts';
+
+/** Looking for the seed of a failure ends after so long in all: a broken gateway fails every batch. */
+const shrinkBudgetMs = Number(process.env['GW_ATTACK_SHRINK_MS'] ?? 90_000);
+const shownSeeds = 10;
+
+interface FamilyFigures {
+  cases: number;
+  failures: number;
+  longestTurnCpuMs: number;
+  peakBytes: number;
+  rssBytes: number;
+  bystanderMs: number;
+  ms: number;
+}
+
+/** One gateway for the whole stage; a new one after a failure, so that no batch pays for another's. */
+export class Stage {
+  readonly #world: World;
+  #baseline: Baseline;
+  #shrinkLeftMs = shrinkBudgetMs;
+  readonly #figures = new Map<string, FamilyFigures>();
+
+  private constructor(world: World, baseline: Baseline) {
+    this.#world = world;
+    this.#baseline = baseline;
+  }
+
+  static async open(): Promise<Stage> {
+    const world = await makeWorld();
+    return new Stage(world, await warm(world));
+  }
+
+  close(): Promise<void> {
+    return this.#world.close();
+  }
+
+  /** Runs a batch; the failures are fixture lines where the seed is known. */
+  async run(family: Family, seeds: readonly number[]): Promise<{ result: BatchResult; failures: string[] }> {
+    const startedAtMs = performance.now();
+    const result = await runBatch(this.#world, family, seeds, this.#baseline);
+    const failures = [...result.bySeed]
+      .slice(0, shownSeeds)
+      .map(([seed, problem]) => fixtureLine(family, seed, problem));
+    if (result.bySeed.size > shownSeeds) failures.push(`# and ${result.bySeed.size - shownSeeds} more seeds`);
+    const ms = performance.now() - startedAtMs;
+    this.#note(family, seeds.length, result, ms);
+    process.stdout.write(`${family.name} ${seeds[0]}: ${seeds.length} cases, ${ms.toFixed(0)} ms\n`);
+    if (result.process.length > 0) {
+      failures.push(`# ${family.name} ${seeds[0]} to ${seeds.at(-1)}: ${result.process.join('; ')}`);
+      await this.#renew();
+      if (seeds.length > 1) failures.push(...(await this.#shrink(family, seeds)));
+    }
+    return { result, failures };
+  }
+
+  /** A line per family: what was measured, here and on the scorecard. */
+  report(): void {
+    const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(0);
+    process.stdout.write(`baseline ${mib(this.#baseline.rssBytes)} MiB, ${this.#baseline.timers} timers\n`);
+    for (const [name, figures] of this.#figures) {
+      const { cases, failures, longestTurnCpuMs, peakBytes, rssBytes, bystanderMs, ms } = figures;
+      const figure = [
+        `${cases} cases in ${(ms / 1000).toFixed(0)} s`,
+        `longest turn of the event loop ${longestTurnCpuMs.toFixed(0)} ms of CPU`,
+        `peak ${mib(peakBytes)} MiB`,
+        `${mib(rssBytes)} MiB once quiet`,
+        `a bystander waited ${Math.max(0, bystanderMs).toFixed(0)} ms at most`,
+      ].join(', ');
+      process.stdout.write(`${name}: ${failures} failures, ${figure}\n`);
+      const required = 'the process lives, gives everything back, writes one row, and serves others in time';
+      recordFault({ fault: `generated attacks: ${name}`, required, figure, passed: failures === 0 });
+    }
+  }
+
+  async #renew(): Promise<void> {
+    await this.#world.renew();
+    this.#baseline = await warm(this.#world);
+  }
+
+  /** Halves a batch until one seed is left that does it alone; none when it takes several. */
+  async #shrink(family: Family, seeds: readonly number[]): Promise<string[]> {
+    let left = seeds;
+    let problem = '';
+    while (left.length > 1 && this.#shrinkLeftMs > 0) {
+      const startedAtMs = performance.now();
+      const middle = Math.ceil(left.length / 2);
+      const halves = [left.slice(0, middle), left.slice(middle)];
+      let found: readonly number[] | null = null;
+      for (const half of halves) {
+        const { process: problems } = await runBatch(this.#world, family, half, this.#baseline);
+        if (problems.length === 0) continue;
+        await this.#renew();
+        found = half;
+        problem = problems.join('; ');
+        break;
+      }
+      this.#shrinkLeftMs -= performance.now() - startedAtMs;
+      if (found === null) break;
+      left = found;
+    }
+    if (left.length === 1 && problem !== '') return [fixtureLine(family, left[0] as number, problem)];
+    return [`# not one seed alone; the fewest found: ${family.name}:${left[0]} to ${left.at(-1)}`];
+  }
+
+  #note(
+    family: Family,
+    cases: number,
+    { bySeed, process: problems, figures }: BatchResult,
+    ms: number,
+  ): void {
+    const before = this.#figures.get(family.name);
+    this.#figures.set(family.name, {
+      cases: (before?.cases ?? 0) + cases,
+      failures: (before?.failures ?? 0) + bySeed.size + problems.length,
+      longestTurnCpuMs: Math.max(before?.longestTurnCpuMs ?? 0, figures.longestTurnCpuMs),
+      peakBytes: Math.max(before?.peakBytes ?? 0, figures.peakBytes),
+      rssBytes: Math.max(before?.rssBytes ?? 0, figures.rssBytes),
+      bystanderMs: Math.max(before?.bystanderMs ?? 0, figures.bystanderMs),
+      ms: (before?.ms ?? 0) + ms,
+    });
+  }
+}
+
+/** Compiled code, pools and buffers are there before anything is measured. */
+async function warm(world: World): Promise<Baseline> {
+  const unjudged: Baseline = {
+    rssBytes: Number.POSITIVE_INFINITY,
+    heapUsedBytes: 0,
+    timers: 100,
+    clientSockets: 100,
+  };
+  for (const family of warmUpFamilies) {
+    const seeds = Array.from({ length: family.count }, (_, index) => index);
+    await runBatch(world, family, seeds, unjudged);
+  }
+  return baselineOf(world);
+}

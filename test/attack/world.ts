@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import pg from 'pg';
+import { keyChangesChannel } from '../../src/adapters/postgres/provider-keys.ts';
+import { newServiceKey } from '../../src/core/service-key.ts';
+import { untilReadyIs } from '../support/fault-metrics.ts';
+import type { FaultyWire } from '../support/fault-proxy.ts';
+import { startFaultyWire, through } from '../support/fault-proxy.ts';
+import type { TestDatabase } from '../support/postgres.ts';
+import { createDatabase } from '../support/postgres.ts';
+import type { User } from '../support/register.ts';
+import { registerWithKeys } from '../support/register.ts';
+import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import { sealingKeys, startGateway } from '../support/start-gateway.ts';
+import { tables } from '../support/tables.ts';
+import type { VendorPack } from '../support/vendor-pack.ts';
+import type { Auth } from './attack-case.ts';
+import { chartProcess } from './chart-process.ts';
+import type { Witness } from './judge/witness-client.ts';
+import { witnessOf } from './judge/witness-client.ts';
+import type { AttackVendor } from './wire/vendor.ts';
+import { startAttackVendor } from './wire/vendor.ts';
+
+/** Limits of the tables, small enough that a case which runs into one is over soon. */
+export const attemptSeconds = 2;
+export const requestSeconds = 20;
+const attackers = 8;
+
+export interface World {
+  readonly vendor: AttackVendor;
+  readonly postgres: FaultyWire;
+  readonly database: TestDatabase;
+  readonly limitBytes: number;
+  readonly users: readonly User[];
+  /** Nobody attacks in this user's name. */
+  readonly bystander: User;
+  gateway(): GatewayUnderTest;
+  witness(): Witness;
+  /** The service key of a case, and what must be done before it is sent. */
+  keyFor(auth: Auth, index: number): Promise<string | null>;
+  query<Row extends pg.QueryResultRow>(text: string, values: readonly unknown[]): Promise<Row[]>;
+  /** Ends the gateway and starts another one on the same data. */
+  renew(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function makeWorld(): Promise<World> {
+  const [database, vendor] = await Promise.all([createDatabase(), startAttackVendor()]);
+  const postgres = await startFaultyWire(database.url);
+  const { env, limitBytes } = chartProcess();
+  const settings = {
+    ...env,
+    DATABASE_URL: through(postgres, database.url),
+    GW_SEALING_KEYS: sealingKeys(),
+    ...Object.fromEntries(
+      ['OPENAI', 'ANTHROPIC', 'TOGETHER', 'SARVAM'].map((name) => [`GW_${name}_BASE_URL`, vendor.url]),
+    ),
+  };
+  const start = async (): Promise<GatewayUnderTest> => {
+    const started = await startGateway({
+      database,
+      vendors: {} as VendorPack,
+      tables: tables({
+        timeouts: {
+          attempt_seconds: attemptSeconds,
+          stream_idle_seconds: attemptSeconds,
+          request_seconds: requestSeconds,
+        },
+      }),
+      env: settings,
+      preload: pathToFileURL(join(import.meta.dirname, 'witness.ts')).href,
+    });
+    await untilReadyIs(started, 200);
+    return started;
+  };
+  let gateway = await start();
+  let witness = witnessOf(gateway.process);
+  const users: User[] = [];
+  for (let index = 0; index < attackers; index += 1) users.push(await registerWithKeys(gateway.url));
+  const bystander = await registerWithKeys(gateway.url);
+  const client = new pg.Pool({ connectionString: database.url, max: 2 });
+  return {
+    vendor,
+    postgres,
+    database,
+    limitBytes,
+    users,
+    bystander,
+    gateway: () => gateway,
+    witness: () => witness,
+    keyFor: async (auth, index) => {
+      const user = users[index % users.length] as User;
+      if (auth === 'none') return null;
+      if (auth === 'malformed') return 'gw_this-is-no-key';
+      if (auth === 'unknown') return newServiceKey(randomBytes(32));
+      if (auth === 'forgotten') await client.query('SELECT pg_notify($1, $2)', [keyChangesChannel, user.id]);
+      return user.key;
+    },
+    query: async (text, values) => (await client.query(text, [...values])).rows,
+    renew: async () => {
+      await gateway.stop('SIGKILL');
+      postgres.heal();
+      gateway = await start();
+      witness = witnessOf(gateway.process);
+    },
+    close: async () => {
+      await client.end();
+      await gateway.stop();
+      await Promise.all([postgres.close(), vendor.close()]);
+      await database.drop();
+    },
+  };
+}
