@@ -54,12 +54,14 @@ export class Stage {
     if (result.bySeed.size > shownSeeds) failures.push(`# and ${result.bySeed.size - shownSeeds} more seeds`);
     const ms = performance.now() - startedAtMs;
     this.#note(family, seeds.length, result, ms);
-    process.stdout.write(`${family.name} ${seeds[0]}: ${seeds.length} cases, ${ms.toFixed(0)} ms\n`);
     if (result.process.length > 0) {
       failures.push(`# ${family.name} ${seeds[0]} to ${seeds.at(-1)}: ${result.process.join('; ')}`);
       await this.#renew();
       if (seeds.length > 1) failures.push(...(await this.#shrink(family, seeds)));
     }
+    // Told at once: a stage that is stopped has still said what it found.
+    const lines = [`${family.name} ${seeds[0]}: ${seeds.length} cases, ${ms.toFixed(0)} ms`, ...failures];
+    process.stdout.write(`${lines.join('\n')}\n`);
     return { result, failures };
   }
 
