@@ -1,8 +1,8 @@
 import type { Candidate, HeldKey } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { costMicroUsd } from '../core/cost.ts';
-import type { GatewayError } from '../core/errors.ts';
-import { ApiError, ServiceUnavailableError } from '../core/errors.ts';
+import { errorEvent } from '../core/error-body.ts';
+import { ApiError, GatewayError, ServiceUnavailableError } from '../core/errors.ts';
 import { finalError } from '../core/final-error.ts';
 import type { Plan, PlannedCandidates } from '../core/plan.ts';
 import { planCandidates } from '../core/plan.ts';
@@ -12,8 +12,9 @@ import type { Client } from './client-stream.ts';
 import type { BugReporter, FallbackIo } from './fallback.ts';
 import { AttemptLedger, fallBack } from './fallback.ts';
 import type { Account } from './ports.ts';
+import { clientClosed } from './replay.ts';
 import type { Serve, Served } from './serve.ts';
-import { clientClosed, serveAnswer, serveStored, serveStream } from './serve.ts';
+import { serveAnswer, serveStored, serveStream } from './serve.ts';
 import type { SettlementIo } from './settlement.ts';
 import { Settlement } from './settlement.ts';
 import { overrideError, VerbatimError } from './verbatim-error.ts';
@@ -42,29 +43,75 @@ export async function answerChat(
   refresh: RefreshAccount,
 ): Promise<string | null> {
   const settlement = new Settlement(call, new AttemptLedger(), io);
+  try {
+    const { json, sending } = await tellStory(call, account, { call, settlement, client, io }, io, refresh);
+    await sending;
+    return json;
+  } catch (thrown) {
+    if (isExpected(thrown)) throw thrown;
+    return await endByBug(thrown, call, client, settlement, io);
+  }
+}
+
+async function tellStory(
+  call: ChatCall,
+  account: Account,
+  serve: Serve,
+  io: ChatIo & BugReporter,
+  refresh: RefreshAccount,
+): Promise<Served> {
+  const { settlement, client } = serve;
   const plan = await planCall(call, account.keys, io, refresh);
   if (plan.kind === 'refused') throw await settleError(settlement, plan.error);
   io.telemetry.candidatesSkipped(call, plan.skipped);
   const { cacheTtlSeconds } = call.options;
-  const serve = { call, settlement, client, io };
   const tryAll = (signal: AbortSignal) => tryCandidates(serve, io, plan, signal);
   if (cacheTtlSeconds === null) {
     io.telemetry.cacheAnswered(call, 'bypass', null);
-    return (await tryAll(client.signal)).json;
+    return tryAll(client.signal);
   }
   const seat = await io.cache.board(call, plan.candidates, cacheTtlSeconds, client.signal).catch(() => null);
   // The client left while waiting: the row is written on the way out.
-  if (seat === null) return (await tryAll(client.signal)).json;
-  io.telemetry.cacheAnswered(call, seat.kind, seat.kind === 'hit' ? seat.answer : null);
-  if (seat.kind === 'hit') return (await serveStored(serve, seat.answer)).json;
+  if (seat === null) return tryAll(client.signal);
   let served: Served | null = null;
   try {
-    served = await tryAll(seat.signal);
-    return served.json;
+    io.telemetry.cacheAnswered(call, seat.kind, seat.kind === 'hit' ? seat.answer : null);
+    served = seat.kind === 'hit' ? await serveStored(serve, seat.answer) : await tryAll(seat.signal);
+    return served;
   } finally {
-    if (served?.whole === true) seat.land(served.stored);
-    else seat.fail();
+    if (seat.kind === 'miss') {
+      if (served?.whole === true) seat.land(served.stored);
+      else seat.fail();
+    }
   }
+}
+
+/** What the story throws on purpose has been settled. */
+function isExpected(thrown: unknown): boolean {
+  return (
+    (thrown instanceof GatewayError && !(thrown instanceof ApiError)) ||
+    thrown instanceof VerbatimError ||
+    thrown instanceof ClientGoneError
+  );
+}
+
+/**
+ * Whatever else is thrown is a bug of ours, wherever it is: the request has its one row and comes to an end, as a
+ * 500 or, once its stream is open, by an error event.
+ */
+async function endByBug(
+  cause: unknown,
+  call: ChatCall,
+  client: Client,
+  settlement: Settlement,
+  io: BugReporter,
+): Promise<null> {
+  const error = await settleError(settlement, cause instanceof ApiError ? cause : new ApiError(cause));
+  // Whoever writes the 500 tells of it.
+  if (!client.stream.isOpen) throw error;
+  io.reportBug(error.cause, call);
+  client.stream.end(errorEvent(error, call.requestId));
+  return null;
 }
 
 /** Plans, and once more with fresh keys when the plan failed for want of a key: it may be a second old. */
@@ -91,9 +138,7 @@ async function tryCandidates(
   signal: AbortSignal,
 ): Promise<Served> {
   const { call, settlement } = serve;
-  const result = await fallBack(call, plan, settlement.ledger, io, signal).catch(async (cause: unknown) => {
-    throw await settleError(settlement, new ApiError(cause));
-  });
+  const result = await fallBack(call, plan, settlement.ledger, io, signal);
   switch (result.kind) {
     case 'answered':
       return serveAnswer(serve, result.answer, result.serving);

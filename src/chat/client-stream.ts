@@ -3,6 +3,8 @@
  * raw response; nothing leaves before `open`.
  */
 export interface ClientStream {
+  /** True from `open` on: whatever happens then must end the stream. */
+  readonly isOpen: boolean;
   /** Status 200 and the headers. Called once, with the first token in hand. */
   open(): void;
   /** False when the client reads too slowly: stop until `onDrain` calls back. */

@@ -1,18 +1,12 @@
 import type { Candidate } from '../core/candidate.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
+import { BugGuard } from './bug-guard.ts';
 import type { CancelReason } from './client-stream.ts';
 import { DueTimer } from './due-timer.ts';
 import { clientStallMs, lingerMs, maxErrorBodyBytes, stallMs, usageReadMs } from './exchange-limits.ts';
 import { isEventStream, overdueEnd, toldEnd } from './exchange-rules.ts';
 import { HeldBytes } from './held-bytes.ts';
-import type {
-  ExchangeEnd,
-  ExchangeJob,
-  OpenStream,
-  StreamConsumer,
-  StreamEnd,
-  UpstreamHeaders,
-} from './open-stream.ts';
+import type { ExchangeEnd, ExchangeJob, OpenStream, StreamConsumer, StreamEnd } from './open-stream.ts';
 import type { TransportFailure, UpstreamControl, UpstreamListener, UpstreamTransport } from './ports.ts';
 
 /**
@@ -27,7 +21,7 @@ export class Exchange implements UpstreamListener, OpenStream {
   readonly #timer: DueTimer;
   #control: UpstreamControl | null = null;
   #status = 0;
-  #headers: UpstreamHeaders = {};
+  #headers: Parameters<UpstreamListener['onHead']>[1] = {};
   #streaming = false;
   #bodyLimit = 0;
   #bytes = 0;
@@ -59,7 +53,7 @@ export class Exchange implements UpstreamListener, OpenStream {
     }
     signal.addEventListener('abort', this.#onAbort);
     this.#timer.setDue(Math.min(attemptDueMs, requestDueMs));
-    this.#control = transport.send(upstreamCall, this);
+    this.#control = transport.send(upstreamCall, new BugGuard(this, this.#onBug));
   }
 
   get translator(): StreamTranslator {
@@ -70,7 +64,7 @@ export class Exchange implements UpstreamListener, OpenStream {
     return this.#stalledMs + (this.#paused ? this.#job.monotonicMs() - this.#pausedAtMs : 0);
   }
 
-  onHead(status: number, headers: UpstreamHeaders): void {
+  onHead(status: number, headers: Parameters<UpstreamListener['onHead']>[1]): void {
     this.#job.telemetry.answerBegan(this.#job.call);
     this.#status = status;
     this.#headers = headers;
@@ -166,28 +160,28 @@ export class Exchange implements UpstreamListener, OpenStream {
       this.#settle({ kind: 'streaming', stream: this });
     }
     if (translator.phase === 'finished') {
-      if (this.#opened) this.#endStream({ kind: 'complete' });
-      else this.#end({ kind: 'stream-failed' });
+      this.#stop({ kind: 'complete' }, { kind: 'stream-failed' });
       this.#timer.setDue(this.#job.monotonicMs() + lingerMs);
     } else if (translator.phase === 'failed') {
       const reason = translator.failure?.message ?? 'The upstream stream failed.';
-      if (this.#opened) this.#endStream({ kind: 'failed', reason });
-      else this.#end({ kind: 'stream-failed' });
+      this.#stop({ kind: 'failed', reason }, { kind: 'stream-failed' });
       this.#abortUpstream();
     }
   }
 
+  readonly #onBug = (cause: unknown): void => {
+    this.#stop({ kind: 'broken', cause }, { kind: 'broken', cause });
+    this.#abortUpstream();
+  };
+
   readonly #onAbort = (): void => {
     const reason = this.#job.signal.reason as CancelReason;
-    if (!this.#over) {
-      if (reason === 'client-gone' && this.#opened && this.translator.answerEnded) {
-        this.#usageDueMs = this.#job.monotonicMs() + usageReadMs;
-        this.#timer.setDue(this.#usageDueMs);
-        return;
-      }
-      if (this.#opened) this.#endStream({ kind: 'cancelled', reason });
-      else this.#end({ kind: 'cancelled', reason });
+    if (!this.#over && reason === 'client-gone' && this.#opened && this.translator.answerEnded) {
+      this.#usageDueMs = this.#job.monotonicMs() + usageReadMs;
+      this.#timer.setDue(this.#usageDueMs);
+      return;
     }
+    this.#stop({ kind: 'cancelled', reason }, { kind: 'cancelled', reason });
     this.#abortUpstream();
   };
 
@@ -204,13 +198,9 @@ export class Exchange implements UpstreamListener, OpenStream {
       this.#timer.setDue(this.#idleDueMs());
       return;
     }
-    if (!this.#over && !this.#opened)
-      this.#end({ kind: 'timed-out', afterMs: nowMs - this.#job.startedAtMs });
-    else if (!this.#over) {
-      const end = overdueEnd(this.#paused || this.#usageDueMs !== null, nowMs >= this.#job.requestDueMs);
-      if (end.kind === 'failed' && end.idle === true) this.#noteStall(nowMs);
-      this.#endStream(end);
-    }
+    const end = overdueEnd(this.#paused || this.#usageDueMs !== null, nowMs >= this.#job.requestDueMs);
+    if (this.#opened && !this.#over && end.kind === 'failed' && end.idle === true) this.#noteStall(nowMs);
+    this.#stop(end, { kind: 'timed-out', afterMs: nowMs - this.#job.startedAtMs });
     this.#abortUpstream();
   };
 
@@ -219,13 +209,23 @@ export class Exchange implements UpstreamListener, OpenStream {
   }
 
   #endReplied(cut: boolean): void {
-    const body = this.#held.take();
-    this.#end({ kind: 'replied', status: this.#status, headers: this.#headers, body, cut });
+    this.#end({
+      kind: 'replied',
+      status: this.#status,
+      headers: this.#headers,
+      body: this.#held.take(),
+      cut,
+    });
+  }
+
+  #stop(stream: StreamEnd, unopened: ExchangeEnd): void {
+    if (this.#over) return;
+    if (this.#opened) this.#endStream(stream);
+    else this.#end(unopened);
   }
 
   #fail(failure: TransportFailure): void {
-    if (this.#opened) this.#endStream({ kind: 'failed', reason: failure.message });
-    else this.#end({ kind: 'transport', failure });
+    this.#stop({ kind: 'failed', reason: failure.message }, { kind: 'transport', failure });
   }
 
   #end(end: ExchangeEnd): void {

@@ -85,6 +85,8 @@ export function judge(tried: Tried, sent: Sent, clock: Clock): AttemptOutcome {
   switch (end.kind) {
     case 'streaming':
       return { kind: 'stream-opened', stream: end.stream, dropped };
+    case 'broken':
+      throw end.cause;
     case 'cancelled':
       return { kind: 'cancelled', reason: end.reason, usage: sent.translator?.usage ?? noUsage, dropped };
     case 'timed-out':

@@ -22,12 +22,16 @@ export type ExchangeEnd =
   | { readonly kind: 'stream-failed' }
   | { readonly kind: 'transport'; readonly failure: TransportFailure }
   | { readonly kind: 'timed-out'; readonly afterMs: number }
+  /** A bug of ours threw. */
+  | { readonly kind: 'broken'; readonly cause: unknown }
   | { readonly kind: 'cancelled'; readonly reason: CancelReason };
 
 export type StreamEnd =
   | { readonly kind: 'complete' }
   /** `idle`: the vendor fell silent. */
   | { readonly kind: 'failed'; readonly reason: string; readonly idle?: true }
+  /** A bug of ours threw. */
+  | { readonly kind: 'broken'; readonly cause: unknown }
   | { readonly kind: 'cancelled'; readonly reason: CancelReason };
 
 /** The reason of a stream whose vendor fell silent. */

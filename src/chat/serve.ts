@@ -2,23 +2,21 @@ import { extrasOf } from '../core/answer-extras.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { modeLabel } from '../core/chat-call.ts';
 import type { ChatCompletion } from '../core/chat-completion.ts';
-import { CompletionAccumulator, chunksFromCompletion } from '../core/completion-chunks.ts';
+import { CompletionAccumulator } from '../core/completion-chunks.ts';
 import { costMicroUsd } from '../core/cost.ts';
-import { errorEvent } from '../core/error-body.ts';
-import { ProviderError, ServiceUnavailableError } from '../core/errors.ts';
 import type { AnswerTotals, ChunkIdentity, GatewayMetadata } from '../core/gateway-metadata.ts';
 import { doneEvent, gatewayChunk, gatewayMetadata, withGatewayBlock } from '../core/gateway-metadata.ts';
-import type { Usage } from '../core/usage.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
 import type { Client } from './client-stream.ts';
+import { cutStream, vendorAnswer } from './cut-stream.ts';
 import type { FallbackIo, Serving } from './fallback.ts';
 import { served } from './fallback.ts';
-import type { OpenStream, StreamEnd } from './open-stream.ts';
+import type { OpenStream } from './open-stream.ts';
 import { relay } from './relay.ts';
-import type { Settlement } from './settlement.ts';
+import { clientClosed, replay } from './replay.ts';
+import type { RequestEnd, Settlement } from './settlement.ts';
 import type { StoredAnswer } from './stored-answer.ts';
 import { storedAnswer } from './stored-answer.ts';
-import type { StreamEnding, VendorAnswer } from './telemetry-port.ts';
 
 /** A served request: the JSON body still to be sent, or nothing when it was streamed. */
 export interface Served {
@@ -27,6 +25,8 @@ export interface Served {
   readonly whole: boolean;
   /** What may be cached: whole and successful answers only. */
   readonly stored: StoredAnswer | null;
+  /** A replay that goes on as fast as its client reads; nobody who shares the answer waits for it. */
+  readonly sending?: Promise<void>;
 }
 
 /** The facts all exits share. */
@@ -69,26 +69,33 @@ export async function serveAnswer(serve: Serve, answer: TranslatedAnswer, servin
   const cost = costMicroUsd(usage, price);
   const latencyMs = settlement.latencyMs();
   const gone = client.signal.aborted;
-  await settlement.settle({
+  const end: RequestEnd = {
     status: gone ? 'client_closed' : 'success',
     error: gone ? clientClosed : null,
     latencyMs,
     ttftMs: call.request.stream === true ? latencyMs : null,
     usage,
     costMicroUsd: cost,
-  });
+  };
   const metadata = metadataOf(serve, { provider, model, latencyMs, cost, residency });
   const stored =
     call.options.cacheTtlSeconds === null
       ? null
       : storedAnswer(call, serving.candidate, completion, answer.json, usage, cost);
-  if (call.request.stream !== true)
-    return { json: withGatewayBlock(answer.json, metadata), whole: true, stored };
-  replay(serve, completion, usage.basis === 'none' ? null : completion.usage, metadata);
-  return { json: null, whole: true, stored };
+  if (call.request.stream === true) {
+    const wireUsage = usage.basis === 'none' ? null : completion.usage;
+    return {
+      json: null,
+      whole: true,
+      stored,
+      sending: sendWhole(serve, completion, wireUsage, metadata, end),
+    };
+  }
+  // Put together first: what throws here must not leave a row that says success.
+  const json = withGatewayBlock(answer.json, metadata);
+  await settlement.settle(end);
+  return { json, whole: true, stored };
 }
-
-export const clientClosed = 'client_closed: The client left before the end of the answer.';
 
 /** A stream from its first token to its last byte. */
 export async function serveStream(serve: Serve, stream: OpenStream, serving: Serving): Promise<Served> {
@@ -137,11 +144,6 @@ export async function serveStream(serve: Serve, stream: OpenStream, serving: Ser
   return { json: null, whole: true, stored };
 }
 
-function vendorAnswer({ translator }: OpenStream): VendorAnswer {
-  const { id, model, finishReason } = translator;
-  return { id, model, finishReasons: finishReason === null ? [] : [finishReason] };
-}
-
 const zeroUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 /** The finish chunk is out; then the gateway chunk, with usage if asked (zeros where none is known), and `[DONE]`. */
@@ -155,89 +157,39 @@ function lastChunks(
   return gatewayChunk(identity, metadata, totals) + doneEvent;
 }
 
-/** A stream that did not end well: its row says so, and the client can never take it for a whole answer. */
-async function cutStream(
-  serve: Serve,
-  stream: OpenStream,
-  end: Exclude<StreamEnd, { kind: 'complete' }>,
-  serving: Serving,
-  facts: {
-    latencyMs: number;
-    ttftMs: number;
-    firstTokenMs: number;
-    usage: Usage;
-    costMicroUsd: bigint;
-  },
-): Promise<void> {
-  const { call, settlement, client, io } = serve;
-  const { firstTokenMs, ...row } = facts;
-  const reason = end.kind === 'failed' ? end.reason : end.reason;
-  const durationMs = io.clock.monotonicMs() - serving.startedAtMs;
-  settlement.ledger.add(serving, 200, `cut: ${reason}`, durationMs);
-  io.telemetry.attemptEnded(call, {
-    candidate: serving.candidate,
-    number: serving.number,
-    startedAtMs: serving.startedAtMs,
-    dropped: serving.dropped,
-    end: end.kind === 'failed' ? 'failed' : 'aborted',
-    failure: null,
-    durationMs,
-    firstTokenMs,
-    usage: facts.usage,
-    answer: vendorAnswer(stream),
-  });
-  if (end.kind === 'cancelled' && end.reason === 'client-gone') {
-    await settlement.settle({ ...row, status: 'client_closed', error: clientClosed });
-    io.telemetry.streamClosed('client_abort', stream.stalledMs);
-    client.stream.destroy();
-    return;
-  }
-  const error =
-    end.kind === 'cancelled'
-      ? new ServiceUnavailableError('The gateway is shutting down; the answer is incomplete.', {
-          code: 'draining',
-        })
-      : new ProviderError(`The answer is incomplete: ${end.reason}`, { code: 'upstream_interrupted' });
-  await settlement.settle({ ...row, status: 'incomplete', error: `${error.type}: ${error.message}` });
-  io.telemetry.streamClosed(endingOf(end), stream.stalledMs);
-  client.stream.end(errorEvent(error, call.requestId));
-}
-
-function endingOf(end: Exclude<StreamEnd, { kind: 'complete' }>): StreamEnding {
-  if (end.kind === 'cancelled') return 'drain_cut';
-  return end.idle === true ? 'idle_timeout' : 'upstream_error';
-}
-
 /** A cache hit, as JSON or replayed as a stream, whichever the client asked for (SPEC 4.5, routing rule 4). */
 export async function serveStored(serve: Serve, answer: StoredAnswer): Promise<Served> {
   const { call, settlement } = serve;
   const cachedFrom = `${answer.provider}:${answer.model}`;
   const latencyMs = settlement.latencyMs();
-  await settlement.settle({
+  const end: RequestEnd = {
     status: 'success',
     error: null,
     latencyMs,
     usage: answer.usage,
     savedMicroUsd: BigInt(answer.costMicroUsd),
     cachedFrom,
-  });
+  };
   const facts = { provider: 'cache', model: cachedFrom, latencyMs, cost: 0n, residency: 'cache' as const };
   const metadata = metadataOf(serve, facts);
-  if (call.request.stream !== true)
-    return { json: withGatewayBlock(answer.completionJson, metadata), whole: true, stored: null };
+  if (call.request.stream !== true) {
+    const json = withGatewayBlock(answer.completionJson, metadata);
+    await settlement.settle(end);
+    return { json, whole: true, stored: null };
+  }
   const completion = JSON.parse(answer.completionJson) as ChatCompletion;
-  replay(serve, completion, completion.usage, metadata);
-  return { json: null, whole: true, stored: null };
+  const sending = sendWhole(serve, completion, completion.usage, metadata, end);
+  return { json: null, whole: true, stored: null, sending };
 }
 
-/** A whole answer as a stream. */
-function replay(
-  { call, client }: Serve,
+/** A whole answer as a stream, with the last chunks of one. */
+function sendWhole(
+  { call, client, settlement }: Serve,
   completion: ChatCompletion,
   usage: unknown,
   metadata: GatewayMetadata,
-): void {
-  client.stream.open();
-  for (const chunk of chunksFromCompletion(completion)) client.stream.write(chunk);
-  client.stream.end(lastChunks(call, completion, metadata, { usage, extras: extrasOf(completion) }));
+  end: RequestEnd,
+): Promise<void> {
+  const last = lastChunks(call, completion, metadata, { usage, extras: extrasOf(completion) });
+  return replay({ requestId: call.requestId, client, settlement, completion, last, end });
 }

@@ -62,12 +62,13 @@ export class Settlement {
   /** The first call counts; later ones do nothing. Never rejects. */
   async settle(end: RequestEnd): Promise<void> {
     if (this.#settled) return;
-    this.#settled = true;
     const row = this.#row(end);
+    this.#settled = true;
     const { telemetry, requestLog, clock } = this.#io;
-    telemetry.settled(this.#call, row);
     const settledAtMs = clock.monotonicMs();
-    await requestLog.record(row);
+    const kept = requestLog.record(row);
+    telemetry.settled(this.#call, row);
+    await kept;
     telemetry.rowKept(clock.monotonicMs() - settledAtMs);
   }
 

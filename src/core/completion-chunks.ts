@@ -207,16 +207,15 @@ function* chunkChoices(choice: Choice): Generator<Record<string, unknown>> {
  * role delta, the text, the tool calls, and a finish chunk. The gateway chunk, with usage where it was asked
  * for, and `[DONE]` are the caller's.
  */
-export function chunksFromCompletion(completion: ChatCompletion): Buffer[] {
+export function* chunksFromCompletion(completion: ChatCompletion): Generator<Buffer> {
   const { id, created, model, choices } = completion;
   const head: Record<string, unknown> = { id, object: 'chat.completion.chunk', created, model };
   for (const field of ['system_fingerprint', 'service_tier']) {
     if (completion[field] != null) head[field] = completion[field];
   }
-  const events: Buffer[] = [];
-  const add = (body: Record<string, unknown>): void => {
-    events.push(Buffer.from(`data: ${JSON.stringify({ ...head, ...body })}\n\n`));
-  };
-  for (const choice of choices) for (const part of chunkChoices(choice)) add({ choices: [part] });
-  return events;
+  for (const choice of choices) {
+    for (const part of chunkChoices(choice)) {
+      yield Buffer.from(`data: ${JSON.stringify({ ...head, choices: [part] })}\n\n`);
+    }
+  }
 }

@@ -70,6 +70,8 @@ export interface HttpTelemetry {
   within(trace: CallTrace | null, next: () => void): void;
   requestEnded(ended: EndedRequest): void;
   requestShed(shortage: Shortage): void;
+  /** A client that took nothing of its answer for too long was let go. */
+  readerStalled(): void;
   authFailed(reason: AuthFailure, asker: Asker): void;
   audited(event: AuditEvent, asker: Asker): void;
   legacyUsed(surface: LegacySurface): void;

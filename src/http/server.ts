@@ -19,6 +19,7 @@ import type { Life } from './life.ts';
 import { answerParserError, nodeHttpOptions, refuseOddRequests } from './odd-requests.ts';
 import { requestIdOf } from './request-id.ts';
 import { allowedMethods } from './route-methods.ts';
+import { letGoOfStalledReaders } from './stalled-readers.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -35,6 +36,8 @@ const connectionsCheckMs = 2_000;
 const keepAliveTimeoutMs = 75_000;
 /** Model names in a path may be 256 characters, percent-encoded. */
 const maxParamLength = 1024;
+/** With fewer requests under way there is no load to shed: what is slow then is the machine. */
+const fewRequests = 8;
 /** Refused clients come back after this. */
 const retryAfterSeconds = '1';
 
@@ -83,6 +86,7 @@ export async function createServer(
   };
   const app: FastifyInstance = fastify(options);
   app.decorateRequest('enteredAtMs', 0);
+  answerInTurn(app);
   app.addHook('onRequest', (request, reply, done) => {
     request.enteredAtMs = performance.now();
     reply.header('x-request-id', request.id);
@@ -91,14 +95,26 @@ export async function createServer(
   });
   watchRequests(app, telemetry, life, limits.trustedProxyHops > 0);
   refuseOddRequests(app);
+  letGoOfStalledReaders(app.server, () => telemetry.readerStalled());
   handleErrors(app, allowedMethods);
   // Only the routes that ask for it take large bodies.
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= Math.min(smallBodyBytes, limits.bodyLimitBytes);
   });
   acceptOnlyJson(app, life.bodies, () => telemetry.requestShed('body_bytes'));
-  await shedLoad(app, limits, telemetry);
+  await shedLoad(app, limits, life, telemetry);
   return app;
+}
+
+/**
+ * A request that was sent behind another one on its connection is worked on when its answer's turn has come. One
+ * read holds hundreds of them, and their answers would all be kept until the first is out.
+ */
+function answerInTurn(app: FastifyInstance): void {
+  app.addHook('onRequest', (_request, reply, done) => {
+    if (reply.raw.socket !== null) done();
+    else reply.raw.once('socket', () => done());
+  });
 }
 
 const shortages: Readonly<Record<string, Shortage>> = {
@@ -107,11 +123,17 @@ const shortages: Readonly<Record<string, Shortage>> = {
 };
 
 /** Refuses with 503 before the event loop starves. Probes and metrics live on another listener. */
-async function shedLoad(app: FastifyInstance, limits: ServerLimits, telemetry: HttpTelemetry): Promise<void> {
+async function shedLoad(
+  app: FastifyInstance,
+  limits: ServerLimits,
+  life: Life,
+  telemetry: HttpTelemetry,
+): Promise<void> {
   await app.register(underPressure, {
     maxEventLoopDelay: limits.maxEventLoopDelayMs,
     maxHeapUsedBytes: limits.maxHeapBytes,
     pressureHandler: (_request, _reply, type) => {
+      if (life.requestCount < fewRequests) return;
       telemetry.requestShed(shortages[type] ?? 'other');
       throw new ServiceUnavailableError('The gateway is overloaded; try again.', {
         code: 'overloaded',

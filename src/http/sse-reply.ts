@@ -16,6 +16,7 @@ const streamHeaders = {
  */
 export class ReplyClient implements Client, ClientStream, Served {
   readonly signal: AbortSignal;
+  isOpen = false;
   readonly #reply: FastifyReply;
   readonly #raw: ServerResponse;
   readonly #life: Life;
@@ -45,6 +46,7 @@ export class ReplyClient implements Client, ClientStream, Served {
   }
 
   open(): void {
+    this.isOpen = true;
     this.#reply.hijack();
     if (this.#raw.destroyed) return;
     const closing = this.#life.leaving ? { connection: 'close' } : {};

@@ -19,6 +19,7 @@ export function statusLabel(status: number): string {
 export class HttpMetrics {
   readonly #duration;
   readonly #shed;
+  readonly #stalledReaders;
   readonly #legacy;
   readonly #authFailures;
 
@@ -32,6 +33,11 @@ export class HttpMetrics {
     this.#shed = families.counter('gw_shed_requests_total', 'Requests refused because of overload.', [
       'resource',
     ]);
+    this.#stalledReaders = families.counter(
+      'gw_stalled_readers_total',
+      'Connections closed because their clients took nothing of an answer.',
+      [],
+    );
     this.#legacy = families.counter(
       'gw_legacy_use_total',
       'Requests that used a name from before the rename, by where.',
@@ -40,6 +46,7 @@ export class HttpMetrics {
     this.#authFailures = families.counter('gw_auth_failures_total', 'Callers who were not let in, by why.', [
       'reason',
     ]);
+    this.#stalledReaders.of();
     for (const surface of legacySurfaces) this.#legacy.of(surface);
     for (const reason of authFailures) this.#authFailures.of(reason);
     for (const shortage of shortages) this.#shed.of(shortage);
@@ -48,6 +55,10 @@ export class HttpMetrics {
 
   requestShed(shortage: Shortage): void {
     this.#shed.of(shortage).add();
+  }
+
+  readerStalled(): void {
+    this.#stalledReaders.of().add();
   }
 
   authFailed(reason: AuthFailure): void {

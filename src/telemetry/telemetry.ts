@@ -81,6 +81,10 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
     this.#metrics.http.requestShed(shortage);
   }
 
+  readerStalled(): void {
+    this.#metrics.http.readerStalled();
+  }
+
   authFailed(reason: AuthFailure, asker: Asker): void {
     this.#metrics.http.authFailed(reason);
     this.#audit.refused(reason, asker);

@@ -200,6 +200,10 @@ export class FakeClient implements Client, ClientStream {
     return this;
   }
 
+  get isOpen(): boolean {
+    return this.opened > 0;
+  }
+
   open(): void {
     this.opened += 1;
   }

@@ -68,7 +68,7 @@ const completionArbitrary = fc
 test('an answer replayed and put together again is the same answer', () => {
   fc.assert(
     fc.property(completionArbitrary, (original) => {
-      const events = chunksFromCompletion(original);
+      const events = [...chunksFromCompletion(original)];
       expect(accumulate(events).complete(original.usage)).toEqual(original);
     }),
   );
@@ -77,7 +77,7 @@ test('an answer replayed and put together again is the same answer', () => {
 test('how the bytes are cut makes no difference', () => {
   fc.assert(
     fc.property(completionArbitrary, fc.array(fc.nat(2000), { maxLength: 8 }), (original, cuts) => {
-      const bytes = Buffer.concat(chunksFromCompletion(original));
+      const bytes = Buffer.concat([...chunksFromCompletion(original)]);
       const places = [0, ...cuts.map((cut) => cut % bytes.length).sort((a, b) => a - b), bytes.length];
       const parts = places.slice(1).map((end, index) => bytes.subarray(places[index], end));
       expect(accumulate(parts).complete(original.usage)).toEqual(original);
@@ -87,7 +87,7 @@ test('how the bytes are cut makes no difference', () => {
 
 test('a long text is replayed in pieces that keep surrogate pairs together', () => {
   const long = `${'a'.repeat(8191)}😀${'b'.repeat(20_000)}`;
-  const events = chunksFromCompletion(completion([{ role: 'assistant', content: long }]));
+  const events = [...chunksFromCompletion(completion([{ role: 'assistant', content: long }]))];
   expect(Math.max(...events.map((one) => one.length))).toBeLessThan(32 * 1024);
   expect(accumulate(events).complete(null)?.choices[0]?.message.content).toBe(long);
 });
@@ -100,7 +100,7 @@ test('replays role, text, tool calls and finish in this order', () => {
       tool_calls: [toolCall('a', 'f', '{}'), toolCall('b', 'g', '{"x":1}')],
     },
   ]);
-  const bodies = chunksFromCompletion(original).map((one) =>
+  const bodies = [...chunksFromCompletion(original)].map((one) =>
     JSON.parse(one.toString().slice('data: '.length)),
   );
   expect(bodies.map((body) => body.choices[0]?.delta)).toEqual([
@@ -128,7 +128,8 @@ test('other members of a stored message and choice are replayed too', () => {
     ...original,
     choices: original.choices.map((choice) => ({ ...choice, logprobs: { content: [] } })),
   };
-  const first = chunksFromCompletion(withLogprobs)[0]?.toString() ?? '';
+  const [event] = chunksFromCompletion(withLogprobs);
+  const first = event?.toString() ?? '';
   expect(first).toContain('"annotations":[{"type":"url"}]');
   expect(first).toContain('"logprobs":{"content":[]}');
 });

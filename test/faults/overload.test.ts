@@ -12,6 +12,7 @@ import type { User } from '../support/register.ts';
 import { registerWithKeys } from '../support/register.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
 import { startGateway } from '../support/start-gateway.ts';
+import { hang } from '../support/vendor-plans.ts';
 
 const overloaded = { status: 503, type: 'service_unavailable_error', code: 'overloaded' } as const;
 
@@ -29,19 +30,36 @@ async function start(env: Record<string, string>): Promise<{ running: GatewayUnd
   return { running, user: await registerWithKeys(running.url, ['openai']) };
 }
 
-test('a gateway beyond its memory limit refuses with 503 and Retry-After; probes and metrics are answered', async () => {
+test('a gateway beyond its memory limit refuses with 503 and Retry-After while there is load', async () => {
   const { running, user } = await start({ GW_MAX_HEAP_BYTES: '1' });
-  const refused = await eventually(async () => {
-    const response = await chat(user.client);
-    return response.status === 503 ? response : undefined;
-  });
+  await untilPressed(running);
+  for (let round = 0; round < 5; round += 1) {
+    expect((await chat(user.client)).status, 'one at a time').toBe(200);
+  }
+  expect((await user.client.get('/v1/stats')).status).toBe(200);
+  const leaving = new AbortController();
+  running.vendors.openai.script(...Array.from({ length: 7 }, () => hang));
+  const waiting = Array.from({ length: 7 }, () =>
+    user.client.request('POST', chatPath, { body: chatBody(), signal: leaving.signal }).catch(() => 'left'),
+  );
+  await eventually(async () => (await metric(running, 'gw_inflight_requests')) === 7 || undefined);
+  const refused = await chat(user.client);
   expectError(refused, overloaded);
   expect(refused.headers['retry-after']).toMatch(/^[1-9]\d*$/);
   expect(refused.headers['x-should-retry'], 'clients may come back').not.toBe('false');
   const others = [user.client.get('/v1/logs'), user.client.post('/v1/users', { email: 'late@example.com' })];
   for (const response of await Promise.all(others)) expectError(response, overloaded);
   for (const path of ['/healthz', '/readyz', '/metrics']) expect(await probe(running, path)).toBe(200);
+  leaving.abort();
+  await Promise.all(waiting);
+  await eventually(async () => (await chat(user.client)).status === 200 || undefined);
 }, 30_000);
+
+/** The heap is looked at once a second. */
+async function untilPressed(running: GatewayUnderTest): Promise<void> {
+  const name = 'gw_pressure_ratio\\{resource="heap"\\}';
+  await eventually(async () => (await metric(running, name)) > 1 || undefined);
+}
 
 test('an overloaded event loop refuses what it cannot serve, stays alive, and recovers by itself', async () => {
   const { running, user } = await start({ GW_MAX_EVENT_LOOP_DELAY_MS: '20' });

@@ -14,6 +14,8 @@ export interface Edge {
   readonly app: FastifyInstance;
   readonly life: Life;
   readonly shed: Shortage[];
+  /** One for each reader that was let go. */
+  readonly stalled: number[];
   /** Requests that are over: status, and whether the client had everything. */
   readonly ended: { readonly status: number; readonly whole: boolean }[];
   /** Lets the look-up of accounts that are waited for (`x-wait`) go on. */
@@ -65,12 +67,14 @@ export async function startEdge(
 ): Promise<Edge> {
   const life = new Life(new BodyBudget(budgetBytes));
   const shed: Shortage[] = [];
+  const stalled: number[] = [];
   const ended: { status: number; whole: boolean }[] = [];
   const telemetry: HttpTelemetry = {
     requestStarted: () => null,
     within: (_trace, next) => next(),
     requestEnded: ({ status, whole }) => void ended.push({ status, whole }),
     requestShed: (shortage) => void shed.push(shortage),
+    readerStalled: () => void stalled.push(1),
     authFailed: () => undefined,
     audited: () => undefined,
     authenticated: (trace) => trace,
@@ -98,6 +102,7 @@ export async function startEdge(
     app,
     life,
     shed,
+    stalled,
     ended,
     letIn: () => {
       const waiting = letIn;

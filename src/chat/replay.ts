@@ -1,0 +1,72 @@
+import type { ChatCompletion } from '../core/chat-completion.ts';
+import { chunksFromCompletion } from '../core/completion-chunks.ts';
+import { errorEvent } from '../core/error-body.ts';
+import { ServiceUnavailableError } from '../core/errors.ts';
+import type { Client } from './client-stream.ts';
+import { clientStallMs } from './exchange-limits.ts';
+import type { RequestEnd, Settlement } from './settlement.ts';
+
+export const clientClosed = 'client_closed: The client left before the end of the answer.';
+
+/** The error of an answer that the end of the process cuts. */
+export const cutByDrain = (): ServiceUnavailableError =>
+  new ServiceUnavailableError('The gateway is shutting down; the answer is incomplete.', {
+    code: 'draining',
+  });
+
+/** A whole answer that goes out as a stream. */
+export interface Replay {
+  readonly requestId: string;
+  readonly client: Client;
+  readonly settlement: Settlement;
+  readonly completion: ChatCompletion;
+  /** What follows its own chunks. */
+  readonly last: string;
+  /** How the request is settled when its client takes everything. */
+  readonly end: RequestEnd;
+}
+
+/**
+ * A whole answer as a stream, as fast as the client takes it and no faster: what it has not asked for is not made
+ * yet. Settled before the last bytes.
+ */
+export async function replay({
+  requestId,
+  client,
+  settlement,
+  completion,
+  last,
+  end,
+}: Replay): Promise<void> {
+  client.stream.open();
+  for (const event of chunksFromCompletion(completion)) {
+    if (client.signal.aborted) break;
+    if (!client.stream.write(event)) await caughtUp(client);
+  }
+  if (!client.signal.aborted) {
+    await settlement.settle(end);
+    client.stream.end(last);
+  } else if (client.signal.reason === 'drain') {
+    const error = cutByDrain();
+    await settlement.settle({ ...end, status: 'incomplete', error: `${error.type}: ${error.message}` });
+    client.stream.end(errorEvent(error, requestId));
+  } else {
+    await settlement.settle({ ...end, status: 'client_closed', error: clientClosed });
+    client.stream.destroy();
+  }
+}
+
+/** Resolves once the client has caught up, or is gone: one that takes nothing for `clientStallMs` is let go. */
+function caughtUp({ stream, signal }: Client): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(patience);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    // Its signal follows from that.
+    const patience = setTimeout(() => stream.destroy(), clientStallMs);
+    signal.addEventListener('abort', end);
+    stream.onDrain(end);
+  });
+}

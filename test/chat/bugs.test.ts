@@ -1,0 +1,234 @@
+/** A bug of ours, at every place of the story: the client gets an end, the row is written once, and somebody is told. */
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { answerChat } from '../../src/chat/answer-chat.ts';
+import { encodeStoredAnswer, storedAnswer } from '../../src/chat/stored-answer.ts';
+import { ApiError } from '../../src/core/errors.ts';
+import { noUsage } from '../../src/core/usage.ts';
+import type { StreamTranslator } from '../../src/providers/provider.ts';
+import { providers } from '../../src/providers/registry.ts';
+import { openAiAnswer, openAiStream } from '../support/openai-wire.ts';
+import type { CallParts } from './story.ts';
+import { accountOf, callOf, candidateOf, FakeClient, heldKey, World } from './story.ts';
+
+const bug = new Error('a bug');
+const fails = (): never => {
+  throw bug;
+};
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
+});
+
+afterEach(() => {
+  expect(vi.getTimerCount(), 'no timer is left').toBe(0);
+  vi.useRealTimers();
+});
+
+const answer = openAiAnswer('gpt-test', { text: ['Hello'] });
+
+/** Replaces a part of the real translator of a stream. */
+function breakTranslator(world: World, change: (real: StreamTranslator) => Partial<StreamTranslator>): void {
+  const { openai } = providers;
+  const streamTranslator: typeof openai.streamTranslator = (context) => {
+    const real = openai.streamTranslator(context);
+    const broken = change(real);
+    return new Proxy(real, {
+      get: (target, name) => {
+        const source = name in broken ? broken : target;
+        const value = Reflect.get(source, name, source) as unknown;
+        return typeof value === 'function' ? value.bind(source) : value;
+      },
+    });
+  };
+  Object.assign(world.io, { providers: { ...providers, openai: { ...openai, streamTranslator } } });
+}
+
+interface Case {
+  readonly parts: CallParts;
+  readonly break: (world: World, client: FakeClient) => void;
+  /** True: the vendor is asked. */
+  readonly asked: boolean;
+  /** The stream was open already. */
+  readonly open: boolean;
+}
+
+const streamed: CallParts = { request: { stream: true } };
+const cached: CallParts = { options: { cacheTtlSeconds: 60 } };
+const cachedStream: CallParts = { ...streamed, ...cached };
+
+function storeAnswer(world: World): void {
+  const call = callOf(cached);
+  const stored = storedAnswer(
+    call,
+    candidateOf('openai', call.tables),
+    answer as never,
+    JSON.stringify(answer),
+    noUsage,
+    0n,
+  );
+  world.store.get = () => Promise.resolve(encodeStoredAnswer(stored as never));
+}
+
+const telemetryBug =
+  (name: string) =>
+  (world: World): void =>
+    void Object.assign(world.telemetry, { [name]: fails });
+
+const cases: Record<string, Case> = {
+  'the plan': {
+    parts: {},
+    break: (world) => void Object.assign(world.cooldown, { isCooled: fails }),
+    asked: false,
+    open: false,
+  },
+  'telling of the plan': { parts: {}, break: telemetryBug('candidatesSkipped'), asked: false, open: false },
+  'telling of the cache': { parts: cached, break: telemetryBug('cacheAnswered'), asked: false, open: false },
+  'telling of an attempt': { parts: {}, break: telemetryBug('attemptStarted'), asked: false, open: false },
+  'the translation of a request': {
+    parts: {},
+    break: (world) =>
+      void Object.assign(world.io, {
+        providers: { openai: { ...providers.openai, translateRequest: fails } },
+      }),
+    asked: false,
+    open: false,
+  },
+  'the translation of an answer': {
+    parts: {},
+    break: (world) =>
+      void Object.assign(world.io, {
+        providers: { openai: { ...providers.openai, translateAnswer: fails } },
+      }),
+    asked: true,
+    open: false,
+  },
+  'the head of an answer': { parts: {}, break: telemetryBug('answerBegan'), asked: true, open: false },
+  'the end of an attempt': { parts: {}, break: telemetryBug('attemptEnded'), asked: true, open: false },
+  'a stream before its first token': {
+    parts: streamed,
+    break: (world) => breakTranslator(world, () => ({ push: fails })),
+    asked: true,
+    open: false,
+  },
+  'a stream after its first token': {
+    parts: streamed,
+    break: (world) => {
+      let pushes = 0;
+      breakTranslator(world, (real) => ({
+        push: (bytes: Buffer) => {
+          pushes += 1;
+          return pushes > 3 ? fails() : real.push(bytes);
+        },
+      }));
+    },
+    asked: true,
+    open: true,
+  },
+  'the write to a client': {
+    parts: streamed,
+    break: (_world, client) => void Object.assign(client, { write: fails }),
+    asked: true,
+    open: true,
+  },
+  'telling of an open stream': {
+    parts: streamed,
+    break: telemetryBug('streamOpened'),
+    asked: true,
+    open: true,
+  },
+  'telling of a closed stream': {
+    parts: streamed,
+    break: telemetryBug('streamClosed'),
+    asked: true,
+    open: true,
+  },
+  'the usage of a stream': {
+    parts: streamed,
+    break: (world) =>
+      breakTranslator(world, () => ({
+        get wireUsage() {
+          return fails();
+        },
+      })),
+    asked: true,
+    open: true,
+  },
+  'a stored answer that is none': {
+    parts: cached,
+    break: (world) => {
+      storeAnswer(world);
+      Object.assign(world.telemetry, { settled: fails });
+    },
+    asked: false,
+    open: false,
+  },
+  'the replay of a stored answer': {
+    parts: cachedStream,
+    break: (world, client) => {
+      storeAnswer(world);
+      Object.assign(client, { write: fails });
+    },
+    asked: false,
+    open: true,
+  },
+  'the replay of a whole answer': {
+    parts: streamed,
+    break: (_world, client) => void Object.assign(client, { write: fails }),
+    asked: true,
+    open: true,
+  },
+  'the row': {
+    parts: {},
+    break: (world) => {
+      const { newId } = world.io;
+      let calls = 0;
+      Object.assign(world.io, {
+        newId: () => {
+          calls += 1;
+          return calls === 2 ? fails() : newId();
+        },
+      });
+    },
+    asked: true,
+    open: false,
+  },
+  'telling of the row': { parts: {}, break: telemetryBug('settled'), asked: true, open: false },
+};
+
+describe.each(Object.entries(cases))('a bug in %s', (name, { parts, break: breakIt, asked, open }) => {
+  test('ends the request, with one row, and is told', async () => {
+    const world = new World();
+    const client = new FakeClient();
+    breakIt(world, client);
+    const ended = answerChat(callOf(parts), accountOf([heldKey('openai')]), client, world.io, () =>
+      Promise.resolve(null),
+    ).then(
+      (json) => ({ json }),
+      (thrown: unknown) => ({ thrown }),
+    );
+    if (asked) {
+      const call = await world.transport.call(0);
+      if (parts.request?.stream !== true || name === 'the replay of a whole answer') call.reply(200, answer);
+      else {
+        call.stream();
+        for (const event of openAiStream('gpt-test', { text: ['Hel', 'lo', '!'] })) call.data(event);
+        call.end();
+      }
+    }
+    await vi.advanceTimersByTimeAsync(2_000);
+    const end = await ended;
+    expect(world.rows).toHaveLength(1);
+    if (open) {
+      expect(end).toEqual({ json: null });
+      expect(client.ended).toBe('clean');
+      expect(client.text).toContain('"error"');
+      expect(client.text).not.toContain('[DONE]');
+      expect(world.bugs).toContain(bug);
+    } else {
+      const thrown = (end as { thrown?: unknown }).thrown;
+      const told = [...world.bugs, thrown instanceof ApiError ? thrown.cause : null];
+      expect(told).toContain(bug);
+      expect(client.opened).toBe(0);
+    }
+  });
+});
