@@ -189,7 +189,9 @@ function* deltasOf(message: AnswerMessage): Generator<Record<string, unknown>> {
     if (typeof text !== 'string') continue;
     for (const piece of pieces(text)) yield { [field]: piece };
   }
-  for (const [index, call] of (toolCalls ?? []).entries()) yield { tool_calls: [{ index, ...call }] };
+  // A stored answer may be older than the check that this is a list.
+  const calls: AnswerMessage['tool_calls'] = Array.isArray(toolCalls) ? toolCalls : [];
+  for (const [index, call] of calls.entries()) yield { tool_calls: [{ index, ...call }] };
 }
 
 function* chunkChoices(choice: Choice): Generator<Record<string, unknown>> {

@@ -37,17 +37,25 @@ function properContent(given: unknown): string | null {
   return given.map((part) => (isRecord(part) ? textOf(part['text']) : '')).join('');
 }
 
+/** The same list when every call has its form, null as it is; undefined for anything that is no list. */
+function properToolCalls(given: unknown, choiceIndex: number, seed: string): unknown {
+  if (given === undefined || given === null) return given;
+  if (!Array.isArray(given)) return undefined;
+  const calls = given
+    .filter(isRecord)
+    .map((call, index) => properToolCall(call, () => toolCallId(seed, choiceIndex, index)));
+  const same = calls.length === given.length && calls.every((call, index) => call === given[index]);
+  return same ? given : calls;
+}
+
 function properMessage(given: JsonRecord, choiceIndex: number, seed: string): JsonRecord {
-  const calls = given['tool_calls'];
-  const properCalls = Array.isArray(calls)
-    ? calls.map((call, index) => properToolCall(call, () => toolCallId(seed, choiceIndex, index)))
-    : calls;
-  const callsChanged =
-    Array.isArray(properCalls) && Array.isArray(calls) && properCalls.some((call, i) => call !== calls[i]);
+  const calls = properToolCalls(given['tool_calls'], choiceIndex, seed);
+  const callsChanged = calls !== given['tool_calls'];
   const content = properContent(given['content']);
   if (given['role'] === 'assistant' && content === given['content'] && !callsChanged) return given;
   const message: JsonRecord = { ...given, role: 'assistant', content };
-  if (callsChanged) message['tool_calls'] = properCalls;
+  if (calls === undefined) delete message['tool_calls'];
+  else message['tool_calls'] = calls;
   return message;
 }
 

@@ -79,7 +79,11 @@ export class StreamChoice {
 
   #takeTools(delta: JsonRecord): { readonly changed: boolean; readonly any: boolean } | null {
     const given = delta['tool_calls'];
-    if (!Array.isArray(given)) return { changed: false, any: false };
+    if (!Array.isArray(given)) {
+      const odd = given !== undefined && given !== null;
+      if (odd) delete delta['tool_calls'];
+      return { changed: odd, any: false };
+    }
     const proper = this.#tools.take(given);
     if (proper === null) return null;
     if (proper.length === 0) delete delta['tool_calls'];

@@ -1,0 +1,145 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ChatCompletion } from '../../src/core/chat-completion.ts';
+import { saysSomething } from '../../src/core/chat-completion.ts';
+import { CompletionAccumulator, chunksFromCompletion } from '../../src/core/completion-chunks.ts';
+import type { ProviderName } from '../../src/core/provider-name.ts';
+import { providers } from '../../src/providers/registry.ts';
+import { contextFor, loadCases } from './fixtures.ts';
+import { chunksOf, readStream } from './read-stream.ts';
+
+/** Real answers, events and errors with a value of another type put anywhere: an answer or a reason, never a throw. */
+
+interface Place {
+  readonly holder: Record<string, unknown>;
+  readonly key: string;
+}
+
+function placesIn(value: unknown): Place[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const holder = value as Record<string, unknown>;
+  return Object.keys(holder).flatMap((key) => [{ holder, key }, ...placesIn(holder[key])]);
+}
+
+const oddities = [
+  null,
+  true,
+  0,
+  -1,
+  1.5,
+  1e308,
+  '',
+  'text',
+  [],
+  {},
+  [null],
+  ['a'],
+  [[]],
+  [{}],
+  { a: 1 },
+  { 0: {} },
+];
+
+const swaps = fc.array(fc.tuple(fc.nat(), fc.constantFrom(...oddities), fc.boolean()), {
+  minLength: 1,
+  maxLength: 3,
+});
+type Swaps = readonly (readonly [at: number, odd: unknown, remove: boolean])[];
+
+function mutated(original: unknown, changes: Swaps): unknown {
+  const root = { value: structuredClone(original) };
+  for (const [at, odd, remove] of changes) {
+    const places = placesIn(root);
+    const { holder, key } = places[at % places.length] as Place;
+    if (remove && !Array.isArray(holder) && holder !== root) delete holder[key];
+    else holder[key] = structuredClone(odd);
+  }
+  return root.value;
+}
+
+type Fixture = { readonly provider: ProviderName; readonly body: unknown };
+const answers = loadCases<{ readonly body: unknown }>('answers').filter(
+  ({ body }) => typeof body === 'object',
+);
+const errors = loadCases<{ readonly body: unknown; readonly status: number }>('errors');
+const streams = loadCases<{ readonly events?: readonly unknown[]; readonly typed?: readonly unknown[] }>(
+  'streams',
+)
+  .map((given) => ({ provider: given.provider, body: given.events ?? given.typed ?? [] }))
+  .filter(({ body }) => body.length > 0);
+
+const pick = <T extends Fixture>(fixtures: readonly T[]) => fc.tuple(fc.constantFrom(...fixtures), swaps);
+const runs = { numRuns: 1_500 };
+
+function checkReplay(completion: ChatCompletion): void {
+  const chunks = chunksFromCompletion(completion);
+  chunksOf(Buffer.concat(chunks).toString('latin1'));
+  const accumulator = new CompletionAccumulator(1_000_000);
+  for (const chunk of chunks) accumulator.push(chunk);
+  accumulator.complete(null);
+  saysSomething(completion);
+}
+
+describe('with types swapped anywhere', () => {
+  test('a whole answer is one, and can be replayed, or is none', () => {
+    fc.assert(
+      fc.property(pick(answers), ([{ provider, body }, changes]) => {
+        const text = JSON.stringify(mutated(body, changes)) ?? 'null';
+        const answer = providers[provider].translateAnswer(Buffer.from(text), contextFor(provider, {}));
+        if (answer.kind !== 'answer') return;
+        expect(JSON.parse(answer.json)).toEqual(answer.completion);
+        for (const { message, finish_reason: reason } of answer.completion.choices) {
+          expect(reason).toBeTypeOf('string');
+          expect(message.content === null || typeof message.content === 'string').toBe(true);
+          for (const call of message.tool_calls ?? []) expect(call).toBeTypeOf('object');
+        }
+        checkReplay(answer.completion);
+      }),
+      runs,
+    );
+  }, 60_000);
+
+  test('a stream ends, and says how', () => {
+    fc.assert(
+      fc.property(pick(streams), ([{ provider, body }, changes]) => {
+        const events = mutated(body, changes);
+        const lines = (Array.isArray(events) ? events : [events]).map(
+          (event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`,
+        );
+        const result = readStream(provider, contextFor(provider, {}), [Buffer.from(lines.join(''))]);
+        expect(result.failure === null).toBe(result.phase === 'finished');
+        for (const chunk of chunksOf(result.output)) {
+          for (const { delta } of chunk.choices) expect(Array.isArray(delta['tool_calls'] ?? [])).toBe(true);
+        }
+      }),
+      runs,
+    );
+  }, 60_000);
+
+  test('an error has a kind and words', () => {
+    fc.assert(
+      fc.property(pick(errors), ([{ provider, body, status }, changes]) => {
+        const text = JSON.stringify(mutated(body, changes)) ?? '';
+        const error = providers[provider].readError(status, {}, Buffer.from(text), 0);
+        expect(error.message).not.toBe('');
+        expect(error.code === null || error.code !== '').toBe(true);
+      }),
+      runs,
+    );
+  }, 60_000);
+});
+
+test.each(['text', 7, true, {}, { 0: {} }])(
+  'a stored answer whose tool calls are %j is replayed',
+  (calls) => {
+    const message = { role: 'assistant', content: 'x', tool_calls: calls };
+    const stored = {
+      id: 'a',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [{ index: 0, message, finish_reason: 'stop' }],
+    };
+    checkReplay(stored as unknown as ChatCompletion);
+  },
+);
