@@ -1,6 +1,7 @@
 /** Probes, metrics and the API description: on a port of their own. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chatOk } from '../support/chat.ts';
+import { eventually } from '../support/eventually.ts';
 import { expectError } from '../support/expect-error.ts';
 import { httpClient } from '../support/http-client.ts';
 import type { User } from '../support/register.ts';
@@ -106,5 +107,52 @@ describe('the API port', () => {
     const response = await user.client.get('/openapi.json');
     expect(response.status).toBe(200);
     expect(response.json<OpenApi>()).toEqual((await admin('/openapi.json')).json<OpenApi>());
+  });
+});
+
+describe('a gateway whose database is not right', () => {
+  const named = (part: 'hostname' | 'password' | 'pathname' | 'port' | 'username', value: string): string => {
+    const url = new URL(gateway.database.url);
+    url[part] = value;
+    return url.toString();
+  };
+
+  test.each<[what: string, url: () => string, reason: string]>([
+    [
+      'another password',
+      () => named('password', 'CANARY-PASSWORD'),
+      'Postgres refuses the user or the password',
+    ],
+    [
+      'a user that is not there',
+      () => named('username', 'CANARY-USER'),
+      'Postgres refuses the user or the password',
+    ],
+    [
+      'a database that is not there',
+      () => named('pathname', '/CANARY-DATABASE'),
+      'Postgres does not have the database',
+    ],
+    ['a port where nobody listens', () => named('port', '1'), 'Postgres cannot be reached'],
+    [
+      'a host that does not resolve',
+      () => named('hostname', 'canary-host.invalid'),
+      'Postgres cannot be reached',
+    ],
+  ])('says so in words of its own: %s', async (_what, url, reason) => {
+    const database = { url: url(), drop: async () => undefined };
+    const other = await startGateway({ database, vendors: gateway.vendors });
+    try {
+      const body = await eventually(async () => {
+        const response = await httpClient(other.adminUrl).get('/readyz');
+        expect(response.status).toBe(503);
+        return response.json<{ reason: string }>().reason.includes('not been reached') ? undefined : response;
+      });
+      expect(body.json<{ reason: string }>().reason).toBe(reason);
+      expect(body.text.toLowerCase()).not.toContain('canary');
+      expect(other.output()).not.toContain('CANARY-PASSWORD');
+    } finally {
+      await other.stop();
+    }
   });
 });

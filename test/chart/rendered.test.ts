@@ -132,7 +132,7 @@ describe('the tables', () => {
         resourceNames: ['model-gateway-tables'],
         verbs: ['get', 'list', 'watch'],
       },
-      { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+      { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create'] },
     ]);
   });
 
@@ -204,6 +204,17 @@ describe('the network policy', () => {
     for (const rule of egress) expect((rule['to'] as unknown[]).length).toBeGreaterThan(0);
   });
 
+  test.each([
+    ['defaults', '10', 'clients come from inside the cluster'],
+    ['ha', '10', 'an ingress whose proxies are counted'],
+    ['everything', '0', 'an ingress whose proxies are not counted: all clients have one address'],
+  ])('limits registrations in %s to 60 a minute, per client to %s: %s', (name, perIp) => {
+    expect(env(name)).toMatchObject({
+      GW_REGISTRATIONS_PER_MINUTE: '60',
+      GW_REGISTRATIONS_PER_MINUTE_PER_IP: perIp,
+    });
+  });
+
   test('opens private model servers one by one, in the policy and in the process', () => {
     const egress = get(find('everything', 'NetworkPolicy', 'everything'), 'spec', 'egress');
     expect(egress).toContainEqual({
@@ -213,7 +224,11 @@ describe('the network policy', () => {
         { port: 11434, protocol: 'TCP' },
       ],
     });
-    expect(env('everything')['GW_OUTBOUND_ALLOWED_CIDRS']).toContain('10.30.0.0/24');
+    // Port by port, and without the pod network of helm test, which this case names.
+    expect(env('everything')['GW_OUTBOUND_ALLOWED_CIDRS']).toBe(
+      '10.30.0.0/24:8000,10.30.0.0/24:11434,[fd30::/64]:8000',
+    );
+    expect(JSON.stringify(find('everything', 'Deployment'))).not.toContain('10.244.0.0/16');
     expect(env('everything')['GW_OUTBOUND_POLICY']).toBe('public-only');
   });
 

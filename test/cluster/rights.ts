@@ -47,7 +47,7 @@ describe('in watch mode', () => {
     ['list', 'configmap/watching-tables', true],
     ['watch', 'configmap/watching-tables', true],
     ['create', 'events', true],
-    ['patch', 'events', true],
+    ['patch', 'events', false],
     ['create', 'events.events.k8s.io', true],
     ['get', 'configmap/mounted-tables', false],
     ['list', 'configmaps', false],

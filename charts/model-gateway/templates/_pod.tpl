@@ -1,11 +1,21 @@
 {{/* The gateway's container and what its pod needs. */}}
 
-{{- define "model-gateway.allowedCidrs" -}}
-{{- $cidrs := .Values.tests.podCidrs -}}
+{{/* Each network with each of its ports: what the NetworkPolicy opens, and nothing beside it. */}}
+{{- define "model-gateway.allowedNetworks" -}}
+{{- $networks := list -}}
 {{- range .Values.selfHosted.allow -}}
-{{- $cidrs = append $cidrs .cidr -}}
+{{- $cidr := ternary (printf "[%s]" .cidr) .cidr (contains ":" .cidr) -}}
+{{- range .ports -}}
+{{- $networks = append $networks (printf "%s:%d" $cidr (int .)) -}}
 {{- end -}}
-{{- join "," ($cidrs | uniq) -}}
+{{- end -}}
+{{- join "," ($networks | uniq) -}}
+{{- end -}}
+
+{{/* Behind a proxy that is not believed all clients have one address: a limit for each would be one for all. */}}
+{{- define "model-gateway.registrationsPerIp" -}}
+{{- $proxied := or .Values.ingress.enabled .Values.httpRoute.enabled (ne .Values.service.type "ClusterIP") -}}
+{{- if and $proxied (eq (int .Values.trustedProxyHops) 0) -}}0{{- else -}}{{ .Values.registration.perMinutePerIp | int }}{{- end -}}
 {{- end -}}
 
 {{/* Settings of every process of the image: stores and keys, all read from files. */}}
@@ -44,7 +54,7 @@
 - { name: GW_TABLES_FILE, value: /etc/model-gateway/tables/{{ .Values.tables.key }} }
 {{- end }}
 - { name: GW_OUTBOUND_POLICY, value: {{ .Values.outbound.policy }} }
-{{- with include "model-gateway.allowedCidrs" . }}
+{{- with include "model-gateway.allowedNetworks" . }}
 - { name: GW_OUTBOUND_ALLOWED_CIDRS, value: {{ . | quote }} }
 {{- end }}
 {{- range $vendor, $url := .Values.vendors }}
@@ -67,7 +77,7 @@
 - { name: GW_REGISTRATION_TOKEN_FILE, value: /run/secrets/model-gateway/registration-token }
 {{- end }}
 - { name: GW_REGISTRATIONS_PER_MINUTE, value: {{ .Values.registration.perMinute | int | quote }} }
-- { name: GW_REGISTRATIONS_PER_MINUTE_PER_IP, value: {{ .Values.registration.perMinutePerIp | int | quote }} }
+- { name: GW_REGISTRATIONS_PER_MINUTE_PER_IP, value: {{ include "model-gateway.registrationsPerIp" . | quote }} }
 - { name: GW_MAX_EVENT_LOOP_DELAY_MS, value: {{ .Values.overload.maxEventLoopDelayMs | int | quote }} }
 - { name: GW_MAX_HEAP_BYTES, value: {{ .Values.overload.maxHeapBytes | int64 | quote }} }
 {{- include "model-gateway.telemetryEnv" . }}

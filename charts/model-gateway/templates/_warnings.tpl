@@ -59,11 +59,11 @@
 {{- if and (not .Values.redis.existingSecret) (gt $replicas 1) }}
   - No Redis: each replica has a cache of its own, so equal requests hit less often.
 {{- end }}
-{{- if and (eq .Values.registration.mode "open") (or .Values.ingress.enabled .Values.httpRoute.enabled) (not .Values.registration.perMinutePerIp) }}
-  - Anybody who reaches the ingress may register: set registration.mode to token, or registration.perMinutePerIp.
+{{- if and (eq .Values.registration.mode "open") (or .Values.ingress.enabled .Values.httpRoute.enabled) (eq (include "model-gateway.registrationsPerIp" .) "0") }}
+  - Anybody who reaches the ingress may register, and one client may use up registration.perMinute for all: set registration.mode to token, or trustedProxyHops and registration.perMinutePerIp.
 {{- end }}
 {{- if and (or .Values.ingress.enabled .Values.httpRoute.enabled) (eq (int .Values.trustedProxyHops) 0) }}
-  - trustedProxyHops is 0 behind a proxy: every client has the proxy's address in limits and logs.
+  - trustedProxyHops is 0 behind a proxy: every client has the proxy's address in logs, and registration.perMinutePerIp is not applied. Set it to the number of your proxies.
 {{- end }}
 {{- if and .Values.tables.existingConfigMap (kindIs "invalid" .Values.drain.requestSeconds) }}
   - tables.existingConfigMap is not read by the chart: if its timeouts.request_seconds is above 300, set drain.requestSeconds to it.

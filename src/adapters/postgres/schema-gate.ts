@@ -2,13 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
 import { migrate, neededSchemaVersion, schemaVersion } from './migrate.ts';
+import { isAway, sqlState } from './pool.ts';
 
 const firstRetryMs = 250;
 /** With the migrations it stays within 5 s from the return of Postgres to the first request. */
 const longestRetryMs = 2_000;
 
 export interface SchemaGate {
-  /** For /readyz: closed until Postgres was reached once with a schema that is new enough. */
+  /** For /readyz, in fixed words: closed until Postgres was reached once with a schema that is new enough. */
   state(): { readonly ready: boolean; readonly reason: string | null };
   /** Resolves when the gate opens; rejects when `signal` fires first. */
   readonly opened: Promise<void>;
@@ -22,6 +23,22 @@ export interface SchemaGateOptions {
   readonly log: Pick<FastifyBaseLogger, 'warn' | 'info'>;
   /** Aborts at shutdown. */
   readonly signal: AbortSignal;
+}
+
+/** What /readyz says of each kind of failure: words of ours, since names, users and addresses are nobody's business. */
+const reasonByState: Readonly<Record<string, string>> = {
+  '28': 'Postgres refuses the user or the password',
+  '3D': 'Postgres does not have the database',
+  '42': 'Postgres does not let this user read or change the schema',
+  '53': 'Postgres has no connection or memory left',
+  '57': 'Postgres is starting or stopping',
+};
+
+/** A fixed text per kind of failure; the log has the error itself. */
+export function reasonOf(error: unknown): string {
+  const state = sqlState(error);
+  if (state !== null) return reasonByState[state.slice(0, 2)] ?? 'Postgres answered with an error';
+  return isAway(error) ? 'Postgres cannot be reached' : 'Postgres is not ready';
 }
 
 async function openOnce({
@@ -47,16 +64,18 @@ export function openSchemaGate(options: SchemaGateOptions): SchemaGate {
   let reason: string | null = 'Postgres has not been reached yet';
   const wait = async (): Promise<void> => {
     for (let delayMs = firstRetryMs; !ready; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
+      let cause: unknown;
       try {
         const problem = await openOnce(options);
         ready = problem === null;
         reason = problem;
       } catch (error) {
         options.signal.throwIfAborted();
-        reason = `Postgres is not ready: ${error instanceof Error ? error.message : String(error)}`;
+        reason = reasonOf(error);
+        cause = error;
       }
       if (ready) return;
-      options.log.warn({ reason }, 'waiting for the database');
+      options.log.warn({ reason, err: cause }, 'waiting for the database');
       await sleep(delayMs, undefined, { signal: options.signal });
     }
   };

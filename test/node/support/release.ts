@@ -22,7 +22,15 @@ export const values: Values = {
   migrations: { mode: 'hook' },
   service: { type: 'NodePort' },
   vendors: { openai: `http://${hostAddress}:${vendorPort}` },
-  selfHosted: { allow: [{ cidr: `${hostAddress}/32`, ports: [vendorPort] }] },
+  selfHosted: {
+    allow: [
+      { cidr: `${hostAddress}/32`, ports: [vendorPort] },
+      // The demo model of helm test.
+      { cidr: podNetwork, ports: [8081] },
+    ],
+  },
+  // The stage registers users as fast as it can.
+  registration: { perMinute: 0 },
   tests: { podCidrs: [podNetwork] },
   tables: { document: tables() },
 };

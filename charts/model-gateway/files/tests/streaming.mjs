@@ -17,7 +17,9 @@ const tooShort =
 /** A streamed answer arrives piece by piece, on the whole way from the Ingress to the pod. */
 await run('streaming', async () => {
   const { TEST_STREAM_URL: url, TEST_DEMO_ALLOWED: allowed, TEST_INGRESS_PRESET: preset } = process.env;
-  if (allowed !== 'true') return 'skipped: the demo model may not be reached; set tests.podCidrs';
+  if (allowed !== 'true') {
+    return 'skipped: the demo model may not be reached; open the pod network with selfHosted.allow on port 8081, and name it in tests.podCidrs';
+  }
   const key = await registerUser(url);
   if (key === null) return 'skipped: registration.mode is "closed"';
   await withDemoModel(url, key, async () => {
