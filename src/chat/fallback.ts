@@ -2,6 +2,7 @@ import type { Candidate } from '../core/candidate.ts';
 import { featureText } from '../core/capability.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import type { ChatCompletion } from '../core/chat-completion.ts';
+import { shownFields } from '../core/dropped-fields.ts';
 import type { AttemptReport } from '../core/errors.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import type { PlannedCandidates, UnableCandidate } from '../core/plan.ts';
@@ -65,7 +66,9 @@ export class AttemptLedger {
     const { provider, model } = tried.candidate;
     const report = { provider, model, status, reason, latency_ms: Math.round(latencyMs) };
     this.tries += 1;
-    this.reports.push(tried.dropped.length === 0 ? report : { ...report, dropped: tried.dropped });
+    this.reports.push(
+      tried.dropped.length === 0 ? report : { ...report, dropped: shownFields(tried.dropped) },
+    );
   }
 
   /** Those of `unable` whose place is before the candidate of `index`. */
