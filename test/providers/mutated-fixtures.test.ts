@@ -72,7 +72,7 @@ const pick = <T extends Fixture>(fixtures: readonly T[]) => fc.tuple(fc.constant
 const runs = { numRuns: 1_500 };
 
 function checkReplay(completion: ChatCompletion): void {
-  const chunks = chunksFromCompletion(completion);
+  const chunks = [...chunksFromCompletion(completion)];
   chunksOf(Buffer.concat(chunks).toString('latin1'));
   const accumulator = new CompletionAccumulator(1_000_000);
   for (const chunk of chunks) accumulator.push(chunk);
