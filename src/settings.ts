@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { getHeapStatistics } from 'node:v8';
 import { z } from 'zod';
 import { DatabaseUrlError, parseDatabaseUrl } from './core/database-url.ts';
 import type { CommercialProviderName } from './core/provider-name.ts';
@@ -13,6 +14,9 @@ import { readTracing, tracingVariables } from './tracing-settings.ts';
 const port = z.coerce.number().int().min(0).max(65535);
 const seconds = z.coerce.number().min(0).max(86_400);
 const httpUrl = z.url({ protocol: /^https?$/ });
+
+/** Of the heap's limit: beyond it garbage alone cannot account for what is in use, and the rest is room to finish. */
+const guardedHeapShare = 0.85;
 
 /** Every setting with its default; the README's table is checked against it. */
 export const environmentSchema = z.object({
@@ -65,7 +69,7 @@ export const environmentSchema = z.object({
   GW_REGISTRATIONS_PER_MINUTE: z.coerce.number().int().min(0).default(0),
   GW_REGISTRATIONS_PER_MINUTE_PER_IP: z.coerce.number().int().min(0).default(0),
   GW_MAX_EVENT_LOOP_DELAY_MS: z.coerce.number().int().min(0).default(200),
-  GW_MAX_HEAP_BYTES: z.coerce.number().int().min(0).default(0),
+  GW_MAX_HEAP_BYTES: z.coerce.number().int().min(0).optional(),
   GW_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   GW_SERVICE_KEY: z.string().optional(),
   GW_PROVIDER_KEYS_FILE: z.string().optional(),
@@ -234,7 +238,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     registrationsPerMinute: env.GW_REGISTRATIONS_PER_MINUTE,
     registrationsPerMinutePerIp: env.GW_REGISTRATIONS_PER_MINUTE_PER_IP,
     maxEventLoopDelayMs: env.GW_MAX_EVENT_LOOP_DELAY_MS,
-    maxHeapBytes: env.GW_MAX_HEAP_BYTES,
+    maxHeapBytes: env.GW_MAX_HEAP_BYTES ?? Math.floor(getHeapStatistics().heap_size_limit * guardedHeapShare),
     logLevel: env.GW_LOG_LEVEL,
     serviceKey: env.GW_SERVICE_KEY === undefined ? null : new Secret(env.GW_SERVICE_KEY),
     providerKeysFile: env.GW_PROVIDER_KEYS_FILE ?? null,
