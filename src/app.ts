@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
+import { getHeapStatistics } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
@@ -12,6 +13,7 @@ import { createSealer } from './adapters/sealer.ts';
 import { createSystemClock } from './adapters/system-clock.ts';
 import { watchTablesFile } from './adapters/tables-file.ts';
 import { createUpstreamHttp } from './adapters/upstream-http.ts';
+import { AnswerBudget, answersHeapShare } from './chat/answer-budget.ts';
 import type { ChatIo } from './chat/answer-chat.ts';
 import { AnswerCache } from './chat/cached-answer.ts';
 import { CooldownBook } from './chat/cooldown.ts';
@@ -41,11 +43,10 @@ import { Telemetry } from './telemetry/telemetry.ts';
 import type { Tracing } from './telemetry/tracing.ts';
 import { watchGauges, watchPressure } from './telemetry/watch-gauges.ts';
 
-/** The shipped tables; two places use them: this process and the chart. */
+/** The shipped tables; this process and the chart use them. */
 const defaultTables = new URL('../charts/model-gateway/files/tables.yaml', import.meta.url).pathname;
 /** Keys whose server is remembered to refuse `stream_options`. */
 const maxRefusals = 10_000;
-
 export interface RunningGateway {
   readonly url: string;
   readonly adminUrl: string;
@@ -170,6 +171,7 @@ function chatIo(
     openKey: metrics.stores.openKey(sealer.open),
     clock,
     newId: randomUUID,
+    answers: new AnswerBudget(getHeapStatistics().heap_size_limit * answersHeapShare),
     withoutStreamOptions: {
       has: (keyId) => refusals.has(keyId),
       add: (keyId) => refusals.set(keyId, true),

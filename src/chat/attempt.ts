@@ -6,6 +6,7 @@ import { redactReason } from '../core/redact.ts';
 import { residencyAllows } from '../core/residency.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Provider, StreamContext, UpstreamRequest } from '../providers/provider.ts';
+import type { AnswerBudget } from './answer-budget.ts';
 import type { Endpoint } from './endpoints.ts';
 import { Exchange } from './exchange.ts';
 import type { AttemptOutcome, Sent, Tried } from './judgement.ts';
@@ -22,6 +23,8 @@ export interface AttemptIo {
   readonly openKey: OpenKey;
   readonly clock: Clock;
   readonly newId: () => string;
+  /** What large answers may take of the memory, and take now. */
+  readonly answers: AnswerBudget;
   readonly telemetry: Pick<ChatTelemetry, 'attemptSent' | 'answerBegan' | 'streamStalled'>;
   /** Keys whose server refused `stream_options`, remembered so that it is asked only once. */
   readonly withoutStreamOptions: { has(keyId: string): boolean; add(keyId: string): void };
@@ -128,6 +131,7 @@ function send(prepared: Prepared, io: AttemptIo, signal: AbortSignal): Promise<S
       monotonicMs: io.clock.monotonicMs,
       signal,
       telemetry: io.telemetry,
+      answers: io.answers,
       redact: (text: string) => redactReason(maskEcho(text, call.request), secret.reveal()),
     };
     const settle = (end: ExchangeEnd) => resolve({ end, translator, dropped: request.dropped });

@@ -5,7 +5,7 @@ import type { CancelReason } from './client-stream.ts';
 import { DueTimer } from './due-timer.ts';
 import { clientStallMs, lingerMs, maxErrorBodyBytes, stallMs, usageReadMs } from './exchange-limits.ts';
 import { isEventStream, overdueEnd, toldEnd } from './exchange-rules.ts';
-import { HeldBytes } from './held-bytes.ts';
+import { HeldBytes, noRoom, tooLarge } from './held-bytes.ts';
 import type { ExchangeEnd, ExchangeJob, OpenStream, StreamConsumer, StreamEnd } from './open-stream.ts';
 import type { TransportFailure, UpstreamControl, UpstreamListener, UpstreamTransport } from './ports.ts';
 
@@ -25,8 +25,7 @@ export class Exchange implements UpstreamListener, OpenStream {
   #streaming = false;
   #bodyLimit = 0;
   #bytes = 0;
-  /** The body of a JSON answer, or the translated output of a stream nobody consumes yet. */
-  readonly #held = new HeldBytes();
+  readonly #held: HeldBytes;
   #opened = false;
   #over = false;
   #paused = false;
@@ -42,15 +41,14 @@ export class Exchange implements UpstreamListener, OpenStream {
     this.#job = job;
     this.#settle = settle;
     this.candidate = job.candidate;
+    this.#held = new HeldBytes(job.answers, job.call.userId, job.call.tables.document.limits.event_bytes);
     this.#timer = new DueTimer(job.monotonicMs, this.#onDue);
   }
 
   start(transport: UpstreamTransport): void {
     const { signal, attemptDueMs, requestDueMs, upstreamCall } = this.#job;
-    if (signal.aborted) {
-      this.#end({ kind: 'cancelled', reason: signal.reason as CancelReason });
-      return;
-    }
+    if (signal.aborted) this.#end({ kind: 'cancelled', reason: signal.reason as CancelReason });
+    if (this.#over) return;
     signal.addEventListener('abort', this.#onAbort);
     this.#timer.setDue(Math.min(attemptDueMs, requestDueMs));
     this.#control = transport.send(upstreamCall, new BugGuard(this, this.#onBug));
@@ -72,16 +70,15 @@ export class Exchange implements UpstreamListener, OpenStream {
     this.#streaming = ok && this.#job.translator !== null && isEventStream(headers);
     const { limits } = this.#job.call.tables.document;
     // Before the first token at most one event's worth is held back.
-    if (this.#streaming) this.#bodyLimit = limits.event_bytes;
-    else this.#bodyLimit = ok ? limits.answer_bytes : maxErrorBodyBytes;
+    const whole = ok ? limits.answer_bytes : maxErrorBodyBytes;
+    this.#bodyLimit = this.#streaming ? limits.event_bytes : whole;
   }
 
   onData(chunk: Buffer): void {
     if (this.#over) return;
     this.#bytes += chunk.length;
     if (this.#streaming) this.#onStreamData(chunk);
-    else if (this.#bytes <= this.#bodyLimit) this.#held.add(chunk);
-    else this.#onLongBody(chunk);
+    else this.#onBodyData(chunk);
   }
 
   onEnd(): void {
@@ -123,23 +120,29 @@ export class Exchange implements UpstreamListener, OpenStream {
 
   #onStreamData(chunk: Buffer): void {
     const nowMs = this.#job.monotonicMs();
-    if (this.#opened && nowMs - this.#lastActivityMs > stallMs) this.#noteStall(nowMs);
+    const silentMs = nowMs - this.#lastActivityMs;
+    if (this.#opened && silentMs > stallMs) this.#job.telemetry.streamStalled(this.#job.call, silentMs);
     this.#lastActivityMs = nowMs;
     const out = this.translator.push(chunk);
     if (out !== null) this.#deliver(out);
     this.#followPhase();
+    this.#held.translated(chunk.length, out !== null);
     // What is held can be longer than what came: it was put into form.
-    if (this.#over || Math.max(this.#bytes, this.#held.length) <= this.#bodyLimit) return;
-    this.#fail({ kind: 'too-large', message: `The stream exceeds ${this.#bodyLimit} bytes.` });
+    const isLong = Math.max(this.#bytes, this.#held.length) > this.#bodyLimit;
+    if (this.#over || (!isLong && this.#held.fits())) return;
+    this.#fail(isLong ? tooLarge('stream', this.#bodyLimit) : noRoom);
     this.#abortUpstream();
   }
 
-  #onLongBody(chunk: Buffer): void {
-    if (this.#status === 200) {
-      this.#fail({ kind: 'too-large', message: `The answer exceeds ${this.#bodyLimit} bytes.` });
+  #onBodyData(chunk: Buffer): void {
+    const excess = this.#bytes - this.#bodyLimit;
+    if (excess > 0 && this.#status === 200) {
+      this.#fail(tooLarge('answer', this.#bodyLimit));
     } else {
-      this.#held.add(chunk.subarray(0, chunk.length - (this.#bytes - this.#bodyLimit)));
-      this.#endReplied(true);
+      this.#held.add(excess > 0 ? chunk.subarray(0, chunk.length - excess) : chunk);
+      if (excess > 0) this.#endReplied(true);
+      else if (this.#held.fits()) return;
+      else this.#fail(noRoom);
     }
     this.#abortUpstream();
   }
@@ -199,14 +202,11 @@ export class Exchange implements UpstreamListener, OpenStream {
       return;
     }
     const end = overdueEnd(this.#paused || this.#usageDueMs !== null, nowMs >= this.#job.requestDueMs);
-    if (this.#opened && !this.#over && end.kind === 'failed' && end.idle === true) this.#noteStall(nowMs);
+    if (this.#opened && !this.#over && end.kind === 'failed' && end.idle === true)
+      this.#job.telemetry.streamStalled(this.#job.call, nowMs - this.#lastActivityMs);
     this.#stop(end, { kind: 'timed-out', afterMs: nowMs - this.#job.startedAtMs });
     this.#abortUpstream();
   };
-
-  #noteStall(nowMs: number): void {
-    this.#job.telemetry.streamStalled(this.#job.call, nowMs - this.#lastActivityMs);
-  }
 
   #endReplied(cut: boolean): void {
     this.#end({
@@ -247,6 +247,7 @@ export class Exchange implements UpstreamListener, OpenStream {
 
   #release(): void {
     this.#timer.clear();
+    this.#held.uncount();
     this.#job.signal.removeEventListener('abort', this.#onAbort);
   }
 }

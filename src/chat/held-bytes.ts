@@ -1,9 +1,37 @@
 import { ByteBuffer } from '../core/byte-buffer.ts';
+import type { AnswerBudget } from './answer-budget.ts';
+import { smallAnswerBytes } from './answer-budget.ts';
+import type { TransportFailure } from './ports.ts';
 
-/** What a vendor has sent and nobody has taken yet. One piece stays as it came; more are gathered in one buffer. */
+/** The failure of an answer that does not fit into the budget of all. */
+export const noRoom: TransportFailure = {
+  kind: 'no-room',
+  message: 'The gateway has no room for an answer of this size at the moment.',
+};
+
+export function tooLarge(what: 'answer' | 'stream', limitBytes: number): TransportFailure {
+  return { kind: 'too-large', message: `The ${what} exceeds ${limitBytes} bytes.` };
+}
+
+/**
+ * What a vendor has sent and nobody has taken yet. One piece stays as it came; more are gathered in one buffer. Large
+ * answers count against the budget of all, and so does what waits in a stream's translator for its event to end.
+ */
 export class HeldBytes {
+  readonly #budget: AnswerBudget;
+  readonly #userId: string;
+  readonly #maxPending: number;
   #only: Buffer | null = null;
   #gathered: ByteBuffer | null = null;
+  #pending = 0;
+  #counted = 0;
+
+  /** `maxPending`: as many bytes a translator keeps back at most. */
+  constructor(budget: AnswerBudget, userId: string, maxPending: number) {
+    this.#budget = budget;
+    this.#userId = userId;
+    this.#maxPending = maxPending;
+  }
 
   get length(): number {
     return this.#gathered?.length ?? this.#only?.length ?? 0;
@@ -28,5 +56,28 @@ export class HeldBytes {
     this.#gathered = null;
     this.#only = null;
     return bytes;
+  }
+
+  /** A translator took so many bytes, and said something or nothing. */
+  translated(bytes: number, isOutput: boolean): void {
+    this.#pending = isOutput ? 0 : Math.min(this.#pending + bytes, this.#maxPending);
+  }
+
+  /** Counts what is held now. False when there is no room for it. */
+  fits(): boolean {
+    return this.#count(Math.max(this.length, this.#pending));
+  }
+
+  /** Nothing counts any more. */
+  uncount(): void {
+    this.#count(0);
+  }
+
+  #count(bytes: number): boolean {
+    const wanted = bytes > smallAnswerBytes ? bytes : 0;
+    if (wanted === this.#counted) return true;
+    if (!this.#budget.move(this.#userId, this.#counted, wanted)) return false;
+    this.#counted = wanted;
+    return true;
   }
 }

@@ -1,6 +1,7 @@
 import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
+import type { AnswerBudget } from './answer-budget.ts';
 import type { CancelReason } from './client-stream.ts';
 import type { TransportFailure, UpstreamCall } from './ports.ts';
 import type { ChatTelemetry } from './telemetry-port.ts';
@@ -71,6 +72,7 @@ export interface ExchangeJob {
   readonly monotonicMs: () => number;
   readonly signal: AbortSignal;
   readonly telemetry: Pick<ChatTelemetry, 'answerBegan' | 'streamStalled'>;
+  readonly answers: AnswerBudget;
   /** Masks this attempt's key in whatever the vendor says. */
   readonly redact: (text: string) => string;
 }

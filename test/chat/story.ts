@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { AnswerBudget } from '../../src/chat/answer-budget.ts';
 import type { ChatIo } from '../../src/chat/answer-chat.ts';
 import { AnswerCache } from '../../src/chat/cached-answer.ts';
 import type { Client, ClientStream } from '../../src/chat/client-stream.ts';
@@ -298,6 +299,7 @@ export class World {
   readonly store = new FakeStore();
   readonly rows: LogRow[] = [];
   readonly refusals = new Set<string>();
+  answers = new AnswerBudget(1024 * 1024);
   readonly cooldown = new CooldownBook(() => performance.now());
   readonly opened: string[] = [];
   /** Set: rows are committed only when the test says so. */
@@ -330,6 +332,7 @@ export class World {
         return createHash('sha256').update(String(this.#ids)).digest('hex').slice(0, 12);
       },
       withoutStreamOptions: this.refusals,
+      answers: this.answers,
       cooldown: this.cooldown,
       telemetry: this.telemetry,
       requestLog: {

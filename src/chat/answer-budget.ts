@@ -1,0 +1,43 @@
+/** Of the heap's limit, for large answers: read, parsed and written again, one costs up to eight times its bytes. */
+export const answersHeapShare = 1 / 16;
+/** Answers, and events of streams, up to this size are not counted: they must not fail for the sake of large ones. */
+export const smallAnswerBytes = 64 * 1024;
+
+/**
+ * Bytes of vendors' answers that the process has in memory before they are read: a server that sends all but the
+ * last byte would have us keep them for as long as an attempt may take. Nobody may hold more than is left for all
+ * others, so that one user's servers leave room for the next user's.
+ */
+export class AnswerBudget {
+  readonly #limitBytes: number;
+  readonly #byUser = new Map<string, number>();
+  #heldBytes = 0;
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes;
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** The limit's part that is taken; more than 1 when a single answer is larger than the limit. */
+  get fullness(): number {
+    return this.#heldBytes / this.#limitBytes;
+  }
+
+  /**
+   * Makes an answer that holds `held` bytes hold `wanted`. False, and nothing changes, when there is no room. The
+   * only large answer may be as large as the tables allow, whatever the size of the heap.
+   */
+  move(userId: string, held: number, wanted: number): boolean {
+    const more = wanted - held;
+    const own = (this.#byUser.get(userId) ?? 0) + more;
+    const total = this.#heldBytes + more;
+    if (more > 0 && own > this.#limitBytes - total && this.#heldBytes > held) return false;
+    this.#heldBytes = total;
+    if (own > 0) this.#byUser.set(userId, own);
+    else this.#byUser.delete(userId);
+    return true;
+  }
+}

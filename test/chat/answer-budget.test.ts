@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { AnswerBudget, smallAnswerBytes } from '../../src/chat/answer-budget.ts';
+import { attempt } from '../../src/chat/attempt.ts';
+import { sse } from '../support/openai-wire.ts';
+import { callOf, candidateOf, testTables, World } from './story.ts';
+
+const mebibyte = 1024 * 1024;
+
+describe('the budget of large answers', () => {
+  test('leaves to the others as much as one user holds', () => {
+    const budget = new AnswerBudget(12 * mebibyte);
+    expect(budget.move('a', 0, 4 * mebibyte)).toBe(true);
+    expect(budget.move('a', 0, 4 * mebibyte)).toBe(false);
+    expect(budget.move('a', 0, 2 * mebibyte)).toBe(true);
+    expect(budget.move('b', 0, 3 * mebibyte)).toBe(true);
+    expect(budget.move('c', 0, 1 * mebibyte)).toBe(true);
+    budget.move('a', 4 * mebibyte, 0);
+    expect(budget.move('b', 0, 3 * mebibyte)).toBe(false);
+    expect(budget.heldBytes).toBe(6 * mebibyte);
+  });
+
+  test('takes a single answer of any size', () => {
+    const budget = new AnswerBudget(mebibyte);
+    expect(budget.move('a', 0, 8 * mebibyte)).toBe(true);
+    expect(budget.move('a', 8 * mebibyte, 16 * mebibyte)).toBe(true);
+    expect(budget.move('b', 0, 1)).toBe(false);
+    budget.move('a', 16 * mebibyte, 0);
+    expect(budget.fullness).toBe(0);
+    expect(budget.move('b', 0, 1)).toBe(true);
+  });
+
+  test('is empty when all have given back, whatever was refused', () => {
+    const step = fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.nat(4), fc.nat(2000));
+    fc.assert(
+      fc.property(fc.array(step), (steps) => {
+        const budget = new AnswerBudget(5000);
+        const held = new Map<string, number>();
+        const move = (user: string, answer: string, wanted: number): void => {
+          if (budget.move(user, held.get(answer) ?? 0, wanted)) held.set(answer, wanted);
+        };
+        for (const [user, answer, wanted] of steps) {
+          move(user, user + answer, wanted);
+          expect(budget.heldBytes).toBe([...held.values()].reduce((sum, bytes) => sum + bytes, 0));
+        }
+        for (const answer of held.keys()) move(answer.slice(0, 1), answer, 0);
+        expect(budget.heldBytes).toBe(0);
+      }),
+    );
+  });
+});
+
+/** Vendors whose answers stop before their end, until there is no room for one more. */
+describe.each([
+  ['JSON', false, 200, '{"x":"'],
+  ['a stream before its first event', true, 200, 'data: {"x":"'],
+])('answers in %s that never end', (_name, stream, status, first) => {
+  const tables = testTables();
+
+  function begin(world: World, userId: string, signal: AbortSignal) {
+    const call = callOf({ userId, tables, request: { stream } });
+    const candidate = candidateOf('openai', tables);
+    return attempt(candidate, call, world.io, performance.now() + 60_000, signal);
+  }
+
+  test('have room up to a bound; what goes beyond fails, and all is given back', async () => {
+    const world = new World();
+    const stop = new AbortController();
+    const part = 'x'.repeat(200 * 1024);
+    const attempts = Array.from({ length: 8 }, (_, i) => begin(world, `user-${i % 2}`, stop.signal));
+    for (let i = 0; i < attempts.length; i += 1) {
+      const upstream = await world.transport.call(i);
+      upstream.head(status, { 'content-type': stream ? 'text/event-stream' : 'application/json' });
+      upstream.data(first, part);
+    }
+    expect(world.answers.heldBytes).toBeGreaterThan(smallAnswerBytes);
+    expect(world.answers.fullness).toBeLessThanOrEqual(1);
+    const aborted = world.transport.calls.filter((upstream) => upstream.aborted);
+    expect(aborted.length).toBeGreaterThan(2);
+    // Small ones are not in the way of large ones, nor these of them.
+    const small = begin(world, 'user-9', stop.signal);
+    const upstream = await world.transport.call(attempts.length);
+    upstream.head(status, { 'content-type': stream ? 'text/event-stream' : 'application/json' });
+    upstream.data(stream ? sse({ choices: [{ delta: { content: 'a' } }] }) : 'no JSON').end();
+    expect((await small).kind).toBe(stream ? 'stream-opened' : 'failed');
+    stop.abort('client-gone');
+    const outcomes = await Promise.all(attempts);
+    const reasons = outcomes.map((outcome) =>
+      outcome.kind === 'failed' ? outcome.failure.kind : outcome.kind,
+    );
+    expect(new Set(reasons)).toEqual(new Set(['cancelled', 'unreachable']));
+    expect(world.answers.heldBytes).toBe(0);
+  });
+});
