@@ -2,6 +2,15 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { registerKeySchema, registerUserSchema } from '../core/account-requests.ts';
 import { chatRequestSchema } from '../core/chat-request.ts';
+import {
+  chatCompletionSchema,
+  logPageSchema,
+  modelEntrySchema,
+  modelListSchema,
+  providerKeyRecordSchema,
+  registeredUserSchema,
+  statsSchema,
+} from './answer-schemas.ts';
 import { logsQuerySchema, statsQuerySchema } from './routes/logs.ts';
 
 type Json = Record<string, unknown>;
@@ -49,14 +58,40 @@ const headerNames: Readonly<Record<string, string>> = {
   'X-Request-ID': '[A-Za-z0-9_-]{1,128}; echoed on every response',
 };
 
+/** Every answer carries it. */
+const requestIdHeader = { 'X-Request-ID': { description: 'Id of the request', schema: { type: 'string' } } };
+
 const failure = {
   description: 'Error',
+  headers: requestIdHeader,
   content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
 };
 
-function operation(summary: string, success: string, extra: Json = {}): Json {
-  return { summary, responses: { [success]: { description: 'Success' }, default: failure }, ...extra };
+const jsonContent = (schema: z.ZodType): Json => ({ 'application/json': { schema: jsonSchema(schema) } });
+
+interface Success {
+  readonly status: '200' | '201' | '204';
+  readonly content?: Json;
 }
+
+function operation(summary: string, { status, content }: Success, extra: Json = {}): Json {
+  const success = {
+    description: 'Success',
+    headers: requestIdHeader,
+    ...(content === undefined ? {} : { content }),
+  };
+  return { summary, responses: { [status]: success, default: failure }, ...extra };
+}
+
+const answers = (schema: z.ZodType, status: '200' | '201' = '200'): Success => ({
+  status,
+  content: jsonContent(schema),
+});
+
+const chatAnswer: Success = {
+  status: '200',
+  content: { ...jsonContent(chatCompletionSchema), 'text/event-stream': { schema: { type: 'string' } } },
+};
 
 const body = (schema: z.ZodType): Json => ({
   requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(schema) } } },
@@ -110,35 +145,49 @@ export function openApiDocument(): Json {
     security: [{ serviceKey: [] }],
     paths: {
       '/v1/users': {
-        post: operation('Register a user; the service key is shown once', '201', {
-          ...body(registerUserSchema),
-          security: [],
-        }),
+        post: operation(
+          'Register a user; the service key is shown once',
+          answers(registeredUserSchema, '201'),
+          {
+            ...body(registerUserSchema),
+            security: [],
+          },
+        ),
       },
       '/v1/keys': {
-        post: operation('Register a provider key', '201', body(registerKeySchema)),
-        get: operation('List the provider keys', '200'),
+        post: operation(
+          'Register a provider key',
+          answers(providerKeyRecordSchema, '201'),
+          body(registerKeySchema),
+        ),
+        get: operation('List the provider keys', answers(z.array(providerKeyRecordSchema))),
       },
       '/v1/keys/{key_id}': {
-        delete: operation('Delete a provider key', '204', { parameters: [pathParameter('key_id')] }),
+        delete: operation(
+          'Delete a provider key',
+          { status: '204' },
+          { parameters: [pathParameter('key_id')] },
+        ),
       },
       '/v1/chat/completions': {
-        post: operation('Chat completion, JSON or server-sent events', '200', {
+        post: operation('Chat completion, JSON or server-sent events', chatAnswer, {
           ...chatBody,
           parameters: headers,
         }),
       },
       '/v1/logs': {
-        get: operation('Request logs, newest first', '200', { parameters: queryParameters(logsQuerySchema) }),
+        get: operation('Request logs, newest first', answers(logPageSchema), {
+          parameters: queryParameters(logsQuerySchema),
+        }),
       },
       '/v1/stats': {
-        get: operation('Sums over the request logs', '200', {
+        get: operation('Sums over the request logs', answers(statsSchema), {
           parameters: queryParameters(statsQuerySchema),
         }),
       },
-      '/v1/models': { get: operation('Modes, and override targets beside them', '200') },
+      '/v1/models': { get: operation('Modes, and override targets beside them', answers(modelListSchema)) },
       '/v1/models/{id}': {
-        get: operation('One mode', '200', { parameters: [pathParameter('id')] }),
+        get: operation('One mode', answers(modelEntrySchema), { parameters: [pathParameter('id')] }),
       },
     },
     components: {

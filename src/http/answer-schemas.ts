@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import { providerNames } from '../core/provider-name.ts';
+import { statsGroups } from '../core/stats-group.ts';
+
+/** What the API answers, for its description only: what is sent is made from types. `npm run test:schema` compares. */
+
+/** ISO 8601, UTC, microseconds. */
+const instant = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z$/);
+/** Six decimals. */
+const usd = z.string().regex(/^\d+\.\d{6}$/);
+const count = z.int().min(0);
+
+export const registeredUserSchema = z.strictObject({
+  user_id: z.uuid(),
+  email: z.string(),
+  api_key: z.string(),
+  shown_once: z.literal(true),
+});
+
+export const providerKeyRecordSchema = z.strictObject({
+  id: z.uuid(),
+  provider: z.enum(providerNames),
+  residency: z.enum(['global', 'india']),
+  declared_region: z.string().nullable(),
+  base_url: z.string().nullable(),
+  label: z.string().nullable(),
+  created_at: instant,
+});
+
+export const gatewayBlockSchema = z.strictObject({
+  provider: z.enum([...providerNames, 'cache']),
+  model: z.string(),
+  mode: z.string(),
+  cache_hit: z.boolean(),
+  latency_ms: count,
+  cost_usd: usd,
+  residency_actual: z.enum(['global', 'india', 'cache']),
+  request_id: z.string(),
+});
+
+/** Vendors may add fields to the answer, its choices and its usage. */
+export const chatCompletionSchema = z.looseObject({
+  id: z.string(),
+  object: z.literal('chat.completion'),
+  created: z.int(),
+  model: z.string(),
+  choices: z.array(
+    z.looseObject({
+      index: count,
+      message: z.looseObject({ role: z.literal('assistant'), content: z.string().nullable() }),
+      finish_reason: z.string(),
+    }),
+  ),
+  usage: z
+    .looseObject({ prompt_tokens: count, completion_tokens: count, total_tokens: count })
+    .nullable()
+    .optional(),
+  gateway: gatewayBlockSchema,
+});
+
+export const logPageSchema = z.strictObject({
+  data: z.array(
+    z.strictObject({
+      id: z.int(),
+      mode: z.string(),
+      provider: z.enum([...providerNames, 'cache', 'none']),
+      model: z.string(),
+      input_tokens: count,
+      output_tokens: count,
+      latency_ms: count,
+      cost_usd: usd,
+      cache_hit: z.boolean(),
+      status: z.enum(['success', 'error', 'client_closed', 'incomplete']),
+      error: z.string().max(500).nullable(),
+      residency_requested: z.literal('india').nullable(),
+      residency_actual: z.enum(['global', 'india', 'cache']),
+      created_at: instant,
+    }),
+  ),
+  next_cursor: z.string().nullable(),
+});
+
+const percentile = z.number().min(0).nullable();
+
+const sums = {
+  requests: count,
+  successes: count,
+  errors: count,
+  cache_hits: count,
+  input_tokens: count,
+  output_tokens: count,
+  total_tokens: count,
+  cost_usd: usd,
+  saved_usd: usd,
+  latency_ms: z.strictObject({ p50: percentile, p95: percentile, p99: percentile }),
+};
+
+const groupName = z.string().optional();
+
+export const statsSchema = z.strictObject({
+  since: instant.nullable(),
+  until: instant.nullable(),
+  group_by: z.array(z.enum(statsGroups)),
+  totals: z.strictObject(sums),
+  groups: z.array(
+    z.strictObject({ provider: groupName, model: groupName, mode: groupName, day: groupName, ...sums }),
+  ),
+});
+
+export const modelEntrySchema = z.looseObject({
+  id: z.string(),
+  object: z.literal('model'),
+  created: z.int(),
+  owned_by: z.string(),
+});
+
+export const modelListSchema = z.looseObject({
+  object: z.literal('list'),
+  data: z.array(modelEntrySchema),
+  override_targets: z.array(modelEntrySchema.extend({ object: z.literal('override_target') })),
+});

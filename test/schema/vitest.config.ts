@@ -1,0 +1,14 @@
+import { join } from 'node:path';
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    root: join(import.meta.dirname, '../..'),
+    include: ['test/schema/conformance.ts'],
+    pool: 'forks',
+    // 50,000 generated requests take minutes; the limit of one job is in the test.
+    testTimeout: 3_600_000,
+    hookTimeout: 120_000,
+    reporters: ['default', './test/support/tally-reporter.ts'],
+  },
+});
