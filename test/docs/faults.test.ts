@@ -1,0 +1,82 @@
+/** docs/faults.md is the scorecard of a run: it lists every test of faults that exists, and nothing failed. */
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { cellsOf, faultsPage, rowKey } from '../support/scorecard-page.ts';
+import { readDocument } from './documents.ts';
+
+const root = join(import.meta.dirname, '../..');
+const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+const howTo = 'the tests have changed since: run "npm run faults"';
+const listLimitMs = 60_000;
+/** What a name says only once its test runs: `%s`, `$name`, `${expression}`. */
+const placeholder = /%[sdifjoO#$]|\$\{[^}]*\}|\$\w+(?:\.\w+)*/;
+
+const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+
+/** Finds the row of a test by the fixed parts of its name. */
+function patternOf(row: string): RegExp {
+  return new RegExp(row.split(placeholder).map(literally).join('.+'));
+}
+
+/** The rows that these tests make, by their two first cells, as vitest reads them from the files without a run. */
+async function rowsOf(...args: string[]): Promise<string[]> {
+  const { stdout } = await promisify(execFile)(process.execPath, [vitest, 'list', ...args, '--json'], {
+    cwd: root,
+    maxBuffer: 2 ** 24,
+  });
+  const tests = JSON.parse(stdout.slice(stdout.indexOf('['))) as { name: string; file: string }[];
+  return tests.map(({ name, file }) => {
+    const own = name.slice(name.lastIndexOf(' > ') + 1).replace(/^> /, '');
+    return rowKey(cellsOf(name, own, readFileSync(file, 'utf8')));
+  });
+}
+
+test.each([
+  ['test/faults', ['test/faults'], 70],
+  ['test/kills', ['--config', 'test/kills/vitest.config.ts'], 3],
+])(
+  'every test of %s is a row',
+  async (_folder, args, atLeast) => {
+    const page = readDocument('docs/faults.md');
+    const rows = await rowsOf(...args);
+    expect(rows.length).toBeGreaterThanOrEqual(atLeast);
+    expect(
+      rows.filter((row) => !patternOf(row).test(page)),
+      howTo,
+    ).toEqual([]);
+  },
+  listLimitMs,
+);
+
+test('the page says when, at which commit and on what it was made, and that everything passed', () => {
+  const page = readDocument('docs/faults.md');
+  expect(page).toMatch(/on \d{4}-\d\d-\d\d at commit [0-9a-f]{7,}, on a machine with \d+ cores/);
+  expect(page).not.toContain('**no**');
+});
+
+describe('the page is written', () => {
+  const run = { date: '2026-01-31', commit: 'abcdef0', machine: 'a machine with 2 cores' };
+
+  test('with a failure that is seen', () => {
+    const rows = [
+      { fault: 'a | b', required: 'lives', figure: '1 ms', passed: true },
+      { fault: 'c', required: 'dies\nnot', figure: '', passed: false },
+    ];
+    const page = faultsPage(run, [{ title: 'One', command: 'npm run one', rows }]);
+    expect(page).toContain('| a \\| b | lives | 1 ms | yes |');
+    expect(page).toContain('| c | dies not |  | **no** |');
+    expect(page).toContain('1 of 2 passed');
+  });
+
+  test('with the suites around a test as its fault, else with the subject of its file', () => {
+    expect(cellsOf('SIGKILL > at night > costs nothing', 'costs nothing', '')).toEqual({
+      fault: 'SIGKILL, at night',
+      required: 'costs nothing',
+    });
+    const source = '/** Redis fails: nobody\n * feels it. */\nimport';
+    expect(cellsOf('is felt by nobody', 'is felt by nobody', source).fault).toBe('Redis fails');
+  });
+});
