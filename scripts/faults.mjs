@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { run } from './lib/children.mjs';
 import { inProject, root } from './lib/project.mjs';
@@ -45,6 +45,7 @@ await runStage('scripts/faults.mjs', async (node) => {
   const folder = makeRunFolder();
   const scripts = JSON.parse(readFileSync(inProject('package.json'), 'utf8')).scripts;
   const found = [];
+  const busy = loadavg()[0].toFixed(1);
   let broken = 0;
   try {
     for (const suite of suites.filter(({ prefix }) => prefix === undefined)) {
@@ -64,7 +65,7 @@ await runStage('scripts/faults.mjs', async (node) => {
   }
   const all = found.flatMap(({ rows }) => rows);
   const failed = all.filter(({ passed }) => !passed).length;
-  if (all.length > 0) writeFileSync(inProject('docs', 'faults.md'), faultsPage(whereAndWhen(), found));
+  if (all.length > 0) writeFileSync(inProject('docs', 'faults.md'), faultsPage(whereAndWhen(busy), found));
   console.log(`docs/faults.md: ${all.length} rows`);
   return { passed: all.length - failed, failed: failed + broken + (all.length === 0 ? 1 : 0), skipped: 0 };
 });
@@ -95,12 +96,13 @@ function split(suite, rows) {
   return [{ ...suite, rows: own }, ...moved];
 }
 
-function whereAndWhen() {
+/** `busy`: what else the machine was doing. */
+function whereAndWhen(busy) {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
     cwd: root,
     encoding: 'utf8',
   }).trim();
   const gibibytes = Math.round(totalmem() / 1024 ** 3);
-  const machine = `a machine with ${cpus().length} cores and ${gibibytes} GiB, Node ${process.versions.node}`;
+  const machine = `a machine with ${cpus().length} cores and ${gibibytes} GiB, Node ${process.versions.node}, load average ${busy} before the run`;
   return { date: new Date().toISOString().slice(0, 10), commit, machine };
 }

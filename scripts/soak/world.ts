@@ -36,6 +36,7 @@ const taken = ['NODE_OPTIONS', 'GW_MAX_HEAP_BYTES', 'GW_MAX_EVENT_LOOP_DELAY_MS'
 /** About 1.6 MB: more than sockets hold, so that a slow reader is felt. */
 const talk = longStream(400, 4096);
 const PROBE_LIMIT_MS = 30_000;
+const REGISTRATION_LIMIT_MS = 60_000;
 
 /** The gateway's environment as the chart renders it by default. */
 function chartSettings(): Record<string, string> {
@@ -81,8 +82,9 @@ export async function startSoakWorld(folder: string): Promise<SoakWorld> {
   openai.when('vendor-stalls', tokensThen(3, 'hang'));
   openai.when('vendor-talks', talk);
   const users: User[] = [];
-  for (let count = 0; count < USERS; count += 1)
-    users.push(await registerWithKeys(gateway.url, ['openai', 'together']));
+  // A process that has just started on a busy machine may shed load: then once more.
+  const register = () => registerWithKeys(gateway.url, ['openai', 'together']).catch(() => undefined);
+  while (users.length < USERS) users.push(await eventually(register, REGISTRATION_LIMIT_MS));
   let lines = 0;
   const memory = async (): Promise<Memory> => {
     process.kill(gateway.pid, 'SIGUSR2');
