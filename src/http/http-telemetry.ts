@@ -78,7 +78,12 @@ export interface HttpTelemetry {
 }
 
 export function askerOf(request: FastifyRequest): Asker {
-  return { requestId: request.id, clientAddress: clientAddress(request.ip) };
+  return { requestId: request.id, clientAddress: clientAddress(addressOf(request)) };
+}
+
+/** A socket forgets its peer once the client has left: Fastify's type does not say so. */
+function addressOf({ ip }: { readonly ip: string | undefined }): string {
+  return ip ?? 'gone';
 }
 
 /** nginx's name for "the client closed the request"; never sent. */

@@ -98,7 +98,8 @@ export async function runBatch(
   world.postgres.delay(0);
   const peakBytes = world.witness().peakBytes();
   if (typeof quiet === 'string') {
-    const died = `${quiet}; ${world.gateway().output().slice(-600)}`;
+    const said = world.gateway().logs().filter(({ level, raw }) => level === 'fatal' || level === 'error' || raw);
+    const died = `${quiet}; ${JSON.stringify(said.slice(-3)).slice(-1500)}`;
     const figures = { longestTurnCpuMs: 0, peakBytes, rssBytes: 0, bystanderMs: bystanding.slowestMs };
     return { bySeed: new Map(), process: [died], figures };
   }
