@@ -21,7 +21,7 @@ export interface JsonBounds {
 }
 
 /** The place of the quote that ends the string whose inside begins at `from`; the length when there is none. */
-function endOfString(json: Buffer, from: number): number {
+export function endOfString(json: Buffer, from: number): number {
   let at = from;
   const soon = Math.min(json.length, from + shortString);
   for (; at < soon; at += 1) {

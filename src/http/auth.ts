@@ -62,7 +62,8 @@ export function requireServiceKey(scope: FastifyInstance, io: AuthIo): void {
     };
     request.serviceKeyHash = hashServiceKey(token);
     const found = io.accounts.find(request.serviceKeyHash);
-    if (found instanceof Promise) found.then(accept, done);
+    // What a watcher throws is this request's error, and not the end of the process.
+    if (found instanceof Promise) found.then(accept).catch(done);
     else accept(found);
   });
 }

@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { HttpRequestError, InvalidRequestError } from '../core/errors.ts';
+import { inexactNumberPath } from '../core/inexact-number.ts';
 import { hasMoreValues } from '../core/json-values.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
+import { shownName } from './parse.ts';
 import { ArrivingBodies, readBody } from './read-body.ts';
 
 declare module 'fastify' {
@@ -58,6 +60,20 @@ function jsonParser(app: FastifyInstance): (request: FastifyRequest, text: strin
   };
 }
 
+/** The value, or the error as a value; a number that could not be passed on unchanged is one. */
+function parseExactly(
+  request: FastifyRequest,
+  body: Buffer,
+  parseJson: ReturnType<typeof jsonParser>,
+): unknown {
+  const text = body.toString('utf8');
+  const value = parseJson(request, text);
+  const path = value instanceof Error ? null : inexactNumberPath(body, text);
+  if (path === null) return value;
+  const param = shownName(path);
+  return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');
+}
+
 /** Whom a body is booked to: the account, or the address where there is none. */
 function holdFor(request: FastifyRequest, budget: BodyBudget): BodyHold {
   const account = (request as Partial<FastifyRequest>).account;
@@ -86,7 +102,7 @@ export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, onShort
     readBody(request.raw, limits, arriving, (error, body) => {
       if (body === null) return done(null, error);
       if (body.length === 0) return done(null, undefined);
-      return done(null, refusal(request, body) ?? parseJson(request, body.toString('utf8')));
+      return done(null, refusal(request, body) ?? parseExactly(request, body, parseJson));
     });
   });
   app.addHook('preValidation', (request, _reply, done) => {

@@ -318,6 +318,17 @@ describe('messages', () => {
 });
 
 describe('a body', () => {
+  test.each([
+    ['"tools":[{"maximum":12345678901234567890}]', 'tools[0].maximum'],
+    ['"reasoning_effort":1e400', 'reasoning_effort'],
+    ['"response_format":{"type":"x","depth":{"y":[1,0.12345678901234567890]}}', 'response_format.depth.y[1]'],
+  ])('with a number that no double holds is refused, and names it: %s', async (field, param) => {
+    const text = JSON.stringify(chatBody()).replace(/}$/, `,${field}}`);
+    const error = expectInvalid(await user.client.post(chatPath, text));
+    expect(error).toMatchObject({ param, code: 'inexact_number' });
+    expect(gateway.vendors.openai.ledger).toEqual([]);
+  });
+
   test.each(['', '{', '{"model":', '{"a":1}x', 'nonsense', '\u0000', '{"model":"gw/balanced",}'])(
     'that is no JSON is refused with 422: %j',
     async (text) => {

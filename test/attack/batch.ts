@@ -98,7 +98,10 @@ export async function runBatch(
   world.postgres.delay(0);
   const peakBytes = world.witness().peakBytes();
   if (typeof quiet === 'string') {
-    const said = world.gateway().logs().filter(({ level, raw }) => level === 'fatal' || level === 'error' || raw);
+    const said = world
+      .gateway()
+      .logs()
+      .filter(({ level, raw }) => level === 'fatal' || level === 'error' || raw);
     const died = `${quiet}; ${JSON.stringify(said.slice(-3)).slice(-1500)}`;
     const figures = { longestTurnCpuMs: 0, peakBytes, rssBytes: 0, bystanderMs: bystanding.slowestMs };
     return { bySeed: new Map(), process: [died], figures };
