@@ -49,9 +49,22 @@ export function answerParserError(error: Error & { code?: string }, socket: Sock
   answerOnSocket(socket, new HttpRequestError(status, message, code));
 }
 
+/** RFC 9112 3.2: two hosts are two opinions on whom the request is for. Node keeps the first in silence. */
+function namesTwoHosts(rawHeaders: readonly string[]): boolean {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count > 1;
+}
+
 function oddity({ headers, raw }: FastifyRequest): HttpRequestError | null {
   if (headers.host === undefined && raw.httpVersion !== '1.0') {
     return new HttpRequestError(400, 'The Host header is missing.', 'malformed_http');
+  }
+  if (namesTwoHosts(raw.rawHeaders)) {
+    return new HttpRequestError(400, 'The Host header was sent more than once.', 'malformed_http');
   }
   if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {
     return new HttpRequestError(417, 'Only "Expect: 100-continue" is understood.', 'expectation_failed');

@@ -99,6 +99,7 @@ describe('what Node or the framework would answer in their own words', () => {
       'expectation_failed',
     ],
     ['no Host', 'GET /v1/keys HTTP/1.1\r\n\r\n', 400, 'malformed_http'],
+    ['two Hosts', 'GET /v1/keys HTTP/1.1\r\nhost: a\r\nHost: b\r\n\r\n', 400, 'malformed_http'],
     [
       'CONNECT',
       'CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\n\r\n',
