@@ -9,8 +9,10 @@ export interface NamedEndpoint {
   readonly port: number;
 }
 
-/** A database that fails over has its new address in DNS within seconds; a name that hangs costs one thread. */
+/** A database that fails over has its new address in DNS within seconds. */
 const refreshMs = 15_000;
+/** A name that has not answered by then no longer holds up the next one; name servers answer in milliseconds. */
+const turnMs = 1_000;
 /** At the start, names are waited for this long: their look-up goes on in the background. */
 const firstLookupMs = 3_000;
 /** Addresses of this host are read anew for a connection, but not for each of a thousand in a second. */
@@ -26,7 +28,10 @@ export class OwnEndpoints {
   readonly #lookup: HostLookup;
   readonly #stopping = new AbortController();
   readonly #resolved = new Map<NamedEndpoint, readonly Endpoint[]>();
+  /** Look-ups under way: a name that hangs holds one thread, not one more each time. */
+  readonly #asked = new Set<NamedEndpoint>();
   readonly #listeners: Endpoint[] = [];
+  /** Of the turn of a name, or of the next refresh. */
   #timer: NodeJS.Timeout | null = null;
   #interfaces: readonly string[] = [];
   #interfacesAtMs = Number.NEGATIVE_INFINITY;
@@ -88,25 +93,27 @@ export class OwnEndpoints {
   /** One name after the other: the system's look-up has two threads, and vendors need the other one. */
   async #refresh(): Promise<void> {
     for (const name of this.#names) {
-      const addresses = await this.#resolve(name.host);
-      if (addresses.length > 0) {
-        this.#resolved.set(
-          name,
-          addresses.map((address) => ({ address, port: name.port })),
-        );
-      }
+      if (!this.#asked.has(name)) await this.#turnOf(name);
+      if (this.#stopping.signal.aborted) return;
     }
-    if (this.#stopping.signal.aborted) return;
     this.#timer = setTimeout(() => void this.#refresh(), refreshMs);
     this.#timer.unref();
   }
 
-  /** Empty where the name is unknown. Never comes once the process is stopping, nor where the look-up hangs. */
-  #resolve(host: string): Promise<readonly string[]> {
+  /** Resolves when the name has answered or its turn is over; a later answer counts. Never, once stopping. */
+  #turnOf(name: NamedEndpoint): Promise<void> {
+    this.#asked.add(name);
     return new Promise((resolve) => {
-      this.#lookup(host, this.#stopping.signal, (error, found) =>
-        resolve(error === null ? found.map(({ address }) => address) : []),
-      );
+      const turn = setTimeout(resolve, turnMs);
+      turn.unref();
+      this.#timer = turn;
+      this.#lookup(name.host, this.#stopping.signal, (error, found) => {
+        clearTimeout(turn);
+        this.#asked.delete(name);
+        const endpoints = error === null ? found.map(({ address }) => ({ address, port: name.port })) : [];
+        if (endpoints.length > 0) this.#resolved.set(name, endpoints);
+        resolve();
+      });
     });
   }
 }

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import type { buildConnector } from 'undici';
 import { Pool } from 'undici';
 import type { UpstreamCall } from '../chat/ports.ts';
@@ -14,7 +13,7 @@ const vendorKeepAliveMs = 600_000;
 /** A user's server may not: each idle socket is a file of ours that it decides about. */
 const userKeepAliveMs = 10_000;
 const maxHeaderBytes = 64 * 1024;
-/** Users' origins with open pools; users can name any, so the least recently used are let go. */
+/** Users' origins with open pools; users can name any, so the least recently used without a call are let go. */
 const maxUserOrigins = 1_000;
 /** Pools of users' origins that had no call for one to two of these are closed. */
 const sweepMs = 15_000;
@@ -54,16 +53,16 @@ export interface PoolSeat {
 
 const nothing = (): void => undefined;
 
-/** The only file that opens a connection to a provider. Keep-alive pools per origin: the operator's vendors without bounds, users' servers within theirs. */
+/**
+ * The only file that opens a connection to a provider. Keep-alive pools per origin: the operator's vendors without
+ * bounds, users' servers within theirs.
+ */
 export class UpstreamPools {
   readonly #policy: OutboundPolicy;
   readonly #limits: UserLimits;
   readonly #vendors = new Map<string, Pool>();
-  readonly #users = new LRUCache<string, UserPool>({
-    max: maxUserOrigins,
-    // Calls under way finish; only then does the evicted pool close.
-    dispose: ({ pool }) => void pool.close().catch(nothing),
-  });
+  /** The least recently used first. */
+  readonly #users = new Map<string, UserPool>();
   readonly #callsOf = new Map<string, number>();
   readonly #sweeper: NodeJS.Timeout;
   #userSockets = 0;
@@ -123,7 +122,12 @@ export class UpstreamPools {
 
   #userPool(name: string, origin: string): UserPool {
     const known = this.#users.get(name);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.#users.delete(name);
+      this.#users.set(name, known);
+      return known;
+    }
+    if (this.#users.size >= maxUserOrigins) this.#makeRoom();
     const connect = this.#counted(createConnector(this.#policy, { userAddress: true, connectTimeoutMs }));
     const pool = openPool(origin, connect, userKeepAliveMs, this.#limits.perOrigin);
     const entry = { pool, calls: 0, resting: false };
@@ -153,6 +157,15 @@ export class UpstreamPools {
     };
   }
 
+  /** A pool with calls stays, for its limit, its metrics and `close`: the limit of sockets bounds how many these are. */
+  #makeRoom(): void {
+    for (const [name, { calls }] of this.#users) {
+      if (calls > 0) continue;
+      this.#drop(name);
+      return;
+    }
+  }
+
   #closeIdle(): void {
     for (const [name, { calls }] of [...this.#users.entries()]) if (calls === 0) this.#drop(name);
   }
@@ -166,7 +179,7 @@ export class UpstreamPools {
   }
 
   #drop(name: string): void {
-    const entry = this.#users.peek(name);
+    const entry = this.#users.get(name);
     this.#users.delete(name);
     void entry?.pool.destroy().catch(nothing);
   }

@@ -19,32 +19,24 @@ afterEach(() => {
 
 type Zone = Record<string, readonly string[] | 'hangs' | undefined>;
 
-/** Answers from `zone` as it is at the moment, and counts look-ups under way. */
-function lookupIn(zone: Zone): { lookup: HostLookup; most(): number } {
-  let running = 0;
-  let most = 0;
-  return {
-    most: () => most,
-    lookup: (host, _signal, callback) => {
-      running += 1;
-      most = Math.max(most, running);
-      const found = zone[host];
-      if (found === 'hangs') return;
-      queueMicrotask(() => {
-        running -= 1;
-        if (found === undefined) callback(new Error('ENOTFOUND'), []);
-        else
-          callback(
-            null,
-            found.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
-          );
-      });
-    },
+/** Answers from `zone` as it is at the moment. */
+function lookupIn(zone: Zone): HostLookup {
+  return (host, _signal, callback) => {
+    const found = zone[host];
+    if (found === 'hangs') return;
+    queueMicrotask(() => {
+      if (found === undefined) callback(new Error('ENOTFOUND'), []);
+      else
+        callback(
+          null,
+          found.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+        );
+    });
   };
 }
 
 async function started(names: readonly NamedEndpoint[], zone: Zone): Promise<void> {
-  own = new OwnEndpoints(names, lookupIn(zone).lookup);
+  own = new OwnEndpoints(names, lookupIn(zone));
   const ready = own.start();
   await vi.advanceTimersByTimeAsync(3_000);
   await ready;
@@ -112,13 +104,39 @@ describe('a store', () => {
     expect(verdict('10.0.0.1', 5432)).toBe('own-endpoint');
   });
 
-  test('whose name hangs holds up the start for three seconds, and one look-up only', async () => {
-    const { lookup, most } = lookupIn({ 'db.example': 'hangs' });
-    own = new OwnEndpoints(names, lookup);
+  test('whose name hangs holds up the start for no more than three seconds', async () => {
+    const zone: Zone = { 'db.example': 'hangs', 'pooler.example': 'hangs', 'cache.example': 'hangs' };
+    await started(names, zone);
+  });
+
+  describe.each(names)('$host hangs', ({ host }) => {
+    const others = names.filter((name) => name.host !== host);
+    const address = (i: number): string => `10.0.0.${i + 1}`;
+
+    test('and the others are known, now and when they move', async () => {
+      const zone: Zone = { [host]: 'hangs' };
+      for (const [i, other] of others.entries()) zone[other.host] = [address(i)];
+      await started(names, zone);
+      for (const [i, { port }] of others.entries()) expect(verdict(address(i), port)).toBe('own-endpoint');
+      for (const [i, other] of others.entries()) zone[other.host] = [address(i + 10)];
+      await vi.advanceTimersByTimeAsync(20_000);
+      for (const [i, { port }] of others.entries())
+        expect(verdict(address(i + 10), port)).toBe('own-endpoint');
+    });
+  });
+
+  test('whose name hangs is not asked again before it answers, and its late answer counts', async () => {
+    const asked: Parameters<HostLookup>[2][] = [];
+    own = new OwnEndpoints([{ host: 'db.example', port: 5432 }], (_host, _signal, answer) => {
+      asked.push(answer);
+    });
     const ready = own.start();
-    await vi.advanceTimersByTimeAsync(3_000);
-    await ready;
     await vi.advanceTimersByTimeAsync(60_000);
-    expect(most()).toBe(1);
+    await ready;
+    expect(asked).toHaveLength(1);
+    asked[0]?.(null, [{ address: '10.0.0.7', family: 4 }]);
+    expect(verdict('10.0.0.7', 5432)).toBe('own-endpoint');
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(asked).toHaveLength(2);
   });
 });

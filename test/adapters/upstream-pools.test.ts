@@ -6,8 +6,8 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openFilesLimit } from '../../src/adapters/open-files.ts';
 import type { UpstreamHttp } from '../../src/adapters/upstream-http.ts';
 import { createUpstreamHttp } from '../../src/adapters/upstream-http.ts';
-import type { UserLimits } from '../../src/adapters/upstream-pools.ts';
-import { userLimitsWithin } from '../../src/adapters/upstream-pools.ts';
+import type { PoolSeat, UserLimits } from '../../src/adapters/upstream-pools.ts';
+import { UpstreamPools, userLimitsWithin } from '../../src/adapters/upstream-pools.ts';
 import { outboundPolicy } from '../../src/core/outbound-policy.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -195,6 +195,34 @@ describe('all servers of users together', () => {
     expect(upstream.connections().has('self_hosted')).toBe(false);
     await closed;
   });
+});
+
+test('a server in use keeps its pool and its limit, however many others are named', async () => {
+  const pools = new UpstreamPools(outboundPolicy('allow-private', [], []), { ...roomy, perOrigin: 1 });
+  cleanUp.push(() => pools.close());
+  const take = (origin: string): PoolSeat | null =>
+    pools.take({
+      provider: 'self_hosted',
+      origin,
+      path: '/',
+      headers: {},
+      body: '{}',
+      residency: 'global',
+      residencyRequested: null,
+      userAddress: true,
+      userId: 'u',
+    });
+  const busy = 'http://busy.example';
+  const seat = take(busy);
+  expect(take(busy)).not.toBeNull();
+  for (let i = 0; i < 1_100; i++) take(`http://other-${i}.example`)?.leave();
+  const open = new Map(pools.entries());
+  expect(open.get(`self_hosted ${busy}`)).toBe(seat?.pool);
+  // The rest is bounded.
+  expect(open.size).toBe(1_000);
+  expect(take(busy)).toBeNull();
+  await pools.close();
+  expect(seat?.pool.destroyed).toBe(true);
 });
 
 test.each<[openFiles: number, expected: UserLimits]>([
