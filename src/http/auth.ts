@@ -3,6 +3,7 @@ import type { Account, Accounts, Clock } from '../chat/ports.ts';
 import { AuthenticationError } from '../core/errors.ts';
 import { hashServiceKey, hasServiceKeyShape } from '../core/service-key.ts';
 import type { RoutingTables } from '../core/tables.ts';
+import { gatherEarly } from './early-body.ts';
 import type { AuthFailure, HttpTelemetry } from './http-telemetry.ts';
 import { askerOf } from './http-telemetry.ts';
 import { activeLegacyName, markLegacy } from './legacy.ts';
@@ -62,8 +63,10 @@ export function requireServiceKey(scope: FastifyInstance, io: AuthIo): void {
     };
     request.serviceKeyHash = hashServiceKey(token);
     const found = io.accounts.find(request.serviceKeyHash);
-    // What a watcher throws is this request's error, and not the end of the process.
-    if (found instanceof Promise) found.then(accept).catch(done);
-    else accept(found);
+    if (found instanceof Promise) {
+      gatherEarly(request);
+      // What a watcher throws is this request's error, and not the end of the process.
+      found.then(accept).catch(done);
+    } else accept(found);
   });
 }

@@ -99,7 +99,7 @@ export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, onShort
     const hold = holdFor(request, budget);
     request.bodyHold = hold;
     const limits = { limitBytes: request.routeOptions.bodyLimit, hold, onShortage };
-    readBody(request.raw, limits, arriving, (error, body) => {
+    readBody(request, limits, arriving, (error, body) => {
       if (body === null) return done(null, error);
       if (body.length === 0) return done(null, undefined);
       return done(null, refusal(request, body) ?? parseExactly(request, body, parseJson));

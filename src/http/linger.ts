@@ -29,6 +29,7 @@ export function answerEarly(request: FastifyRequest, reply: FastifyReply, body: 
     'content-length': Buffer.byteLength(body),
   });
   response.write(body);
+  request.earlyBody?.take();
   const stopAtMs = performance.now() + longestMs;
   let left = mostBytes;
   const timer = setTimeout(() => response.destroy(), idleMs);

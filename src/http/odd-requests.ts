@@ -6,6 +6,8 @@ import type { Duplex } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorBody } from '../core/error-body.ts';
 import { HttpRequestError } from '../core/errors.ts';
+import { dropBody } from './early-body.ts';
+import { bodyWanted } from './read-body.ts';
 
 /** Node would answer a request without a Host header itself, in its own words; `refuseOddRequests` does it. */
 export const nodeHttpOptions = { requireHostHeader: false } as const;
@@ -79,12 +81,13 @@ function oddity({ headers, raw }: FastifyRequest): HttpRequestError | null {
 export function refuseOddRequests(app: FastifyInstance): void {
   app.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done) => {
     const error = oddity(request);
+    if (request.method === 'GET' || request.method === 'HEAD') dropBody(request.raw);
     if (error !== null) reply.header('connection', 'close');
     done(error ?? undefined);
   });
   const { server } = app;
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    request.once('resume', () => {
+    request.once(bodyWanted, () => {
       if (!response.headersSent) response.writeContinue();
     });
     server.emit('request', request, response);

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { HttpRequestError, ServiceUnavailableError } from '../core/errors.ts';
 import type { BodyHold } from './body-budget.ts';
+import type { EarlyBody } from './early-body.ts';
 
 export interface BodyLimits {
   readonly limitBytes: number;
@@ -10,6 +11,8 @@ export interface BodyLimits {
 
 /** Bodies that come in are looked at this often; one of which nothing has come since the last look is refused. */
 export const bodyProgressMs = 5_000;
+/** Emitted on a message when its body is wanted: "100 Continue" waits for it. */
+export const bodyWanted = 'bodyWanted';
 /** The first place of a body whose end is not in sight. */
 const firstBytes = 4 * 1024;
 
@@ -51,6 +54,9 @@ export class ArrivingBodies {
   }
 }
 
+/** The message, and what came of its body before. */
+type Source = { readonly raw: IncomingMessage; readonly earlyBody: EarlyBody | null };
+
 /** Hands out the bytes, or why they are not taken. */
 type Done = (error: Error | null, body: Buffer | null) => void;
 
@@ -61,6 +67,7 @@ type Done = (error: Error | null, body: Buffer | null) => void;
 class ArrivingBody {
   place = 0;
   readonly #raw: IncomingMessage;
+  readonly #early: EarlyBody | null;
   readonly #limits: BodyLimits;
   readonly #declared: number | null;
   readonly #among: ArrivingBodies;
@@ -68,10 +75,12 @@ class ArrivingBody {
   #bytes: Buffer = Buffer.alloc(0);
   #received = 0;
   #receivedAtLook = -1;
+  #isOver = false;
 
-  constructor(raw: IncomingMessage, limits: BodyLimits, among: ArrivingBodies, done: Done) {
+  constructor({ raw, earlyBody }: Source, limits: BodyLimits, among: ArrivingBodies, done: Done) {
     const length = raw.headers['content-length'];
     this.#raw = raw;
+    this.#early = earlyBody;
     this.#limits = limits;
     this.#declared = length === undefined ? null : Number(length);
     this.#among = among;
@@ -80,8 +89,13 @@ class ArrivingBody {
 
   begin(): void {
     if ((this.#declared ?? 0) > this.#limits.limitBytes) this.#done(tooLarge(), null);
-    else if (this.#raw.destroyed) this.#done(left(), null);
+    else if (this.#hasLeft) this.#done(left(), null);
     else this.#listen();
+  }
+
+  /** A message that was read to its end counts as destroyed too. */
+  get #hasLeft(): boolean {
+    return this.#raw.destroyed && !(this.#raw.readableEnded && !this.#raw.socket.destroyed);
   }
 
   #listen(): void {
@@ -90,6 +104,14 @@ class ArrivingBody {
     this.#raw.on('end', this.#onEnd);
     this.#raw.on('error', this.#finish);
     this.#raw.on('close', this.#onClose);
+    if (this.#early !== null) this.#begun(this.#early);
+    if (this.#raw.headers.expect !== undefined) this.#raw.emit(bodyWanted);
+  }
+
+  #begun(early: EarlyBody): void {
+    const { bytes, isWhole } = early.take();
+    if (bytes.length > 0) this.#onData(bytes);
+    if (isWhole && !this.#isOver) this.#finish(null);
   }
 
   /** At most twice the interval between two looks passes until a body that has stopped is refused. */
@@ -139,6 +161,7 @@ class ArrivingBody {
   readonly #onClose = (): void => this.#finish(left());
 
   readonly #finish = (error: Error | null): void => {
+    this.#isOver = true;
     this.#among.remove(this);
     this.#raw.removeListener('data', this.#onData);
     this.#raw.removeListener('end', this.#onEnd);
@@ -155,6 +178,6 @@ class ArrivingBody {
  * Reads a body. Hands out the bytes, or 413, 408 or 503 as soon as it is clear that they will not be taken: before
  * the first byte where the declared length is too large. The stream's own error otherwise.
  */
-export function readBody(raw: IncomingMessage, limits: BodyLimits, among: ArrivingBodies, done: Done): void {
-  new ArrivingBody(raw, limits, among, done).begin();
+export function readBody(source: Source, limits: BodyLimits, among: ArrivingBodies, done: Done): void {
+  new ArrivingBody(source, limits, among, done).begin();
 }

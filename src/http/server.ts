@@ -12,6 +12,7 @@ import { fastify, LogController } from 'fastify';
 import { NotFoundError, ServiceUnavailableError } from '../core/errors.ts';
 import { smallBodyBytes } from './body-budget.ts';
 import { acceptOnlyJson } from './body-parser.ts';
+import { gatherEarly } from './early-body.ts';
 import { handleErrors, writeError } from './error-handler.ts';
 import type { HttpTelemetry, Shortage } from './http-telemetry.ts';
 import { watchRequests } from './http-telemetry.ts';
@@ -86,6 +87,7 @@ export async function createServer(
   };
   const app: FastifyInstance = fastify(options);
   app.decorateRequest('enteredAtMs', 0);
+  app.decorateRequest('earlyBody', null);
   answerInTurn(app);
   app.addHook('onRequest', (request, reply, done) => {
     request.enteredAtMs = performance.now();
@@ -111,9 +113,10 @@ export async function createServer(
  * read holds hundreds of them, and their answers would all be kept until the first is out.
  */
 function answerInTurn(app: FastifyInstance): void {
-  app.addHook('onRequest', (_request, reply, done) => {
-    if (reply.raw.socket !== null) done();
-    else reply.raw.once('socket', () => done());
+  app.addHook('onRequest', (request, reply, done) => {
+    if (reply.raw.socket !== null) return done();
+    gatherEarly(request);
+    reply.raw.once('socket', () => done());
   });
 }
 

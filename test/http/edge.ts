@@ -2,7 +2,10 @@ import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import type { Account } from '../../src/chat/ports.ts';
+import { createSystemClock } from '../../src/adapters/system-clock.ts';
+import type { Account, Accounts } from '../../src/chat/ports.ts';
+import type { RoutingTables } from '../../src/core/tables.ts';
+import { requireServiceKey } from '../../src/http/auth.ts';
 import { BodyBudget } from '../../src/http/body-budget.ts';
 import type { HttpTelemetry, Shortage } from '../../src/http/http-telemetry.ts';
 import { Life } from '../../src/http/life.ts';
@@ -60,10 +63,21 @@ function connectTo(port: number, parts: readonly (string | Buffer)[]): Client {
   return client;
 }
 
-/** Starts the edge; `routes` come behind an account look-up that takes the name in `x-user`. */
+/** The look-up that is waited for with `x-wait`, and takes the name in `x-user`. */
+function lookUpByName(scope: FastifyInstance, wait: (done: () => void) => void): void {
+  scope.decorateRequest('account');
+  scope.addHook('onRequest', (request, _reply, done) => {
+    request.account = { userId: String(request.headers['x-user'] ?? 'u'), keys: [], readAtMs: 0 } as Account;
+    if (request.headers['x-wait'] === undefined) done();
+    else wait(done);
+  });
+}
+
+/** Starts the edge; `routes` come behind the real look-up in `accounts`, or one that takes the name in `x-user`. */
 export async function startEdge(
   routes: (scope: FastifyInstance) => void,
   limits: Partial<ServerLimits> = {},
+  accounts: Accounts | null = null,
 ): Promise<Edge> {
   const life = new Life(new BodyBudget(budgetBytes));
   const shed: Shortage[] = [];
@@ -84,16 +98,11 @@ export async function startEdge(
   const app = await createServer({ ...limitsOfTests, ...limits }, life, log, telemetry);
   let letIn: (() => void)[] = [];
   await app.register(async (scope) => {
-    scope.decorateRequest('account');
-    scope.addHook('onRequest', (request, _reply, done) => {
-      request.account = {
-        userId: String(request.headers['x-user'] ?? 'u'),
-        keys: [],
-        readAtMs: 0,
-      } as Account;
-      if (request.headers['x-wait'] === undefined) done();
-      else letIn.push(done);
-    });
+    if (accounts === null) lookUpByName(scope, (done) => letIn.push(done));
+    else {
+      const tables = () => ({ legacy: null }) as RoutingTables;
+      requireServiceKey(scope, { accounts, tables, clock: createSystemClock(), httpTelemetry: telemetry });
+    }
     routes(scope);
   });
   await app.listen({ host: '127.0.0.1', port: 0 });

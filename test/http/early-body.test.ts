@@ -1,0 +1,187 @@
+/** Bodies that come while their request has to wait: for its account, or for its turn on the connection. */
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Account } from '../../src/chat/ports.ts';
+import { newServiceKey } from '../../src/core/service-key.ts';
+import { eventually } from '../support/eventually.ts';
+import { livingBytes } from '../support/memory.ts';
+import type { Client, Edge } from './edge.ts';
+import { chunked, head, lastChunk, startEdge } from './edge.ts';
+
+const kibibyte = 1024;
+const mebibyte = 1024 * kibibyte;
+const authorization = `Bearer ${newServiceKey(randomBytes(32))}`;
+const account: Account = { userId: 'u', keys: [], readAtMs: 0 };
+
+let edge: Edge;
+let lookUps = 0;
+/** Ends the look-ups that are waited for. */
+let found: (account: Account | null) => void;
+/** Lets the handler of `/hold` go on. */
+let go: () => void;
+
+beforeEach(async () => {
+  const lookUp = new Promise<Account | null>((resolve) => {
+    found = resolve;
+  });
+  const gate = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  lookUps = 0;
+  const accounts = {
+    find: () => {
+      lookUps += 1;
+      return lookUp;
+    },
+    refresh: async () => null,
+  };
+  edge = await startEdge(
+    (scope) => {
+      scope.post('/echo', { bodyLimit: 20 * mebibyte }, async ({ body }) => ({
+        length: JSON.stringify(body).length,
+      }));
+      scope.get('/hold', async () => {
+        await gate;
+        return {};
+      });
+    },
+    {},
+    accounts,
+  );
+});
+
+afterEach(async () => {
+  edge.app.server.closeAllConnections();
+  await edge.app.close();
+});
+
+const jsonOf = (bytes: number) => Buffer.from(`"${'z'.repeat(bytes - 2)}"`);
+const dripping = chunked(jsonOf(20 * kibibyte), 1);
+const inChunks = { authorization, 'transfer-encoding': 'chunked' };
+
+/** The bytes that reached the process, as its kernel counts them. */
+const drained = (clients: readonly Client[]) =>
+  eventually(async () => clients.every(({ socket }) => socket.writableLength === 0) || undefined, 30_000);
+
+const answered = (clients: readonly Client[], what: string) =>
+  eventually(async () => clients.every(({ text }) => text.includes(what)) || undefined, 30_000);
+
+/** Sends to each what is given, and tells what that costs the process once it is all there. */
+async function costOf(count: number, ...parts: (string | Buffer)[]): Promise<[Client[], number]> {
+  const before = livingBytes();
+  const clients = Array.from({ length: count }, () => edge.connect(...parts).read());
+  await drained(clients);
+  // What the kernel still had is read when this has gone round.
+  for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
+  return [clients, livingBytes() - before];
+}
+
+describe('fifty bodies in one-byte chunks cost their bytes and no more', () => {
+  test.each<[string, Account | null, string]>([
+    ['known', account, '{"length":20480}'],
+    ['unknown', null, '401 Unauthorized'],
+  ])(
+    'while a key is looked up that turns out to be %s',
+    async (_name, result, answer) => {
+      const [clients, cost] = await costOf(50, head(inChunks), dripping, lastChunk);
+      expect(lookUps).toBe(50);
+      // At 545 bytes for each it would be 545 MB.
+      expect(cost).toBeLessThan(16 * mebibyte);
+      found(result);
+      await answered(clients, answer);
+      expect(edge.life.bodies.heldBytes).toBe(0);
+    },
+    120_000,
+  );
+
+  test('with Expect, whoever was not told to continue', async () => {
+    const [clients, cost] = await costOf(
+      50,
+      head({ ...inChunks, expect: '100-continue' }),
+      dripping,
+      lastChunk,
+    );
+    expect(cost).toBeLessThan(16 * mebibyte);
+    expect(clients.map(({ text }) => text).join('')).toBe('');
+    found(null);
+    await answered(clients, '401 Unauthorized');
+    expect(clients.map(({ text }) => text).join('')).not.toContain('100 Continue');
+  }, 120_000);
+
+  test('behind another request, until it is their turn', async () => {
+    found(account);
+    const first = head({ authorization }, 'GET /hold');
+    const [clients, cost] = await costOf(50, first, head(inChunks), dripping, lastChunk);
+    expect(cost).toBeLessThan(16 * mebibyte);
+    go();
+    await answered(clients, '{"length":20480}');
+  }, 120_000);
+
+  test('where no body is wanted', async () => {
+    found(account);
+    const [clients, cost] = await costOf(50, head(inChunks, 'GET /hold'), dripping, lastChunk);
+    expect(cost).toBeLessThan(16 * mebibyte);
+    go();
+    await answered(clients, '200 OK');
+  }, 120_000);
+});
+
+describe('a body of which more comes than is taken early', () => {
+  const large = jsonOf(8 * mebibyte);
+
+  test.each([
+    ['declared', { authorization, 'content-length': large.length }, [large]],
+    ['in chunks', inChunks, [chunked(large, 16 * kibibyte), lastChunk]],
+    [
+      'in small chunks',
+      inChunks,
+      [chunked(large.subarray(0, mebibyte - 1), 7), chunked(Buffer.from('"')), lastChunk],
+    ],
+  ])(
+    'waits in the sender and is read afterwards: %s',
+    async (_name, fields, parts) => {
+      const before = livingBytes();
+      const client = edge.connect(head(fields), ...parts).read();
+      await eventually(async () => lookUps === 1 || undefined);
+      for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
+      const sender = client.socket.writableLength;
+      expect(livingBytes() - before).toBeLessThan(4 * mebibyte + sender);
+      found(account);
+      await eventually(async () => client.text.includes('{"length":') || undefined, 30_000);
+      // The connection is as good as before.
+      client.socket.write(`${head({ authorization, 'content-length': 5, connection: 'close' })}"123"`);
+      await client.closed;
+      expect(client.text).toContain('{"length":5}');
+    },
+    60_000,
+  );
+
+  test('of an unknown key is thrown away, and its sender sees why', async () => {
+    const client = edge.connect(head({ authorization, 'content-length': large.length }), large).read();
+    await eventually(async () => lookUps === 1 || undefined);
+    found(null);
+    await eventually(async () => client.text.includes('401 Unauthorized') || undefined, 20_000);
+    client.socket.write(head({ connection: 'close' }));
+    await client.closed;
+    expect(client.text.match(/401 Unauthorized/g)).toHaveLength(2);
+  }, 60_000);
+
+  test('larger than it may be is refused as ever', async () => {
+    const body = chunked(Buffer.alloc(21 * mebibyte, 'z'), 65_536);
+    const client = edge.connect(head(inChunks), body, lastChunk).read();
+    await eventually(async () => lookUps === 1 || undefined);
+    found(account);
+    await eventually(async () => client.text.includes('HTTP/1.1 413') || undefined, 30_000);
+  }, 60_000);
+});
+
+test('a client that leaves with its whole body sent is not served', async () => {
+  const client = edge.connect(head({ authorization, 'content-length': 5 }), '"123"');
+  await eventually(async () => lookUps === 1 || undefined);
+  client.socket.destroy();
+  await eventually(async () => edge.ended.length === 1 || undefined);
+  found(account);
+  await eventually(async () => edge.life.requestCount === 0 || undefined);
+  expect(edge.life.bodies.heldBytes).toBe(0);
+  expect(edge.ended).toEqual([expect.objectContaining({ whole: false })]);
+});
