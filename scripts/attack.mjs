@@ -3,8 +3,8 @@ import { LaunchError } from './lib/project.mjs';
 import { runStage, vitestTally, withPostgres } from './lib/stage.mjs';
 
 /**
- * `npm run test:attack [-- --seed family:number | --base number|random | --share 0.1] [vitest arguments]`: the built gateway, at the
- * chart's default memory, against generated hostility. Cases follow from their seeds, and a seed can be run alone.
+ * `npm run test:attack [-- --seed family:number | --base number|random | --share 0.1] [vitest arguments]`: the built
+ * gateway, at the chart's default memory, against generated hostility. Cases follow from their seeds, and a seed can be run alone.
  */
 await runStage('scripts/attack.mjs', async (node) => {
   const settings = {

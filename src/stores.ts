@@ -147,16 +147,12 @@ export function storeEndpoints({ databaseUrl, databaseDirectUrl, redisUrl }: Set
   );
   // A socket is a path in the file system: no user can name it.
   const reachable = databases.filter(({ host }) => !host.startsWith('/'));
-  const endpoints = reachable.map(({ host, port }) => ({ host: withoutBrackets(host), port }));
+  const endpoints = reachable.map(({ host, port }) => ({ host, port }));
   return redisUrl === null ? endpoints : [...endpoints, redisEndpoint(redisUrl)];
 }
 
 function redisEndpoint(text: string): NamedEndpoint {
   if (!URL.canParse(text)) throw new SettingsError('REDIS_URL must be a URL.');
   const { hostname, port } = new URL(text);
-  return { host: withoutBrackets(hostname), port: port === '' ? redisPort : Number(port) };
-}
-
-function withoutBrackets(host: string): string {
-  return host.replace(/^\[|\]$/g, '');
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? redisPort : Number(port) };
 }

@@ -64,7 +64,7 @@ export class RowSpool {
     this.#lock = lock;
   }
 
-  /** Takes the first slot that no live process holds, with whatever it contains. Rejects when the folder is unusable. */
+  /** Takes the first slot that no live process holds, with all it contains. Rejects when the folder is unusable. */
   static async open({ directory, maxBytes }: RowSpoolOptions): Promise<RowSpool> {
     for (let slot = 0; slot < maxSlots; slot += 1) {
       const spool = await RowSpool.#openSlot(slotPath(directory, slot), maxBytes);

@@ -180,7 +180,8 @@ export interface UpstreamHttp extends UpstreamTransport {
 }
 
 /**
- * The only way to a provider. Keep-alive pools per origin, one request per socket at a time, redirects never followed, no timers of its own: the attempt holds the deadline.
+ * The only way to a provider. Keep-alive pools per origin, one request per socket at a time, redirects never followed,
+ * no timers of its own: the attempt holds the deadline.
  */
 export function createUpstreamHttp(
   policy: OutboundPolicy,

@@ -157,7 +157,7 @@ export class UpstreamPools {
     };
   }
 
-  /** A pool with calls stays, for its limit, its metrics and `close`: the limit of sockets bounds how many these are. */
+  /** A pool with calls stays, for its limit, its metrics and `close`: the limit of sockets bounds how many. */
   #makeRoom(): void {
     for (const [name, { calls }] of this.#users) {
       if (calls > 0) continue;

@@ -70,7 +70,7 @@ export async function attempt(
   let sent = await send(prepared, io, signal);
   if (sent.end.kind === 'replied' && asksWithoutStreamOptions(prepared, sent.end)) {
     sent = await send({ ...prepared, context: { ...context, withoutStreamOptions: true } }, io, signal);
-    // Only an answer proves that the options were the trouble; a mistaken lesson would cost every later stream its usage.
+    // Only an answer proves that the options were the trouble; a mistaken lesson would cost later streams their usage.
     if (isOk(sent.end)) io.withoutStreamOptions.add(candidate.key.id);
   }
   return judge(prepared, sent, io.clock);

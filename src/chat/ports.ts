@@ -41,7 +41,7 @@ export interface ResponseCache {
   set(key: string, value: Buffer, ttlSeconds: number): Promise<void>;
 }
 
-/** Opens a sealed provider key for one attempt. Throws SealError when the row was tampered with or its master key is gone. */
+/** Opens a sealed provider key for one attempt. Throws SealError: the row was changed, or its master key is gone. */
 export type OpenKey = (key: HeldKey) => Secret;
 
 /** Why no HTTP answer came. */

@@ -61,7 +61,7 @@ function metadataOf(
 
 const wantsUsage = (call: ChatCall): boolean => call.request.stream_options?.include_usage === true;
 
-/** A whole JSON answer: settle, then hand out the body with the gateway block, or stream it where that was asked for. */
+/** A whole JSON answer: settle, then hand out the body with the gateway block, or stream it where that was asked. */
 export async function serveAnswer(serve: Serve, answer: TranslatedAnswer, serving: Serving): Promise<Served> {
   const { call, settlement, client } = serve;
   const { provider, model, price, residency } = serving.candidate;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 const roles = ['system', 'user', 'assistant', 'tool'] as const;
 
 /** SPEC 4.5: one message. Unknown fields pass through; `content` must at least be of a known kind. */
-export const chatMessageSchema = z.looseObject({
+const chatMessageSchema = z.looseObject({
   role: z.enum(roles),
   content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional(),
 });

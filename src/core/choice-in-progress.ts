@@ -1,7 +1,7 @@
 import type { ByteBuffer } from './byte-buffer.ts';
 import type { AnswerMessage, Choice, ToolCall } from './chat-completion.ts';
 
-export interface ToolCallInProgress {
+interface ToolCallInProgress {
   id: string;
   name: string;
   readonly arguments: ByteBuffer;

@@ -7,7 +7,7 @@ const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
 const networkGroups = 4;
 
 /** What stands for an address that cannot be read: X-Forwarded-For may hold any text. */
-export const unknownClient = 'unknown';
+const unknownClient = 'unknown';
 
 /** One spelling per client address, without port and zone; `unknown` for text that is no address. */
 export function clientAddress(text: string): string {

@@ -33,7 +33,7 @@ export interface DatabaseTls {
   readonly direct: boolean;
 }
 
-/** A database URL that cannot be used. The message is one sentence without any value of the URL that could be secret. */
+/** A database URL that cannot be used. The message is one sentence without any value of the URL that may be secret. */
 export class DatabaseUrlError extends Error {}
 
 const defaultPort = 5432;

@@ -27,7 +27,7 @@ export const providerKeyRecordSchema = z.strictObject({
   created_at: instant,
 });
 
-export const gatewayBlockSchema = z.strictObject({
+const gatewayBlockSchema = z.strictObject({
   provider: z.enum([...providerNames, 'cache']),
   model: z.string(),
   mode: z.string(),

@@ -50,7 +50,8 @@ function checkParts(messages: unknown, limit: number): void {
 /**
  * A parsed JSON body → ChatRequest (SPEC 4.5). Counts and depth are checked before anything is validated,
  * so that a hostile body costs no more than its own parsing. A `null` for an optional known field is left out; one for
- * a field that the operator lets through passes as it is, like any value of it. Throws InvalidRequestError naming the field.
+ * a field that the operator lets through passes as it is, like any value of it. Throws InvalidRequestError naming the
+ * field.
  */
 export function parseChatBody(body: unknown, tables: RoutingTables): ChatRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {

@@ -113,7 +113,7 @@ function parseOverride(value: string): Override {
 /**
  * `X-Gateway-*` headers → ChatOptions (SPEC 4.5, header rules 1 and 3). `legacy` is the surface from
  * before the rename, null where there is none; after its sunset only residency and override are looked for, to be
- * refused. Throws InvalidRequestError naming the header. Add a header here only.
+ * refused. Throws InvalidRequestError naming the header. A new header begins here; `openapi.ts` describes it.
  */
 export function readGatewayHeaders(
   sent: SentHeaders,

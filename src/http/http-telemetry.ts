@@ -90,8 +90,8 @@ function addressOf({ ip }: { readonly ip: string | undefined }): string {
 const clientClosedStatus = 499;
 
 /**
- * Tells of every request from its headers to its last byte, and gives back what it held. The raw response's `close` comes exactly once
- * however the request ends; Fastify's own hooks do not run when the client leaves.
+ * Tells of every request from its headers to its last byte, and gives back what it held. The raw response's `close`
+ * comes exactly once however the request ends; Fastify's own hooks do not run when the client leaves.
  */
 export function watchRequests(
   app: FastifyInstance,

@@ -14,7 +14,7 @@ export interface Served {
  */
 export class Life {
   readonly #active = new Set<Served>();
-  /** What large request bodies may take of the memory, and take now. */
+  /** What request bodies may take of the memory, and take now. */
   readonly bodies: BodyBudget;
   /** Requests on the API's listener under way, those that are being refused included. */
   requestCount = 0;

@@ -24,7 +24,7 @@ import { letGoOfStalledReaders } from './stalled-readers.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Monotonic milliseconds at which the request's headers had arrived. */
+    /** Monotonic milliseconds at which its headers had arrived and answers before it on its connection were out. */
     enteredAtMs: number;
   }
 }

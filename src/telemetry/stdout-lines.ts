@@ -15,7 +15,7 @@ export interface LineStream {
 }
 
 /**
- * The one way to stdout. Nothing waits for the reader: as a Node stream, a pipe is written without blocking, so a reader
+ * The one way to stdout. Nothing waits for the reader: as a Node stream, a pipe is written without blocking, so one
  * that stops or goes away delays neither a request nor the end of the process.
  */
 export class StdoutLines {

@@ -105,6 +105,16 @@ test('only one file opens connections to providers', () => {
   expect(users).toEqual(['adapters/upstream-pools.ts']);
 });
 
+test('no comment goes past column 120', () => {
+  const wide = files.flatMap(({ path, text }) =>
+    text
+      .split('\n')
+      .map((line, index) => ({ line, at: `${path}:${index + 1}` }))
+      .filter(({ line }) => line.length > 120 && /^\s*(\/\/|\/?\*)/.test(line)),
+  );
+  expect(wide.map(({ at }) => at)).toEqual([]);
+});
+
 test('no source file has more than 250 lines, blank ones not counted', () => {
   const linesOf = (text: string): number => text.split('\n').filter((line) => line.trim() !== '').length;
   expect(files.filter(({ text }) => linesOf(text) > 250).map(({ path }) => path)).toEqual([]);

@@ -23,7 +23,7 @@ import type { AttackVendor } from './wire/vendor.ts';
 import { startAttackVendor } from './wire/vendor.ts';
 
 /** Limits of the tables, small enough that a case which runs into one is over soon. */
-export const attemptSeconds = 2;
+const attemptSeconds = 2;
 export const requestSeconds = 20;
 const attackers = 8;
 

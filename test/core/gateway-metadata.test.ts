@@ -68,7 +68,7 @@ describe('the gateway block', () => {
     });
   });
 
-  test('follows the usage chunk and precedes the end marker', () => {
+  test('carries the usage and extras of the whole answer where there are any, before the end marker', () => {
     const totals = { usage: { prompt_tokens: 1 }, extras: { timings: { predicted_ms: 2 } } };
     expect(dataOf(gatewayChunk(identity, metadata, totals))).toEqual({
       ...(dataOf(gatewayChunk(identity, metadata, null)) as object),

@@ -1,6 +1,6 @@
 /** ARCHITECTURE.md, CONTRIBUTING.md and SECURITY.md name only files that exist. */
 import { describe, expect, test } from 'vitest';
-import { codeSpans, exists, filesBelow, readDocument } from './documents.ts';
+import { codeSpans, exists, filesBelow, foldersOf, readDocument, tableRows } from './documents.ts';
 
 /** Files and folders: something with a slash, or a TypeScript file. No patterns, addresses or placeholders. */
 function isPath(text: string): boolean {
@@ -24,6 +24,22 @@ test.each([
   const named = namedPaths(document);
   expect(named.length).toBeGreaterThanOrEqual(atLeast);
   expect(named.filter((path) => !exists(path) && !exists(`src/${path}`))).toEqual([]);
+});
+
+test('CONTRIBUTING.md has a row for every folder of tests', () => {
+  const text = readDocument('CONTRIBUTING.md');
+  const named = tableRows(text, 'folder', 'what', 'needs').flatMap(([folders = '']) => codeSpans(folders));
+  const folders = foldersOf('test').map((name) => `test/${name}`);
+  expect(named.sort()).toEqual(folders.sort());
+});
+
+test("CONTRIBUTING.md's example of a provider has every member of a dialect", () => {
+  const example =
+    /compatibleProvider\(\{\n([\s\S]*?)\n\s*\}\);/.exec(readDocument('CONTRIBUTING.md'))?.[1] ?? '';
+  const shown = [...example.matchAll(/^ {5}(\w+):/gm)].map(([, name]) => name);
+  const source = readDocument('src/providers/openai-compatible/dialect.ts');
+  const required = [...source.matchAll(/^ {2}(?:readonly )?(\w+)(?:\(|:)/gm)].map(([, name]) => name);
+  expect(shown.sort()).toEqual(required.sort());
 });
 
 describe('the code map', () => {

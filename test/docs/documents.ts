@@ -19,6 +19,13 @@ export function filesBelow(folder: string, ending: string): string[] {
     .map((path) => join(folder, path));
 }
 
+/** Names of the folders directly below one, relative to the repository. */
+export function foldersOf(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+}
+
 /** The documents of the repository itself: the folders that hold any are few and named. */
 export function documents(): string[] {
   const top = readdirSync(root).filter((name) => name.endsWith('.md'));

@@ -77,8 +77,8 @@ function tlsOptions(tls: DatabaseTls, host: string): TlsOptions {
   return Object.defineProperty(options, 'secureContext', { get, enumerable: true });
 }
 
-/** `purpose` follows our name in `application_name`. Throws DatabaseUrlError: bad URL, or a file that cannot be read. */
-export function connectionOptions(url: string, purpose = ''): ConnectionOptions {
+/** `purpose` follows our name in `application_name`. Throws DatabaseUrlError: bad URL, or an unreadable file. */
+function connectionOptions(url: string, purpose = ''): ConnectionOptions {
   const target = parseDatabaseUrl(url);
   const user = target.user ?? userInfo().username;
   return {

@@ -42,8 +42,8 @@ export interface StatsSums {
  * The body of GET /v1/stats:
  * `{"since": string|null, "until": string|null, "group_by": ["provider", …], "totals": StatsSums,
  * "groups": [{"provider": "openai", …, "day": "2026-11-20", …StatsSums}]}`.
- * `since` and `until` are the bounds that were applied, whole UTC hours (the end of the year 9999 excepted). `groups` holds one entry per
- * combination that occurred, ordered by the names in `group_by`; it is empty without `group_by`.
+ * `since` and `until` are the bounds that were applied, whole UTC hours (the end of the year 9999 excepted). `groups`
+ * holds one entry per combination that occurred, ordered by the names in `group_by`; it is empty without `group_by`.
  */
 export interface Stats {
   readonly since: string | null;

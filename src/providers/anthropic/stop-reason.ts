@@ -8,7 +8,10 @@ const finishReasons: Readonly<Record<string, string>> = {
   refusal: 'content_filter',
 };
 
-/** OpenAI's finish reason for Anthropic's stop reason; `stop` for values that are added later (Claude docs: Handling stop reasons). */
+/**
+ * OpenAI's finish reason for Anthropic's stop reason; `stop` for values that are added later (Claude docs: Handling
+ * stop reasons).
+ */
 export function finishReasonOf(stopReason: unknown): string {
   return typeof stopReason === 'string' && Object.hasOwn(finishReasons, stopReason)
     ? (finishReasons[stopReason] ?? 'stop')
