@@ -22,7 +22,7 @@ let user: User;
 
 beforeAll(async () => {
   gateway = await startGateway({
-    env: { NODE_OPTIONS: '--max-old-space-size=384', GW_MAX_EVENT_LOOP_DELAY_MS: '0' },
+    env: { NODE_OPTIONS: '--max-old-space-size=307', GW_MAX_EVENT_LOOP_DELAY_MS: '0' },
   });
   user = await registerWithKeys(gateway.url, ['openai']);
 }, 60_000);

@@ -104,7 +104,7 @@ describe('kill -9', () => {
     const { limitMiB, usedMiB } = await memoryOf(release.namespace, metadata.name, 'model-gateway');
     expect(limitMiB).toBe(512);
     expect(usedMiB).toBeLessThan(256);
-    expect(JSON.stringify(spec['containers'])).toContain('--max-old-space-size=384');
+    expect(JSON.stringify(spec['containers'])).toContain('--max-old-space-size=307');
   });
 
   test('of the process loses no row and doubles none, not even rows that Postgres could not take', async () => {

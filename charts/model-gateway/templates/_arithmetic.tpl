@@ -67,12 +67,12 @@ since the merge functions skip values such as false and 0.
 {{- ternary .Values.autoscaling.minReplicas .Values.replicaCount .Values.autoscaling.enabled | int -}}
 {{- end -}}
 
-{{/* Heap size in MiB: three quarters of the memory limit, the rest is for buffers and sockets. Empty when it is not known. */}}
+{{/* Heap size in MiB: three fifths of the memory limit; code, stacks, buffers and sockets lie outside it. Empty when the limit is not known. */}}
 {{- define "model-gateway.heapMiB" -}}
 {{- $limit := dig "limits" "memory" "" .Values.resources | toString -}}
 {{- if regexMatch "^[0-9]+Mi$" $limit -}}
-{{- div (mul (trimSuffix "Mi" $limit | int) 3) 4 -}}
+{{- div (mul (trimSuffix "Mi" $limit | int) 3) 5 -}}
 {{- else if regexMatch "^[0-9]+Gi$" $limit -}}
-{{- mul (trimSuffix "Gi" $limit | int) 768 -}}
+{{- div (mul (trimSuffix "Gi" $limit | int) 3072) 5 -}}
 {{- end -}}
 {{- end -}}

@@ -79,7 +79,9 @@
 - { name: GW_REGISTRATIONS_PER_MINUTE, value: {{ .Values.registration.perMinute | int | quote }} }
 - { name: GW_REGISTRATIONS_PER_MINUTE_PER_IP, value: {{ include "model-gateway.registrationsPerIp" . | quote }} }
 - { name: GW_MAX_EVENT_LOOP_DELAY_MS, value: {{ .Values.overload.maxEventLoopDelayMs | int | quote }} }
+{{- if not (kindIs "invalid" .Values.overload.maxHeapBytes) }}
 - { name: GW_MAX_HEAP_BYTES, value: {{ .Values.overload.maxHeapBytes | int64 | quote }} }
+{{- end }}
 {{- include "model-gateway.telemetryEnv" . }}
 {{- with include "model-gateway.heapMiB" . }}
 - { name: NODE_OPTIONS, value: {{ printf "--max-old-space-size=%s" . | quote }} }
