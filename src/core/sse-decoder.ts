@@ -64,9 +64,11 @@ export class SseDecoder {
       this.#afterCr = false;
       if (chunk[0] === lf) start = 1;
     }
+    // Each is looked for again only behind the last one: a read of line ends of the other sort costs one search.
     let nextCr = chunk.indexOf(cr, start);
+    let nextLf = chunk.indexOf(lf, start);
     while (start < chunk.length && !this.#overflowed) {
-      const nextLf = chunk.indexOf(lf, start);
+      if (nextLf !== -1 && nextLf < start) nextLf = chunk.indexOf(lf, start);
       if (nextCr !== -1 && nextCr < start) nextCr = chunk.indexOf(cr, start);
       const end = nextCr !== -1 && (nextLf === -1 || nextCr < nextLf) ? nextCr : nextLf;
       if (end === -1) {

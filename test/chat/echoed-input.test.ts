@@ -157,4 +157,45 @@ describe('an echo', () => {
     expect(performance.now() - begun).toBeLessThan(1_000);
     expect(maskEcho(`see ${prompt.slice(0, 31)}`, { content: prompt })).toContain(marker);
   });
+
+  const megabytes = 4_000_000;
+  const filled = (piece: string): string => piece.repeat(megabytes / piece.length);
+  const parts = (piece: string): string[] =>
+    Array(4).fill(piece.repeat(1_000_000 / piece.length)) as string[];
+
+  test.each<[what: string, text: string, said: string | string[]]>([
+    ['one letter, in runs just too short', `${'a'.repeat(31)}b`.repeat(9), filled('a')],
+    ['the same in parts', `${'a'.repeat(31)}b`.repeat(9), parts('a')],
+    ['runs that meet runs', `${'a'.repeat(20)}b`.repeat(20), filled(`${'a'.repeat(20)}c`)],
+    ['a period of two', `${'ab'.repeat(15)}c`.repeat(15), filled('ab')],
+    [
+      'words that are said again and again',
+      'The quick brown fox: no, it jumps over nothing',
+      filled('The quick brown fox '),
+    ],
+    ['an echo that is said again and again', prompt, filled(`${prompt} `)],
+    ['lines of one letter', `${'a '.repeat(15)}b`.repeat(15), parts('a\n')],
+    ['white space of all sorts', `${'a '.repeat(15)}b`.repeat(15), parts('\u00a0\n\t ')],
+  ])('costs no more than its length to look for: %s', (_what, text, said) => {
+    const begun = performance.now();
+    maskEcho(text, { messages: [{ content: said }] });
+    // 6 s with a place to compare at each character; a tenth of a second as it is.
+    expect(performance.now() - begun).toBeLessThan(1_000);
+  });
+
+  test('that cannot be looked for at that cost masks the whole text', () => {
+    const text = `${prompt} ${`${'a'.repeat(31)}b`.repeat(9)}`;
+    expect(maskEcho(text, { content: filled('a') })).toBe('[input]');
+  });
+
+  test('is found whatever white space the request has in its place', () => {
+    const spaces = Array.from({ length: 0x10000 }, (_, code) => String.fromCharCode(code)).filter((c) =>
+      /\s/.test(c),
+    );
+    for (const space of spaces) {
+      expect(maskEcho(`Refused: ${prompt}!`, { content: prompt.replaceAll(' ', space + space) })).toBe(
+        'Refused: [input]!',
+      );
+    }
+  });
 });

@@ -159,6 +159,19 @@ describe('SSE decoder', () => {
     expect(decoder.flush()).toBeNull();
   });
 
+  test.each([
+    ['CR', '\r'],
+    ['LF', '\n'],
+    ['CRLF', '\r\n'],
+    ['CR, comments among them', ':\r\r'],
+  ])('a read of 2 MiB of lines that end in %s takes linear time', (_name, lines) => {
+    const decoder = new SseDecoder(1024);
+    const begun = performance.now();
+    decoder.push(Buffer.from(`${lines.repeat((2 * 1024 * 1024) / lines.length)}\n`));
+    // A search for the other line end at every line: half a minute.
+    expect(performance.now() - begun).toBeLessThan(3_000);
+  });
+
   test('an event of 1 MiB that comes byte by byte takes linear time', () => {
     const decoder = new SseDecoder(2 * megabyte);
     const bytes = Buffer.from(`data: ${'x'.repeat(megabyte)}\n\n`);

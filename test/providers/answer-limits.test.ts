@@ -121,3 +121,92 @@ describe('a stream', () => {
     expect(length).toBeLessThan(1000 * 1000);
   });
 });
+
+const read = 64 * 1024;
+/** Three reads' worth of the same few bytes. */
+const filled = (piece: string): Buffer[] =>
+  Array(3).fill(Buffer.from(piece.repeat(Math.ceil(read / piece.length)))) as Buffer[];
+const numbered = (text: (index: number) => string): Buffer[] => {
+  const bytes = Buffer.from(Array.from({ length: 12_000 }, (_, index) => text(index)).join(''));
+  return Array.from({ length: Math.ceil(bytes.length / read) }, (_, i) =>
+    bytes.subarray(i * read, (i + 1) * read),
+  );
+};
+const openAiStart = event(delta('{"content":"a"}'));
+const anthropicStart = event('{"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}');
+
+describe('a read of 64 KiB costs what its bytes cost, whatever came before it', () => {
+  test.each<[what: string, provider: 'openai' | 'anthropic', reads: Buffer[]]>([
+    ['chunks without choices, of ever new fields', 'openai', numbered((i) => `data: {"k${i}":1}\n\n`)],
+    ['chunks without choices, of one field', 'openai', filled('data: {"k":1}\n\n')],
+    ['usage', 'openai', filled('data: {"usage":{"prompt_tokens":1}}\n\n')],
+    ['empty lines that end in CR', 'openai', filled('\r')],
+    ['short lines that end in CR', 'openai', filled('a\r')],
+    ['empty lines that end in LF', 'openai', filled('\n')],
+    ['lines that end in LF before one CR', 'openai', filled(`${'\n'.repeat(read - 1)}\r`)],
+    ['lines that end in CR before one LF', 'openai', filled(`${'\r'.repeat(read - 2)}a\n`)],
+    ['lines of both ends in turn', 'openai', filled('\r\n\n\r')],
+    ['comments', 'openai', filled(':\n\n')],
+    ['one unfinished line, byte by byte', 'openai', Array(20_000).fill(Buffer.from('a')) as Buffer[]],
+    ['short data lines of one event', 'openai', filled('data:1\n')],
+    ['chunks of all choices', 'openai', numbered((i) => `data: {"choices":[{"index":${i % 128}}]}\n\n`)],
+    [
+      'arguments of nameless calls, a byte each',
+      'openai',
+      numbered(() => 'data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"a"}}]}}]}\n\n'),
+    ],
+    [
+      'fragments of many calls',
+      'openai',
+      numbered(
+        (i) =>
+          `data: {"choices":[{"delta":{"tool_calls":[{"index":${i % 1000},"id":"c${i % 1000}","function":{"name":"f"}}]}}]}\n\n`,
+      ),
+    ],
+    [
+      'pieces that no template fits',
+      'openai',
+      numbered((i) => `data: {"id":"${i}","choices":[{"delta":{"content":"a"}}]}\n\n`),
+    ],
+    ['pings', 'anthropic', filled('data: {"type":"ping"}\n\n')],
+    ['starts of messages', 'anthropic', filled('data: {"type":"message_start","message":{"id":"a"}}\n\n')],
+    [
+      'starts and ends of calls',
+      'anthropic',
+      numbered(
+        (i) =>
+          `data: {"type":"content_block_${i % 2 === 0 ? 'start' : 'stop'}","index":0,"content_block":{"type":"tool_use"}}\n\n`,
+      ).slice(0, 2),
+    ],
+    [
+      'usage of messages',
+      'anthropic',
+      filled('data: {"type":"message_delta","usage":{"output_tokens":1}}\n\n'),
+    ],
+  ])('%s (%s)', (_what, provider, reads) => {
+    const translator = providers[provider].streamTranslator(contextFor(provider, {}));
+    translator.push(provider === 'openai' ? openAiStart : anthropicStart);
+    let slowestMs = 0;
+    for (const bytes of reads) {
+      const begun = performance.now();
+      translator.push(bytes);
+      slowestMs = Math.max(slowestMs, performance.now() - begun);
+    }
+    // A few milliseconds where nothing else runs; joined extras took seconds for the first read, and more for each next one.
+    expect(slowestMs).toBeLessThan(2_000);
+    expect(JSON.stringify(translator.extras).length).toBeLessThan(10_000);
+  });
+
+  test('what the last chunk without choices says is kept, and the fingerprint of the first', () => {
+    const translator = providers.openai.streamTranslator(contextFor('openai', {}));
+    for (const data of [
+      '{"id":"a","system_fingerprint":"f","choices":[{"delta":{"content":"a"}}]}',
+      '{"choices":[],"timings":{"ms":1}}',
+      '{"choices":[],"timings":{"ms":2},"usage":{"prompt_tokens":1}}',
+      '{"choices":[]}',
+    ]) {
+      translator.push(event(data));
+    }
+    expect(translator.extras).toEqual({ system_fingerprint: 'f', timings: { ms: 2 } });
+  });
+});

@@ -23,11 +23,13 @@ export class ChunkReader {
   readonly choices = new Map<number, StreamChoice>();
   readonly #context: StreamContext;
   readonly #room = new ToolRoom();
+  /** Of the first chunk. */
+  #fingerprint: Readonly<Record<string, unknown>> = noExtras;
   #named = false;
   id: string;
   created: number;
   model: string;
-  /** Of the first chunk that has one, then of the chunk without choices that ends an answer. */
+  /** The first chunk's fingerprint and what the last chunk without choices says; never more than both of them. */
   extras: Readonly<Record<string, unknown>> = noExtras;
 
   constructor(context: StreamContext) {
@@ -47,7 +49,7 @@ export class ChunkReader {
   take(chunk: JsonRecord): ChunkEffect | 'skip' | null {
     const given = chunk['choices'];
     if (!Array.isArray(given) || given.length === 0) {
-      if (this.#named) this.extras = { ...this.extras, ...extrasOf(chunk) };
+      this.#takeExtras(chunk);
       return 'skip';
     }
     if (given.length > maxChoices) return null;
@@ -65,6 +67,12 @@ export class ChunkReader {
     }
     const plain = !changed && given.length === 1 && (chunk['usage'] ?? null) === null;
     return { changed, token, owed, plainField: plain ? this.#plainField(given[0] as JsonRecord) : null };
+  }
+
+  /** Joined over all such chunks they would grow without end, and each chunk would cost what all before it said. */
+  #takeExtras(chunk: JsonRecord): void {
+    const extras = this.#named ? extrasOf(chunk) : noExtras;
+    if (extras !== noExtras) this.extras = { ...this.#fingerprint, ...extras };
   }
 
   #plainField(choice: JsonRecord): TextField | null {
@@ -99,7 +107,8 @@ export class ChunkReader {
       this.id = chunk['id'] as string;
       this.created = chunk['created'] as number;
       this.model = chunk['model'] as string;
-      this.extras = extrasOf({ system_fingerprint: chunk['system_fingerprint'] ?? null });
+      this.#fingerprint = extrasOf({ system_fingerprint: chunk['system_fingerprint'] ?? null });
+      this.extras = this.#fingerprint;
     }
     if (chunk['object'] !== 'chat.completion.chunk') set('object', 'chat.completion.chunk');
     for (const field of ['gateway', 'usage']) {
