@@ -3,32 +3,44 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { run } from './lib/children.mjs';
-import { inProject, root } from './lib/project.mjs';
+import { inProject, LaunchError, root } from './lib/project.mjs';
 import { makeRunFolder } from './lib/run-folder.mjs';
 import { runStage } from './lib/stage.mjs';
 
-/**
- * `npm run faults`: runs the suites of faults and attacks and writes docs/faults.md from what they say. About ten minutes;
- * stages that this checkout does not have are left out.
- */
+/** `npm run faults`: runs the suites of faults and attacks and writes docs/faults.md from what they say. An hour or so. */
 
 /**
- * `npm test` on the folder of faults and on the files elsewhere that tell the scorecard something; then the stages. A suite
+ * `npm test` on the folders of faults and of the residency model, and on the files elsewhere that tell the scorecard something; then the stages. A suite
  * with a `prefix` takes the rows of the one above whose fault begins so.
  */
 const suites = [
   {
     title: 'Faults',
-    command: 'npm test -- test/faults',
+    command: 'npm test -- test/faults test/residency',
     script: 'test.mjs',
-    args: ['test/faults', ...tellingFiles()],
+    args: ['test/faults', 'test/residency', ...tellingFiles()],
   },
   { title: 'Classic faults of upstreams', command: 'npm run crash-test', prefix: 'crash test, ' },
   { title: 'Kills and outages under load', command: 'npm run test:kills', stage: 'test:kills' },
   { title: 'Attacks', command: 'npm run test:attack', stage: 'test:attack' },
-  { title: 'Generated requests', command: 'npm run test:schemathesis', stage: 'test:schemathesis' },
-  { title: 'Residency model', command: 'npm run test:model', stage: 'test:model' },
+  { title: 'Generated requests', command: 'npm run test:schema', stage: 'test:schema' },
+  // The shortest soak that judges memory.
+  {
+    title: 'Soak',
+    command: 'npm run soak -- --minutes 5',
+    stage: 'soak',
+    args: ['--minutes', '5'],
+  },
 ];
+
+const { scripts } = JSON.parse(readFileSync(inProject('package.json'), 'utf8'));
+
+/** The file below scripts/ that a stage of package.json runs. Throws LaunchError for a stage that is none. */
+function scriptOf(stage) {
+  const file = /scripts\/(\S+)$/.exec(scripts[stage] ?? '')?.[1];
+  if (file === undefined) throw new LaunchError(`package.json has no stage ${stage}.`);
+  return file;
+}
 
 function tellingFiles() {
   const files = readdirSync(inProject('test'), { recursive: true }).filter((file) =>
@@ -43,14 +55,12 @@ function tellingFiles() {
 await runStage('scripts/faults.mjs', async (node) => {
   const { faultsPage } = await import('../test/support/scorecard-page.ts');
   const folder = makeRunFolder();
-  const scripts = JSON.parse(readFileSync(inProject('package.json'), 'utf8')).scripts;
   const found = [];
   const busy = loadavg()[0].toFixed(1);
   let broken = 0;
   try {
     for (const suite of suites.filter(({ prefix }) => prefix === undefined)) {
-      const entry = suite.script ?? /scripts\/(\S+)$/.exec(scripts[suite.stage] ?? '')?.[1];
-      if (entry === undefined) continue;
+      const entry = suite.script ?? scriptOf(suite.stage);
       const file = join(folder.path, `${found.length}.jsonl`);
       const env = { ...process.env, GW_SCORECARD_FILE: file };
       const args = [inProject('scripts', ...entry.split('/')), ...(suite.args ?? [])];

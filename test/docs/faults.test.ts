@@ -53,6 +53,14 @@ test.each([
   listLimitMs,
 );
 
+test('npm run faults runs stages that exist', () => {
+  const { scripts } = JSON.parse(readDocument('package.json')) as { scripts: Record<string, string> };
+  const source = readDocument('scripts/faults.mjs');
+  const named = [...source.matchAll(/(?:stage: '|npm run )([\w:-]+)/g)].map(([, name = '']) => name);
+  expect(named.length).toBeGreaterThanOrEqual(8);
+  expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
+});
+
 test('the page says when, at which commit and on what it was made', () => {
   const page = readDocument('docs/faults.md');
   expect(page).toMatch(/on \d{4}-\d\d-\d\d at commit [0-9a-f]{7,}, on a machine with \d+ cores/);

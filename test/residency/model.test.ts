@@ -1,11 +1,11 @@
 /**
- * SPEC 4.5, routing rule 3, as a model: a world of users, keys, tables, servers and time is driven by random steps
- * through the real chat route. No byte of an India prompt may reach a server outside India, and every answer to an
- * India request was made in India. `GW_RESIDENCY_SEED=<number>` repeats a run.
+ * India prompts in a random world: SPEC 4.5, routing rule 3, as a model. Users, keys, tables, servers and time are driven
+ * by random steps through the real chat route. No byte of an India prompt may reach a server outside India, and every
+ * answer to an India request was made in India. `GW_RESIDENCY_SEED=<number>` or `random` makes another run.
  */
 
 import { expect, test } from 'vitest';
-import { Random } from './random.ts';
+import { Random, seedIn } from '../support/random.ts';
 import { indiaPrompt } from './servers.ts';
 import type { UserId } from './world.ts';
 import { legacyName, ResidencyWorld, userIds } from './world.ts';
@@ -50,7 +50,7 @@ class Model {
   }
 
   async step(): Promise<void> {
-    const dice = this.#random.next();
+    const dice = this.#random.fraction();
     if (dice < 0.7) await this.#ask();
     else if (dice < 0.76) this.world.addKey();
     else if (dice < 0.8) this.world.deleteKey();
@@ -147,7 +147,7 @@ class Model {
   }
 }
 
-const seed = Number(process.env['GW_RESIDENCY_SEED'] ?? Math.floor(Math.random() * 2 ** 32));
+const seed = seedIn('GW_RESIDENCY_SEED');
 
 test(`no byte of an India prompt leaves India in ${steps} random steps (seed ${seed})`, {
   timeout: limitMs,

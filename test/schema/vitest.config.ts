@@ -9,6 +9,6 @@ export default defineConfig({
     // 50,000 generated requests take minutes; the limit of one job is in the test.
     testTimeout: 3_600_000,
     hookTimeout: 120_000,
-    reporters: ['default', './test/support/tally-reporter.ts'],
+    reporters: ['default', './test/support/tally-reporter.ts', './test/support/scorecard-reporter.ts'],
   },
 });
