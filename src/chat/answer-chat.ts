@@ -2,7 +2,7 @@ import type { Candidate, HeldKey } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { costMicroUsd } from '../core/cost.ts';
 import { errorEvent } from '../core/error-body.ts';
-import { ApiError, GatewayError, ServiceUnavailableError } from '../core/errors.ts';
+import { ApiError, draining, GatewayError } from '../core/errors.ts';
 import { finalError } from '../core/final-error.ts';
 import type { Plan, PlannedCandidates } from '../core/plan.ts';
 import { planCandidates } from '../core/plan.ts';
@@ -147,15 +147,7 @@ async function tryCandidates(
     case 'cancelled': {
       const { usage, candidate } = result;
       settlement.spent(usage, costMicroUsd(usage, candidate.price));
-      if (result.reason === 'drain') {
-        throw await settleError(
-          settlement,
-          new ServiceUnavailableError('The gateway is shutting down.', {
-            code: 'draining',
-            headers: { 'retry-after': '1' },
-          }),
-        );
-      }
+      if (result.reason === 'drain') throw await settleError(settlement, draining());
       await settlement.settle({
         status: 'client_closed',
         error: clientClosed,

@@ -1,7 +1,8 @@
 import type { ChatCompletion } from '../core/chat-completion.ts';
 import { chunksFromCompletion } from '../core/completion-chunks.ts';
 import { errorEvent } from '../core/error-body.ts';
-import { ServiceUnavailableError } from '../core/errors.ts';
+import type { ServiceUnavailableError } from '../core/errors.ts';
+import { draining } from '../core/errors.ts';
 import type { Client } from './client-stream.ts';
 import { clientStallMs } from './exchange-limits.ts';
 import type { RequestEnd, Settlement } from './settlement.ts';
@@ -9,10 +10,7 @@ import type { RequestEnd, Settlement } from './settlement.ts';
 export const clientClosed = 'client_closed: The client left before the end of the answer.';
 
 /** The error of an answer that the end of the process cuts. */
-export const cutByDrain = (): ServiceUnavailableError =>
-  new ServiceUnavailableError('The gateway is shutting down; the answer is incomplete.', {
-    code: 'draining',
-  });
+export const cutByDrain = (): ServiceUnavailableError => draining('; the answer is incomplete');
 
 /** A whole answer that goes out as a stream. */
 export interface Replay {

@@ -126,3 +126,23 @@ export class ServiceUnavailableError extends GatewayError {
     super(503, 'service_unavailable_error', message, { code: 'unavailable', ...details });
   }
 }
+
+/** With a 503 that passes by itself: what is short is free again, or another replica takes over, within a second. */
+export const retrySoon = { 'retry-after': '1' } as const;
+
+/** 503: more work at once than there is room for; `cause` says of what. */
+export function overloaded(cause?: unknown): ServiceUnavailableError {
+  return new ServiceUnavailableError('The gateway is overloaded; try again.', {
+    code: 'overloaded',
+    headers: retrySoon,
+    cause,
+  });
+}
+
+/** 503: the process is about to end; `what` of the request, where it had begun. */
+export function draining(what = ''): ServiceUnavailableError {
+  return new ServiceUnavailableError(`The gateway is shutting down${what}.`, {
+    code: 'draining',
+    headers: retrySoon,
+  });
+}

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { HttpRequestError, ServiceUnavailableError } from '../core/errors.ts';
+import { HttpRequestError, overloaded } from '../core/errors.ts';
 import type { BodyHold } from './body-budget.ts';
 import type { EarlyBody } from './early-body.ts';
 
@@ -125,10 +125,7 @@ class ArrivingBody {
     if (bytes > limitBytes) return tooLarge();
     if (hold.grow(bytes)) return null;
     onShortage();
-    return new ServiceUnavailableError('The gateway is overloaded; try again.', {
-      code: 'overloaded',
-      headers: { 'retry-after': '1' },
-    });
+    return overloaded();
   }
 
   #keep(chunk: Buffer): void {

@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
+import type { NamedLimit } from '../adapters/redis/shared-windows.ts';
 import { clientNetwork } from '../core/client-network.ts';
 import { AuthenticationError, HttpRequestError, RateLimitError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
@@ -39,12 +40,6 @@ class WindowCounter {
     this.#counts.set(name, count);
     return count <= this.#limit ? 0 : Math.ceil((this.#windowEndsAtMs - nowMs) / 1000);
   }
-}
-
-/** A limit on registrations per window, of all together or of one client. */
-interface NamedLimit {
-  readonly name: string;
-  readonly limit: number;
 }
 
 /**

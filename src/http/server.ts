@@ -9,7 +9,7 @@ import type {
   FastifyRequest,
 } from 'fastify';
 import { fastify, LogController } from 'fastify';
-import { NotFoundError, ServiceUnavailableError } from '../core/errors.ts';
+import { NotFoundError, overloaded } from '../core/errors.ts';
 import { smallBodyBytes } from './body-budget.ts';
 import { acceptOnlyJson } from './body-parser.ts';
 import { gatherEarly } from './early-body.ts';
@@ -39,8 +39,6 @@ const keepAliveTimeoutMs = 75_000;
 const maxParamLength = 1024;
 /** With fewer requests under way there is no load to shed: what is slow then is the machine. */
 const fewRequests = 8;
-/** Refused clients come back after this. */
-const retryAfterSeconds = '1';
 
 export interface ServerLimits {
   readonly bodyLimitBytes: number;
@@ -138,11 +136,7 @@ async function shedLoad(
     pressureHandler: (_request, _reply, type) => {
       if (life.requestCount < fewRequests) return;
       telemetry.requestShed(shortages[type] ?? 'other');
-      throw new ServiceUnavailableError('The gateway is overloaded; try again.', {
-        code: 'overloaded',
-        headers: { 'retry-after': retryAfterSeconds },
-        cause: type,
-      });
+      throw overloaded(type);
     },
   });
 }

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { GatewayError, ServiceUnavailableError } from '../../core/errors.ts';
+import { GatewayError, retrySoon, ServiceUnavailableError } from '../../core/errors.ts';
 import { pgOptions } from './connection-options.ts';
 
 /**
@@ -74,7 +74,7 @@ export function toGatewayError(error: unknown): unknown {
   if (error instanceof GatewayError || !isAway(error)) return error;
   return new ServiceUnavailableError('The database is not available. Try again shortly.', {
     code: 'database_unavailable',
-    headers: { 'retry-after': '1' },
+    headers: retrySoon,
     cause: error,
   });
 }

@@ -4,7 +4,7 @@ import { answerChat } from '../../chat/answer-chat.ts';
 import type { BugReporter } from '../../chat/fallback.ts';
 import type { Account } from '../../chat/ports.ts';
 import type { ChatCall } from '../../core/chat-call.ts';
-import { InvalidRequestError, ServiceUnavailableError } from '../../core/errors.ts';
+import { draining, InvalidRequestError, retrySoon, ServiceUnavailableError } from '../../core/errors.ts';
 import { parseMode } from '../../core/mode.ts';
 import type { RoutingTables } from '../../core/tables.ts';
 import { smallBodyBytes } from '../body-budget.ts';
@@ -23,14 +23,11 @@ export interface ChatRouteIo extends ChatIo {
 }
 
 function refuseNewWork(io: ChatRouteIo): void {
-  const headers = { 'retry-after': '1' };
-  if (io.life.closing) {
-    throw new ServiceUnavailableError('The gateway is shutting down.', { code: 'draining', headers });
-  }
+  if (io.life.closing) throw draining();
   if (!io.requestLog.accepting()) {
     throw new ServiceUnavailableError('Request logs cannot be kept at the moment.', {
       code: 'log_full',
-      headers,
+      headers: retrySoon,
     });
   }
 }
