@@ -3,7 +3,7 @@ import type { Gateway } from './client.ts';
 import { send } from './client.ts';
 
 /** How long a call that is no chat may take. */
-const CALL_LIMIT_MS = 15_000;
+const callLimitMs = 15_000;
 
 /** Tells an operator what to do; no stack is of use. */
 export class CrashTestError extends Error {}
@@ -20,7 +20,7 @@ export interface Row {
 }
 
 async function call(gateway: Gateway, method: string, path: string, body?: unknown): Promise<unknown> {
-  const sending = { method, limitMs: CALL_LIMIT_MS, ...(body === undefined ? {} : { body }) };
+  const sending = { method, limitMs: callLimitMs, ...(body === undefined ? {} : { body }) };
   const { status, text } = await send(gateway, path, sending);
   if (status === null) throw new CrashTestError(`${gateway.url} does not answer.`);
   if (status === 401) throw new CrashTestError('The service key is refused.');

@@ -27,9 +27,9 @@ export interface Refusal {
 const json = { 'content-type': 'application/json' };
 const eventStream = { 'content-type': 'text/event-stream' };
 /** Far beyond what an answer may weigh, and still no burden on a wire. */
-const OVERSIZED_BYTES = 64 * 1024 * 1024;
+const oversizedBytes = 64 * 1024 * 1024;
 /** Tokens that arrive before a stream breaks. */
-const TOKENS = 4;
+const openingTokens = 4;
 
 const told = 'an error in its own shape within the time limit, no second call';
 const verbatim = 'the vendor’s status, headers for retries and words, no second call';
@@ -73,7 +73,7 @@ function broken(id: string, fault: string, end: (wire: Wire) => void): Fault {
     stream: true,
     play: async (wire) => {
       wire.head(200, eventStream);
-      for (const event of wire.shape.opening(TOKENS)) wire.write(event);
+      for (const event of wire.shape.opening(openingTokens)) wire.write(event);
       // A reset discards what was not sent yet.
       await pause(20);
       end(wire);
@@ -86,7 +86,7 @@ async function oversized(wire: Wire): Promise<void> {
   const [before = '', after = ''] = wire.shape.json('TEXT').split('TEXT');
   wire.write(before);
   const piece = 'x'.repeat(64 * 1024);
-  for (let sent = 0; sent < OVERSIZED_BYTES && wire.isOpen(); sent += piece.length)
+  for (let sent = 0; sent < oversizedBytes && wire.isOpen(); sent += piece.length)
     await wire.writeSlowly(piece);
   wire.write(after);
   wire.end();

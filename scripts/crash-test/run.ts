@@ -29,17 +29,19 @@ export interface Run {
 }
 
 /** X-Gateway-Timeout of every request: long enough for a busy machine, short enough to be waited for. */
-export const TIMEOUT_SECONDS = 2;
+export const usualTimeoutSeconds = 2;
 /** Beyond the limits of the gateway, for the way there and back. */
-const SLACK_MS = 5_000;
+const slackMs = 5_000;
 /** Big answers need longer to be refused. */
-const LARGE_TIMEOUT_SECONDS = 30;
+const largeTimeoutSeconds = 30;
 /** Faults at once. */
-const WORKERS = 4;
-const ROWS_LIMIT_MS = 10_000;
-const ROWS_POLL_MS = 250;
+const workers = 4;
+const rowsLimitMs = 10_000;
+const rowsPollMs = 250;
 /** Requests of a flapping vendor: refused, then served. */
-const FLAPS = 3;
+const flaps = 3;
+/** The gateway's clock stamps its rows, and need not agree with ours: rows are told apart by their tag. */
+const clockDifferenceMs = 300_000;
 
 export function sendChat(
   gateway: Gateway,
@@ -58,9 +60,9 @@ export function sendChat(
 
 /** Both limits of one fault. */
 export function limitsOf(fault: Fault, idleSeconds: number): { timeoutSeconds: number; limitMs: number } {
-  const timeoutSeconds = fault.id === 'oversized' ? LARGE_TIMEOUT_SECONDS : TIMEOUT_SECONDS;
+  const timeoutSeconds = fault.id === 'oversized' ? largeTimeoutSeconds : usualTimeoutSeconds;
   const waitSeconds = fault.waitsForIdleLimit ? timeoutSeconds + idleSeconds : timeoutSeconds;
-  return { timeoutSeconds, limitMs: waitSeconds * 1000 + SLACK_MS };
+  return { timeoutSeconds, limitMs: waitSeconds * 1000 + slackMs };
 }
 
 /** `work` on each item, a few at a time, those that wait longest first; results in the order of the items. */
@@ -76,14 +78,13 @@ export async function eachFault(
     for (let next = queue.shift(); next !== undefined; next = queue.shift())
       results.set(next, await work(next));
   };
-  await Promise.all(Array.from({ length: WORKERS }, worker));
+  await Promise.all(Array.from({ length: workers }, worker));
   return chosen.flatMap((fault) => results.get(fault) ?? []);
 }
 
 /** The faults by override: one vendor, no fallback. Rows of the log are compared with what the client saw. */
 export async function runOverride(run: Run): Promise<Result[]> {
-  // The gateway's clock stamps its rows, and need not agree with ours to the second.
-  const since = new Date(Date.now() - 300_000);
+  const since = new Date(Date.now() - clockDifferenceMs);
   const tag = randomUUID().slice(0, 8);
   const found = await eachFault(faults, (fault) => playOverride(run, fault, `${fault.id}-${tag}`));
   const flapped = await playFlapping(run, `flapping-${tag}`);
@@ -141,18 +142,18 @@ async function playHealthy(run: Run, model: string): Promise<Result> {
 async function playFlapping(run: Run, model: string): Promise<Result> {
   const flapping: Fault = {
     id: 'flapping',
-    fault: `a vendor that answers 503 ${FLAPS} times and is healthy then`,
+    fault: `a vendor that answers 503 ${flaps} times and is healthy then`,
     required: 'its words while it is down, its answer as soon as it is up',
     stream: false,
     refusal: { status: 503 },
     play: (wire) => wire.answer(503, { 'content-type': 'application/json' }, refusalBody(503)),
   };
   const seen: Judgement[] = [];
-  for (let turn = 0; turn < FLAPS; turn += 1)
+  for (let turn = 0; turn < flaps; turn += 1)
     seen.push(
       await playOverride(run, flapping, model).then(({ verdict, happened }) => ({ verdict, happened })),
     );
-  for (let turn = 0; turn < FLAPS; turn += 1) seen.push(await askHealthy(run, model, turn % 2 === 0));
+  for (let turn = 0; turn < flaps; turn += 1) seen.push(await askHealthy(run, model, turn % 2 === 0));
   const failed = seen.find(({ verdict }) => verdict === 'fail');
   return result(
     flapping,
@@ -162,7 +163,7 @@ async function playFlapping(run: Run, model: string): Promise<Result> {
 
 /** How many chats a row of the table stands for, and how many of them were a success. */
 function expectedRows(id: string, verdict: Verdict, refused: boolean): { rows: number; successes: number } {
-  if (id === 'flapping') return { rows: 2 * FLAPS, successes: FLAPS };
+  if (id === 'flapping') return { rows: 2 * flaps, successes: flaps };
   if (id === 'healthy') return { rows: 2, successes: 2 };
   return { rows: 1, successes: verdict === 'pass' && !refused ? 1 : 0 };
 }
@@ -179,11 +180,11 @@ async function withRows(
     return { one, ...expectedRows(one.id, one.verdict, refused) };
   });
   const total = wanted.reduce((sum, { rows }) => sum + rows, 0);
-  const deadline = Date.now() + ROWS_LIMIT_MS;
+  const deadline = Date.now() + rowsLimitMs;
   let rows = await rowsSince(gateway, since);
   const ours = () => rows.filter(({ model }) => model.endsWith(`-${tag}`));
   while (ours().length < total && Date.now() < deadline) {
-    await pause(ROWS_POLL_MS);
+    await pause(rowsPollMs);
     rows = await rowsSince(gateway, since);
   }
   return wanted.map(({ one, rows: count, successes }) => {

@@ -7,7 +7,7 @@ import { faults, refusalBody } from './faults.ts';
 import type { Judgement } from './judge.ts';
 import { fail, judge } from './judge.ts';
 import type { Result } from './run.ts';
-import { eachFault, limitsOf, sendChat, TIMEOUT_SECONDS } from './run.ts';
+import { eachFault, limitsOf, sendChat, usualTimeoutSeconds } from './run.ts';
 import type { CrashVendor } from './vendor.ts';
 
 export const vendors = ['openai', 'anthropic', 'together', 'sarvam'] as const;
@@ -23,9 +23,9 @@ export interface TierRun {
 }
 
 /** How soon a candidate that is healthy again must be used again. */
-const RECOVERY_MS = 30_000;
-const BETWEEN_MS = 500;
-const PROBE_LIMIT_MS = 15_000;
+const recoveryMs = 30_000;
+const betweenMs = 500;
+const probeLimitMs = 15_000;
 
 /** Keys for the vendors whose addresses lead here; `work` runs with them, and they are gone afterwards. */
 export async function runTier(run: TierRun): Promise<Result[]> {
@@ -61,8 +61,8 @@ async function leadsHere(run: TierRun, name: string): Promise<boolean> {
     model: run.mode,
     override,
     stream: false,
-    timeoutSeconds: TIMEOUT_SECONDS,
-    limitMs: PROBE_LIMIT_MS,
+    timeoutSeconds: usualTimeoutSeconds,
+    limitMs: probeLimitMs,
   };
   await sendChat(run.gateway, nonce, ask);
   return run.vendor.calls(nonce)[0]?.vendor === name;
@@ -114,7 +114,7 @@ function judgeTier(fault: Fault, judgement: Judgement, calls: number): Judgement
 /** One healthy request; null when it was served whole, else what happened. */
 async function trouble(run: TierRun, nonce: string): Promise<string | null> {
   const plain: Fault = { id: 'tier-flapping', fault: '', required: '', stream: false, play: () => {} };
-  const limits = { timeoutSeconds: TIMEOUT_SECONDS, limitMs: limitsOf(plain, 0).limitMs };
+  const limits = { timeoutSeconds: usualTimeoutSeconds, limitMs: limitsOf(plain, 0).limitMs };
   const answer = await sendChat(run.gateway, nonce, { model: run.mode, stream: false, ...limits });
   const { verdict, happened } = judge(plain, answer, 1, true);
   return verdict === 'pass' ? null : happened;
@@ -125,7 +125,7 @@ async function playFlapping(run: TierRun): Promise<Result> {
   const fault = {
     id: 'tier-flapping',
     fault: `first candidate: 503 for ${run.outageSeconds} s, then healthy`,
-    required: `no request fails, and it is used again within ${RECOVERY_MS / 1000} s`,
+    required: `no request fails, and it is used again within ${recoveryMs / 1000} s`,
   };
   const nonce = randomUUID();
   const before = await trouble(run, nonce);
@@ -138,7 +138,7 @@ async function playFlapping(run: TierRun): Promise<Result> {
   run.vendor.outage(first, undefined);
   const healedAtMs = performance.now();
   let isBack = false;
-  const later = await troublesFor(run, RECOVERY_MS, (asked) => {
+  const later = await troublesFor(run, recoveryMs, (asked) => {
     isBack = run.vendor.calls(asked)[0]?.vendor === first;
     return isBack;
   });
@@ -162,7 +162,7 @@ async function troublesFor(
     const happened = await trouble(run, nonce);
     if (happened !== null) found.push(happened);
     if (isOver(nonce)) break;
-    await pause(BETWEEN_MS);
+    await pause(betweenMs);
   }
   return found;
 }

@@ -9,11 +9,11 @@ export interface Sample extends Memory {
 }
 
 /** Growth of memory after the warm-up that fails the run. */
-const MAX_DRIFT = 0.05;
+const maxDrift = 0.05;
 /** The first quarter warms up: code is compiled, pools and caches fill. */
-const WARM_UP_SHARE = 0.25;
+const warmUpShare = 0.25;
 /** Looks that are taken together at either end, since a single one jumps by the size of an allocator's page run. */
-const LOOKS = 3;
+const looks = 3;
 /** Shorter runs are all warm-up: their memory is shown, and not judged. */
 export const shortestJudgedMinutes = 5;
 const mebibyte = 1024 * 1024;
@@ -34,17 +34,17 @@ export interface Drift {
 
 /** Memory at the end of the run against that at the end of the warm-up. */
 export function drifts(samples: readonly Sample[]): Drift[] {
-  const warm = samples.slice(Math.ceil(samples.length * WARM_UP_SHARE));
+  const warm = samples.slice(Math.ceil(samples.length * warmUpShare));
   const measure = (what: string, read: (sample: Sample) => number): Drift => {
-    const from = median(warm.slice(0, LOOKS).map(read));
-    const to = median(warm.slice(-LOOKS).map(read));
+    const from = median(warm.slice(0, looks).map(read));
+    const to = median(warm.slice(-looks).map(read));
     const share = to / from - 1;
     return {
       what,
       fromMiB: from / mebibyte,
       toMiB: to / mebibyte,
       share,
-      isTooMuch: !(share <= MAX_DRIFT),
+      isTooMuch: !(share <= maxDrift),
     };
   };
   return [measure('RSS', ({ rss }) => rss), measure('heap', ({ heapUsed }) => heapUsed)];

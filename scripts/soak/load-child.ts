@@ -19,9 +19,9 @@ export type SoakReport =
   | { readonly kind: 'ended'; readonly ended: readonly Ended[] }
   | { readonly kind: 'quiet'; readonly skipped: number };
 
-const TICK_MS = 10;
+const tickMs = 10;
 /** Requests that may be open at once; one that is due beyond them is not sent, and counted. */
-const MAX_OPEN = 300;
+const maxOpen = 300;
 
 let ended: Ended[] = [];
 let [next, open, skipped, debt] = [0, 0, 0, 0];
@@ -63,10 +63,10 @@ setInterval(() => {
   if (isPaused || target === undefined) return;
   debt += (passedMs / 1000) * target.perSecond;
   for (; debt >= 1; debt -= 1) {
-    if (open < MAX_OPEN) void send(target.url, target.keys);
+    if (open < maxOpen) void send(target.url, target.keys);
     else skipped += 1;
   }
-}, TICK_MS);
+}, tickMs);
 
 process.on('message', (order: SoakOrder) => {
   if (order.kind === 'start') target = order;

@@ -17,10 +17,10 @@ export interface Kind {
 }
 
 /** Different prompts of cached requests: the cache fills up to these and stays. */
-const CACHED_PROMPTS = 20;
-const SLOW_READ_MS = 40;
+const cachedPrompts = 20;
+const slowReadMs = 40;
 /** A client that leaves before an answer waits this long. */
-const LEAVES_AFTER_MS = 15;
+const leavesAfterMs = 15;
 
 const impatient = { 'x-gateway-timeout': '1' };
 
@@ -67,7 +67,7 @@ export interface Ended {
 }
 
 function promptOf(kind: Kind, index: number, id: string): string {
-  if (kind.headers?.['x-gateway-cache'] === 'true') return `cached ${index % CACHED_PROMPTS}`;
+  if (kind.headers?.['x-gateway-cache'] === 'true') return `cached ${index % cachedPrompts}`;
   return `request ${id} ${kind.say ?? ''}`;
 }
 
@@ -84,7 +84,7 @@ export async function sendOne(
   let status: number | null = null;
   let text = '';
   try {
-    if (kind.client === 'leaves-early') setTimeout(() => leaving.abort(), LEAVES_AFTER_MS);
+    if (kind.client === 'leaves-early') setTimeout(() => leaving.abort(), leavesAfterMs);
     const messages = [{ role: 'user', content: promptOf(kind, index, id) }];
     const response = await call(`${url}/v1/chat/completions`, {
       method: 'POST',
@@ -102,7 +102,7 @@ export async function sendOne(
     for await (const piece of response.body) {
       text = (text + (piece as Buffer).toString('utf8')).slice(-100);
       if (kind.client === 'leaves-late') leaving.abort();
-      if (kind.client === 'reads-slowly') await pause(SLOW_READ_MS);
+      if (kind.client === 'reads-slowly') await pause(slowReadMs);
     }
   } catch {
     return { id, kind: kind.name, status, whole: false };

@@ -16,12 +16,12 @@ export interface SoakOptions {
 }
 
 /** Looks per run: each costs a few seconds of quiet. */
-const LOOKS_PER_RUN = 20;
-const SHORTEST_ROUND_MS = 10_000;
+const looksPerRun = 20;
+const shortestRoundMs = 10_000;
 /** What is closing has this long to be gone before a look. */
-const SETTLE_MS = 2_000;
-const STORED_LIMIT_MS = 60_000;
-const MINUTE_MS = 60_000;
+const settleMs = 2_000;
+const storedLimitMs = 60_000;
+const minuteMs = 60_000;
 
 interface Tally {
   readonly passed: number;
@@ -31,11 +31,11 @@ interface Tally {
 
 async function look(world: SoakWorld, load: SoakLoad, startedAtMs: number): Promise<Sample> {
   await load.pause();
-  await untilRowsStored(world.gateway, STORED_LIMIT_MS);
+  await untilRowsStored(world.gateway, storedLimitMs);
   forgetLedgers(world.gateway);
-  await pause(SETTLE_MS);
+  await pause(settleMs);
   const memory = await world.memory();
-  const minute = (performance.now() - startedAtMs) / MINUTE_MS;
+  const minute = (performance.now() - startedAtMs) / minuteMs;
   return { ...memory, minute, requests: load.ended.length };
 }
 
@@ -44,12 +44,12 @@ export async function soak({ minutes, perSecond, folder }: SoakOptions): Promise
   const world = await startSoakWorld(folder);
   const keys = world.users.map(({ key }) => key);
   const load = startSoakLoad(world.gateway.url, keys, perSecond);
-  const roundMs = Math.max(SHORTEST_ROUND_MS, (minutes * MINUTE_MS) / LOOKS_PER_RUN);
+  const roundMs = Math.max(shortestRoundMs, (minutes * minuteMs) / looksPerRun);
   const startedAtMs = performance.now();
   const samples: Sample[] = [];
   try {
     console.log(sampleHeader);
-    while (performance.now() - startedAtMs < minutes * MINUTE_MS) {
+    while (performance.now() - startedAtMs < minutes * minuteMs) {
       load.goOn();
       await Promise.race([pause(roundMs), world.gateway.exited]);
       const sample = await look(world, load, startedAtMs);

@@ -29,14 +29,14 @@ export interface SoakWorld {
   memory(): Promise<Memory>;
 }
 
-const USERS = 10;
-const IDLE_SECONDS = 2;
+const userCount = 10;
+const idleSeconds = 2;
 /** What of the chart's settings bears on memory. */
 const taken = ['NODE_OPTIONS', 'GW_MAX_HEAP_BYTES', 'GW_MAX_EVENT_LOOP_DELAY_MS', 'GW_BODY_LIMIT_BYTES'];
 /** About 1.6 MB: more than sockets hold, so that a slow reader is felt. */
 const talk = longStream(400, 4096);
-const PROBE_LIMIT_MS = 30_000;
-const REGISTRATION_LIMIT_MS = 60_000;
+const probeLimitMs = 30_000;
+const registrationLimitMs = 60_000;
 
 /** The gateway's environment as the chart renders it by default. */
 function chartSettings(): Record<string, string> {
@@ -69,7 +69,7 @@ export async function startSoakWorld(folder: string): Promise<SoakWorld> {
       NODE_OPTIONS: `${chart['NODE_OPTIONS']} --import=${probe}`,
       GW_SOAK_PROBE_FILE: probeFile,
     },
-    tables: tables({ timeouts: { stream_idle_seconds: IDLE_SECONDS } }),
+    tables: tables({ timeouts: { stream_idle_seconds: idleSeconds } }),
   });
   const { openai } = gateway.vendors;
   openai.when('vendor-500', failure(500));
@@ -84,14 +84,14 @@ export async function startSoakWorld(folder: string): Promise<SoakWorld> {
   const users: User[] = [];
   // A process that has just started on a busy machine may shed load: then once more.
   const register = () => registerWithKeys(gateway.url, ['openai', 'together']).catch(() => undefined);
-  while (users.length < USERS) users.push(await eventually(register, REGISTRATION_LIMIT_MS));
+  while (users.length < userCount) users.push(await eventually(register, registrationLimitMs));
   let lines = 0;
   const memory = async (): Promise<Memory> => {
     process.kill(gateway.pid, 'SIGUSR2');
     const line = await eventually(async () => {
       const found = existsSync(probeFile) ? readFileSync(probeFile, 'utf8').split('\n').slice(0, -1) : [];
       return found.length > lines ? found.at(-1) : undefined;
-    }, PROBE_LIMIT_MS);
+    }, probeLimitMs);
     lines += 1;
     return { ...(JSON.parse(line) as Omit<Memory, 'anonymous'>), anonymous: anonymousBytes(gateway.pid) };
   };

@@ -30,8 +30,6 @@ export interface BatchResult {
   };
 }
 
-let batches = 0;
-
 interface Run {
   readonly seed: number;
   readonly attack: AttackCase;
@@ -77,15 +75,14 @@ async function rowsOf(world: World, name: string): Promise<Map<string, string[]>
   return statuses;
 }
 
-/** Runs seeds of a family beside a bystander, waits until all is quiet, and judges. */
+/** Runs seeds of a family beside a bystander, waits until all is quiet, and judges. No other batch has the `name`. */
 export async function runBatch(
   world: World,
   family: Family,
   seeds: readonly number[],
   baseline: Baseline,
+  name: string,
 ): Promise<BatchResult> {
-  batches += 1;
-  const name = `${process.pid}b${batches}`;
   world.witness().peakBytes();
   await world.witness().ask();
   world.postgres.delay(family.postgresDelayMs);

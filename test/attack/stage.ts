@@ -23,21 +23,30 @@ interface FamilyFigures {
   ms: number;
 }
 
+/** Of a process that is not warm yet: everything is right. */
+const unjudged: Baseline = {
+  rssBytes: Number.POSITIVE_INFINITY,
+  heapUsedBytes: 0,
+  timers: 100,
+  clientSockets: 100,
+};
+
 /** One gateway for the whole stage; a new one after a failure, so that no batch pays for another's. */
 export class Stage {
   readonly #world: World;
-  #baseline: Baseline;
+  #baseline: Baseline = unjudged;
+  #batches = 0;
   #shrinkLeftMs = shrinkBudgetMs;
   readonly #figures = new Map<string, FamilyFigures>();
 
-  private constructor(world: World, baseline: Baseline) {
+  private constructor(world: World) {
     this.#world = world;
-    this.#baseline = baseline;
   }
 
   static async open(): Promise<Stage> {
-    const world = await makeWorld();
-    return new Stage(world, await warm(world));
+    const stage = new Stage(await makeWorld());
+    await stage.#warmUp();
+    return stage;
   }
 
   close(): Promise<void> {
@@ -47,7 +56,7 @@ export class Stage {
   /** Runs a batch; the failures are fixture lines where the seed is known. */
   async run(family: Family, seeds: readonly number[]): Promise<{ result: BatchResult; failures: string[] }> {
     const startedAtMs = performance.now();
-    const result = await runBatch(this.#world, family, seeds, this.#baseline);
+    const result = await this.#runBatch(family, seeds);
     const failures = [...result.bySeed]
       .slice(0, shownSeeds)
       .map(([seed, problem]) => fixtureLine(family, seed, problem));
@@ -86,7 +95,23 @@ export class Stage {
 
   async #renew(): Promise<void> {
     await this.#world.renew();
-    this.#baseline = await warm(this.#world);
+    await this.#warmUp();
+  }
+
+  /** Compiled code, pools and buffers are there before anything is measured. */
+  async #warmUp(): Promise<void> {
+    this.#baseline = unjudged;
+    for (const family of warmUpFamilies) {
+      const seeds = Array.from({ length: family.count }, (_, index) => index);
+      await this.#runBatch(family, seeds);
+    }
+    this.#baseline = await baselineOf(this.#world);
+  }
+
+  #runBatch(family: Family, seeds: readonly number[]): Promise<BatchResult> {
+    this.#batches += 1;
+    // Unique among all stages of a database: rows and calls are found by it.
+    return runBatch(this.#world, family, seeds, this.#baseline, `${process.pid}b${this.#batches}`);
   }
 
   /** Halves a batch until one seed is left that does it alone; none when it takes several. */
@@ -99,7 +124,7 @@ export class Stage {
       const halves = [left.slice(0, middle), left.slice(middle)];
       let found: readonly number[] | null = null;
       for (const half of halves) {
-        const { process: problems } = await runBatch(this.#world, family, half, this.#baseline);
+        const { process: problems } = await this.#runBatch(family, half);
         if (problems.length === 0) continue;
         await this.#renew();
         found = half;
@@ -131,19 +156,4 @@ export class Stage {
       ms: (before?.ms ?? 0) + ms,
     });
   }
-}
-
-/** Compiled code, pools and buffers are there before anything is measured. */
-async function warm(world: World): Promise<Baseline> {
-  const unjudged: Baseline = {
-    rssBytes: Number.POSITIVE_INFINITY,
-    heapUsedBytes: 0,
-    timers: 100,
-    clientSockets: 100,
-  };
-  for (const family of warmUpFamilies) {
-    const seeds = Array.from({ length: family.count }, (_, index) => index);
-    await runBatch(world, family, seeds, unjudged);
-  }
-  return baselineOf(world);
 }

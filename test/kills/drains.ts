@@ -22,6 +22,11 @@ import {
 
 const drains = times('GW_DRAINS', 20);
 const answersBetween = 100;
+/**
+ * Of all answers, what fresh processes may refuse because Postgres did not tell them an account in time: about one
+ * second of one start in such a run. That is a starved machine; more is a process that says too early that it is ready.
+ */
+const mostLate = 0.01;
 /** The balancer asks every 50 ms whether a replica is ready; on a busy machine that takes its time. */
 const settings = { GW_DRAIN_DELAY_SECONDS: '2', GW_DRAIN_SECONDS: '30' };
 
@@ -67,6 +72,7 @@ describe(`${drains} drains by SIGTERM, each after its successor is ready, at ${r
     const { sent, seconds, skipped } = await load.stop();
     // A fresh process on a starved machine may be late with its first accounts: that is no drain's doing, and is told.
     const late = sent.filter((one) => one.text.includes('"code":"database_unavailable"'));
+    expect(late.length).toBeLessThanOrEqual(sent.length * mostLate);
     expect(fewFailures(sent.filter((one) => !late.includes(one)))).toEqual([]);
     await Promise.all(replicas.map((replica) => untilRowsStored(replica, 60_000)));
     await expectLedgersAgree({

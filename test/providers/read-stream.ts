@@ -47,17 +47,6 @@ export function cutAt(bytes: Buffer, positions: readonly number[]): Buffer[] {
   return edges.slice(1).map((end, index) => bytes.subarray(edges[index], end));
 }
 
-/** Deterministic numbers in [0, 1), so that a failing split can be run again (mulberry32). */
-export function seededRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 export type Chunk = { readonly choices: readonly ChunkChoice[]; readonly [field: string]: unknown };
 export interface ChunkChoice {
   readonly index: number;

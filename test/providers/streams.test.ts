@@ -3,10 +3,11 @@ import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
 import { describe, expect, test } from 'vitest';
 import type { Usage } from '../../src/core/usage.ts';
 import { noUsage } from '../../src/core/usage.ts';
+import { Random } from '../support/random.ts';
 import type { ContextOptions } from './fixtures.ts';
 import { contextFor, loadCases } from './fixtures.ts';
 import type { Chunk, StreamResult } from './read-stream.ts';
-import { accumulateLikePython, chunksOf, cutAt, readStream, seededRandom } from './read-stream.ts';
+import { accumulateLikePython, chunksOf, cutAt, readStream } from './read-stream.ts';
 
 interface ExpectedCall {
   readonly id?: string;
@@ -121,11 +122,9 @@ describe('streams', () => {
     expect(readStream(given.provider, context, cutAt(body, bytes))).toEqual(whole);
     const eventEnds = [...body.toString('latin1').matchAll(/\n\n/g)].map((match) => match.index + 2);
     expect(readStream(given.provider, context, cutAt(body, eventEnds))).toEqual(whole);
-    const random = seededRandom(body.length);
+    const random = new Random(body.length);
     for (let round = 0; round < 30; round += 1) {
-      const cuts = Array.from({ length: 1 + Math.floor(random() * 8) }, () =>
-        Math.floor(random() * body.length),
-      );
+      const cuts = Array.from({ length: random.int(1, 8) }, () => random.below(body.length));
       expect(readStream(given.provider, context, cutAt(body, cuts)), `cuts ${cuts}`).toEqual(whole);
     }
   });

@@ -6,7 +6,7 @@ import type {
 } from '../../src/chat/ports.ts';
 import { anthropicAnswer, anthropicStream } from '../support/anthropic-wire.ts';
 import { openAiAnswer, openAiError, openAiStream } from '../support/openai-wire.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../support/random.ts';
 
 /** The servers of the world: where each one stands is a fact of this file, not an opinion of the gateway. */
 

@@ -12,9 +12,9 @@ import { toGatewayError } from '../../src/http/error-handler.ts';
 import { Life } from '../../src/http/life.ts';
 import { chatCompletionsRoute } from '../../src/http/routes/chat-completions.ts';
 import { heldKey, testTables, World } from '../chat/story.ts';
+import type { Random } from '../support/random.ts';
 import type { TablesInput } from '../support/tables.ts';
 import { tables as tablesInput } from '../support/tables.ts';
-import type { Random } from './random.ts';
 import type { Region } from './servers.ts';
 import { nextFault, regions, Servers } from './servers.ts';
 

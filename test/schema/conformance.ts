@@ -1,13 +1,14 @@
 /**
  * schemathesis (PyPI) over our own OpenAPI document: requests that fit it and requests that do not, with a key, without
  * one and with a wrong one. No answer is a 5xx that nothing explains, and every answer is what the document says.
- * A seed is printed; `GW_SCHEMA_SEED` repeats a run.
+ * `GW_SCHEMA_SEED=<number>` or `random` makes another run; the seed is printed.
  */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { seedIn } from '../support/random.ts';
 import type { User } from '../support/register.ts';
 import { registerWithKeys } from '../support/register.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
@@ -16,7 +17,7 @@ import type { Job, Outcome } from './schemathesis.ts';
 import { runJob } from './schemathesis.ts';
 
 const wanted = Number(process.env['GW_SCHEMA_CASES'] ?? 50_000);
-const seed = Number(process.env['GW_SCHEMA_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = seedIn('GW_SCHEMA_SEED');
 /** One generator keeps one core busy. */
 const processes = 2;
 /** The generator's last batch is not always full. */

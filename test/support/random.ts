@@ -1,6 +1,7 @@
 /**
  * Choices that follow from a seed alone: the same seed makes the same case on every machine (mulberry32, public
- * domain, by Tommy Ettinger). Generators take this and nothing else.
+ * domain, by Tommy Ettinger). Generators take this and nothing else. The seeds of test/attack/fixtures depend on every
+ * method: a changed one gives them new meanings.
  */
 export class Random {
   #state: number;
@@ -35,8 +36,19 @@ export class Random {
     return this.fraction() < probability;
   }
 
-  pick<Item>(items: readonly [Item, ...Item[]]): Item {
-    return items[this.int(0, items.length - 1)] as Item;
+  /** A whole number from 0 on, less than the limit. */
+  below(limit: number): number {
+    return Math.floor(this.fraction() * limit);
+  }
+
+  /** One of a list that is not empty. */
+  pick<Item>(items: readonly Item[]): Item {
+    return items[this.below(items.length)] as Item;
+  }
+
+  shuffled<Item>(items: readonly Item[]): Item[] {
+    const left = [...items];
+    return items.map(() => left.splice(this.below(left.length), 1)[0] as Item);
   }
 
   /** Each choice as often as its weight says. */
@@ -54,4 +66,15 @@ export class Random {
     for (let at = 0; at < length; at += 1) bytes[at] = this.int(0, 255);
     return bytes;
   }
+}
+
+/** The same for every run, so that a failure is a change of the code. */
+const defaultSeed = 1;
+
+/** The seed in this environment variable: a number, `random` for one below `limit`, or the default. */
+export function seedIn(variable: string, limit = 2 ** 31): number {
+  const text = process.env[variable] ?? String(defaultSeed);
+  const seed = text === 'random' ? Math.floor(Math.random() * limit) : Number(text);
+  if (!Number.isInteger(seed)) throw new Error(`${variable} is a number or "random".`);
+  return seed;
 }

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
+import { Random } from '../../support/random.ts';
 import type { AttackCase, VendorScript, VendorStep } from '../attack-case.ts';
-import { Random } from '../random.ts';
 import { oddText } from './hostile-json.ts';
 import { askFor } from './vendor-cases.ts';
 import { chunkEvent, completionJson, lastEvents, write } from './wire-form.ts';

@@ -1,6 +1,6 @@
+import { Random } from '../../support/random.ts';
 import type { AttackCase, Auth, Leaving, Sending, VendorStep } from '../attack-case.ts';
 import { plainSending } from '../attack-case.ts';
-import { Random } from '../random.ts';
 import { chunkEvent, completionJson, jsonHead, lastEvents, streamHead, write } from './wire-form.ts';
 
 /** Each way between the gateway and Postgres, so that look-ups and commits can be left in the middle. */

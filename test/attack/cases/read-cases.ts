@@ -1,6 +1,6 @@
+import { Random } from '../../support/random.ts';
 import type { AttackCase, Leaving, Reading, Sending, VendorScript } from '../attack-case.ts';
 import { plainSending } from '../attack-case.ts';
-import { Random } from '../random.ts';
 import { chunkEvent, completionJson, jsonAnswer, streamAnswer } from './wire-form.ts';
 
 const kib = 1024;

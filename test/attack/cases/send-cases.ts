@@ -1,6 +1,6 @@
+import { Random } from '../../support/random.ts';
 import type { AttackCase, Auth, BodyPlan, Leaving, Reading, Sending } from '../attack-case.ts';
 import { plainSending } from '../attack-case.ts';
-import { Random } from '../random.ts';
 
 const kib = 1024;
 /** `bodyLimitBytes` of the chart. */

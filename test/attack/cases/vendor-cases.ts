@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateSync, gzipSync, constants as zlib } from 'node:zlib';
+import { Random } from '../../support/random.ts';
 import type { AttackCase, Sending, VendorScript, VendorStep } from '../attack-case.ts';
 import { plainSending } from '../attack-case.ts';
-import { Random } from '../random.ts';
 import { anthropicBody, anthropicEvent, openAiBody, openAiEvent } from './answer-grammar.ts';
 import { anyValue, countOf, oddText } from './hostile-json.ts';
 import { chunkEvent, completionJson, lastEvents, streamHead, write } from './wire-form.ts';

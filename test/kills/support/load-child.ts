@@ -5,11 +5,11 @@ import type { User } from '../../support/register.ts';
 import type { LoadOrder, LoadReport, SentRecord } from './open-loop.ts';
 
 /** Requests that may be open at once; one that is due beyond them is not sent, and counted. */
-const MAX_OPEN = 400;
-const TICK_MS = 5;
-const REPORT_MS = 50;
+const maxOpen = 400;
+const tickMs = 5;
+const reportMs = 50;
 /** Of a failure's body, for the failed assertion. */
-const KEPT_CHARACTERS = 300;
+const keptCharacters = 300;
 
 function tell(report: LoadReport): void {
   process.send?.(report);
@@ -38,7 +38,7 @@ function run(order: LoadOrder): () => void {
       status,
       whole,
       tookMs,
-      text: isServed ? '' : text.slice(-KEPT_CHARACTERS),
+      text: isServed ? '' : text.slice(-keptCharacters),
     });
     if (isStopped && open === 0) finish();
   };
@@ -51,11 +51,11 @@ function run(order: LoadOrder): () => void {
   const ticker = setInterval(() => {
     const wanted = Math.floor(((performance.now() - startedAtMs) / 1000) * order.perSecond);
     for (; due < wanted; due += 1) {
-      if (open < MAX_OPEN) void send(due);
+      if (open < maxOpen) void send(due);
       else skipped += 1;
     }
-  }, TICK_MS);
-  const reporter = setInterval(() => tell({ kind: 'progress', answered }), REPORT_MS);
+  }, tickMs);
+  const reporter = setInterval(() => tell({ kind: 'progress', answered }), reportMs);
   return () => {
     clearInterval(ticker);
     clearInterval(reporter);

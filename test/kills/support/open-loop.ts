@@ -47,12 +47,12 @@ export interface OpenLoop {
 
 /** The rate of the promise in the fault catalogue. */
 export const requestsPerSecond = 300;
-const MORE_LIMIT_MS = 120_000;
+const moreLimitMs = 120_000;
 /** Of what the machine can do at all: faults are to be seen, not overload. */
-const SHARE_OF_CAPACITY = 0.5;
-const SHOWN_FAILURES = 5;
-const CALIBRATION_REQUESTS = 600;
-const CALIBRATION_WORKERS = 16;
+const shareOfCapacity = 0.5;
+const shownFailures = 5;
+const calibrationRequests = 600;
+const calibrationWorkers = 16;
 
 /**
  * The rate to offer: the promised one, or half of what this machine can do when that is less. What was sent meanwhile is
@@ -62,13 +62,13 @@ export async function affordableRate(
   url: string,
   users: readonly User[],
 ): Promise<{ readonly perSecond: number; readonly sent: readonly Sent[] }> {
-  const load = startLoad({ url, users, workers: CALIBRATION_WORKERS, restMs: 0 });
-  await load.more(CALIBRATION_REQUESTS);
+  const load = startLoad({ url, users, workers: calibrationWorkers, restMs: 0 });
+  await load.more(calibrationRequests);
   const startedAtMs = performance.now();
   const before = load.sent.length;
-  await load.more(CALIBRATION_REQUESTS);
+  await load.more(calibrationRequests);
   const capacity = ((load.sent.length - before) / (performance.now() - startedAtMs)) * 1000;
-  return { perSecond: Math.min(requestsPerSecond, capacity * SHARE_OF_CAPACITY), sent: await load.stop() };
+  return { perSecond: Math.min(requestsPerSecond, capacity * shareOfCapacity), sent: await load.stop() };
 }
 
 /**
@@ -102,7 +102,7 @@ export function startOpenLoop(url: string, users: readonly User[], perSecond: nu
   return {
     more: async (count) => {
       const wanted = answered + count;
-      await eventually(() => Promise.resolve(answered >= wanted || undefined), MORE_LIMIT_MS);
+      await eventually(() => Promise.resolve(answered >= wanted || undefined), moreLimitMs);
     },
     stop: () => {
       child.send('stop');
@@ -117,7 +117,7 @@ export function startOpenLoop(url: string, users: readonly User[], perSecond: nu
 /** What was not served whole: how many, and a few of them. */
 export function fewFailures(sent: readonly Sent[]): readonly string[] {
   const found = failures(sent);
-  return found.length <= SHOWN_FAILURES ? found : [`${found.length}:`, ...found.slice(0, SHOWN_FAILURES)];
+  return found.length <= shownFailures ? found : [`${found.length}:`, ...found.slice(0, shownFailures)];
 }
 
 /** Requests that were served whole. */
