@@ -9,7 +9,7 @@ import { planCandidates } from '../core/plan.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { AnswerCache } from './cached-answer.ts';
 import type { Client } from './client-stream.ts';
-import type { BugReporter, FallbackIo } from './fallback.ts';
+import type { FallbackIo } from './fallback.ts';
 import { AttemptLedger, fallBack } from './fallback.ts';
 import type { Account } from './ports.ts';
 import { clientClosed } from './replay.ts';
@@ -39,7 +39,7 @@ export async function answerChat(
   call: ChatCall,
   account: Account,
   client: Client,
-  io: ChatIo & BugReporter,
+  io: ChatIo,
   refresh: RefreshAccount,
 ): Promise<string | null> {
   const settlement = new Settlement(call, new AttemptLedger(), io);
@@ -57,7 +57,7 @@ async function tellStory(
   call: ChatCall,
   account: Account,
   serve: Serve,
-  io: ChatIo & BugReporter,
+  io: ChatIo,
   refresh: RefreshAccount,
 ): Promise<Served> {
   const { settlement, client } = serve;
@@ -70,7 +70,11 @@ async function tellStory(
     io.telemetry.cacheAnswered(call, 'bypass', null);
     return tryAll(client.signal);
   }
-  const seat = await io.cache.board(call, plan.candidates, cacheTtlSeconds, client.signal).catch(() => null);
+  const boarding = io.cache.board(call, plan.candidates, cacheTtlSeconds, client.signal);
+  const seat = await boarding.catch((cause: unknown) => {
+    if (client.signal.aborted) return null;
+    throw cause;
+  });
   // The client left while waiting: the row is written on the way out.
   if (seat === null) return tryAll(client.signal);
   let served: Served | null = null;
@@ -104,7 +108,7 @@ async function endByBug(
   call: ChatCall,
   client: Client,
   settlement: Settlement,
-  io: BugReporter,
+  io: ChatIo,
 ): Promise<null> {
   const error = await settleError(settlement, cause instanceof ApiError ? cause : new ApiError(cause));
   // Whoever writes the 500 tells of it.
@@ -133,7 +137,7 @@ async function planCall(
 
 async function tryCandidates(
   serve: Serve,
-  io: ChatIo & BugReporter,
+  io: ChatIo,
   plan: PlannedCandidates,
   signal: AbortSignal,
 ): Promise<Served> {

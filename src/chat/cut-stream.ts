@@ -2,6 +2,7 @@ import { errorEvent } from '../core/error-body.ts';
 import { ApiError, ProviderError } from '../core/errors.ts';
 import type { Usage } from '../core/usage.ts';
 import type { Serving } from './fallback.ts';
+import { recordOf } from './fallback.ts';
 import type { OpenStream, StreamEnd } from './open-stream.ts';
 import { clientClosed, cutByDrain } from './replay.ts';
 import type { Serve } from './serve.ts';
@@ -33,10 +34,7 @@ export async function cutStream(
   const durationMs = io.clock.monotonicMs() - serving.startedAtMs;
   settlement.ledger.add(serving, 200, `cut: ${reason}`, durationMs);
   io.telemetry.attemptEnded(call, {
-    candidate: serving.candidate,
-    number: serving.number,
-    startedAtMs: serving.startedAtMs,
-    dropped: serving.dropped,
+    ...recordOf(serving),
     end: end.kind === 'cancelled' ? 'aborted' : 'failed',
     failure: null,
     durationMs,

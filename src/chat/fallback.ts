@@ -20,11 +20,8 @@ import type { AttemptRecord, ChatTelemetry, VendorAnswer } from './telemetry-por
 export interface FallbackIo extends AttemptIo {
   readonly cooldown: CooldownBook;
   readonly telemetry: ChatTelemetry;
-}
-
-/** Where bugs of ours are told that cost a request one candidate, and not its answer. */
-export interface BugReporter {
-  reportBug(cause: unknown, call: ChatCall): void;
+  /** Told of bugs of ours whose request goes on: with another candidate, or to an end by an error event. */
+  readonly reportBug: (cause: unknown, call: ChatCall) => void;
 }
 
 /** Who was tried, and what the client asked for that it did not get to see. */
@@ -60,6 +57,8 @@ export class AttemptLedger {
   last: Candidate | null = null;
   /** The candidate that gave the answer, or began its stream. */
   served: Candidate | null = null;
+  /** How many of the unable ones are reported. */
+  #passed = 0;
 
   /** The end of one attempt. */
   add(tried: Tried, status: number | null, reason: string, latencyMs: number): void {
@@ -71,10 +70,11 @@ export class AttemptLedger {
     );
   }
 
-  /** Those of `unable` whose place is before the candidate of `index`. */
+  /** Those of `unable`, given in their order, whose place is before the candidate of `index`; each once. */
   passOver(unable: readonly UnableCandidate[], index: number): void {
-    for (const { provider, model, lacks, before } of unable) {
-      if (before !== index) continue;
+    for (const { provider, model, lacks, before } of unable.slice(this.#passed)) {
+      if (before > index) break;
+      this.#passed += 1;
       const reason = `skipped: does not support ${featureText(lacks)}`;
       this.reports.push({ provider, model, status: null, reason, latency_ms: 0 });
     }
@@ -89,7 +89,7 @@ export async function fallBack(
   call: ChatCall,
   { candidates, unable }: Pick<PlannedCandidates, 'candidates' | 'unable'>,
   ledger: AttemptLedger,
-  io: FallbackIo & BugReporter,
+  io: FallbackIo,
   signal: AbortSignal,
 ): Promise<FallbackResult> {
   const requestDueMs = call.enteredAtMs + call.tables.document.timeouts.request_seconds * 1000;
@@ -124,8 +124,9 @@ export async function fallBack(
     failures.push(failure);
     const next = candidates[index + 1];
     if (next !== undefined) io.telemetry.fellBack(call, candidate, next, failure);
-    else ledger.passOver(unable, candidates.length);
   }
+  // Those after the last one tried could not have helped, whether the order ended or the time did.
+  ledger.passOver(unable, candidates.length);
   return { kind: 'exhausted', failures };
 }
 
@@ -152,7 +153,10 @@ function vendorAnswer({ id, model, choices }: ChatCompletion): VendorAnswer {
   return { id, model, finishReasons: choices.map((choice) => choice.finish_reason) };
 }
 
-function recordOf(serving: Serving): Pick<AttemptRecord, 'candidate' | 'number' | 'startedAtMs' | 'dropped'> {
+/** Who an attempt's record is about. */
+export function recordOf(
+  serving: Serving,
+): Pick<AttemptRecord, 'candidate' | 'number' | 'startedAtMs' | 'dropped'> {
   const { candidate, number, startedAtMs, dropped } = serving;
   return { candidate, number, startedAtMs, dropped };
 }

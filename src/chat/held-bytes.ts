@@ -50,11 +50,12 @@ export class HeldBytes {
     }
   }
 
-  /** All of it; nothing is held afterwards. */
+  /** All of it; nothing is held, or counted, afterwards. What is not counted any more stays so. */
   take(): Buffer {
     const bytes = this.#gathered?.release() ?? this.#only ?? Buffer.alloc(0);
     this.#gathered = null;
     this.#only = null;
+    if (this.#counted > 0) this.fits();
     return bytes;
   }
 

@@ -55,7 +55,7 @@ export type TransportFailureKind =
   | 'forbidden-address'
   | 'protocol'
   | 'too-large'
-  /** The user, or the server a user named, has as many calls under way as it may. */
+  /** The user, or the server a user named, has as many calls under way as it may; or the answer is too large for now. */
   | 'no-room'
   | 'aborted';
 

@@ -4,6 +4,7 @@ import { errorEvent } from '../core/error-body.ts';
 import type { ServiceUnavailableError } from '../core/errors.ts';
 import { draining } from '../core/errors.ts';
 import type { Client } from './client-stream.ts';
+import { DueTimer } from './due-timer.ts';
 import { clientStallMs } from './exchange-limits.ts';
 import type { RequestEnd, Settlement } from './settlement.ts';
 
@@ -16,6 +17,7 @@ export const cutByDrain = (): ServiceUnavailableError => draining('; the answer 
 export interface Replay {
   readonly requestId: string;
   readonly client: Client;
+  readonly monotonicMs: () => number;
   readonly settlement: Settlement;
   readonly completion: ChatCompletion;
   /** What follows its own chunks. */
@@ -31,6 +33,7 @@ export interface Replay {
 export async function replay({
   requestId,
   client,
+  monotonicMs,
   settlement,
   completion,
   last,
@@ -39,7 +42,7 @@ export async function replay({
   client.stream.open();
   for (const event of chunksFromCompletion(completion)) {
     if (client.signal.aborted) break;
-    if (!client.stream.write(event)) await caughtUp(client);
+    if (!client.stream.write(event)) await caughtUp(client, monotonicMs);
   }
   if (!client.signal.aborted) {
     await settlement.settle(end);
@@ -55,15 +58,16 @@ export async function replay({
 }
 
 /** Resolves once the client has caught up, or is gone: one that takes nothing for `clientStallMs` is let go. */
-function caughtUp({ stream, signal }: Client): Promise<void> {
+function caughtUp({ stream, signal }: Client, monotonicMs: () => number): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
-      clearTimeout(patience);
+      patience.clear();
       signal.removeEventListener('abort', end);
       resolve();
     };
     // Its signal follows from that.
-    const patience = setTimeout(() => stream.destroy(), clientStallMs);
+    const patience = new DueTimer(monotonicMs, () => stream.destroy());
+    patience.setDue(monotonicMs() + clientStallMs);
     signal.addEventListener('abort', end);
     stream.onDrain(end);
   });

@@ -184,12 +184,13 @@ export async function serveStored(serve: Serve, answer: StoredAnswer): Promise<S
 
 /** A whole answer as a stream, with the last chunks of one. */
 function sendWhole(
-  { call, client, settlement }: Serve,
+  { call, client, settlement, io }: Serve,
   completion: ChatCompletion,
   usage: unknown,
   metadata: GatewayMetadata,
   end: RequestEnd,
 ): Promise<void> {
   const last = lastChunks(call, completion, metadata, { usage, extras: extrasOf(completion) });
-  return replay({ requestId: call.requestId, client, settlement, completion, last, end });
+  const { monotonicMs } = io.clock;
+  return replay({ requestId: call.requestId, client, monotonicMs, settlement, completion, last, end });
 }

@@ -92,3 +92,26 @@ describe.each([
     expect(world.answers.heldBytes).toBe(0);
   });
 });
+
+test('an answer that its client has taken leaves its room at once, however silent its vendor is', async () => {
+  const world = new World();
+  const tables = testTables();
+  const stop = new AbortController();
+  const call = callOf({ tables, request: { stream: true } });
+  const opening = attempt(
+    candidateOf('openai', tables),
+    call,
+    world.io,
+    performance.now() + 60_000,
+    stop.signal,
+  );
+  const upstream = await world.transport.call(0);
+  upstream.stream(sse({ choices: [{ delta: { content: 'x'.repeat(200 * 1024) } }] }));
+  const outcome = await opening;
+  if (outcome.kind !== 'stream-opened') throw new Error(outcome.kind);
+  expect(world.answers.heldBytes).toBeGreaterThan(200 * 1024);
+  outcome.stream.attach({ onBytes: () => undefined, onEnd: () => undefined });
+  expect(world.answers.heldBytes).toBe(0);
+  stop.abort('client-gone');
+  expect(world.answers.heldBytes).toBe(0);
+});

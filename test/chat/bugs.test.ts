@@ -82,6 +82,12 @@ const cases: Record<string, Case> = {
     open: false,
   },
   'telling of the plan': { parts: {}, break: telemetryBug('candidatesSkipped'), asked: false, open: false },
+  'the cache': {
+    parts: cached,
+    break: (world) => void Object.assign(world.io.cache, { board: () => Promise.reject(bug) }),
+    asked: false,
+    open: false,
+  },
   'telling of the cache': { parts: cached, break: telemetryBug('cacheAnswered'), asked: false, open: false },
   'telling of an attempt': { parts: {}, break: telemetryBug('attemptStarted'), asked: false, open: false },
   'the translation of a request': {

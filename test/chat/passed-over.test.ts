@@ -131,6 +131,21 @@ describe('the report of a candidate that was passed over', () => {
     expect(world.rows[0]?.attempts.map(({ provider }) => provider)).toEqual(['openai']);
   });
 
+  test('stands behind the last one tried where the time of the request was up', async () => {
+    const tables = testTables({
+      models: [{ provider: 'anthropic', match: '', tools: false }],
+      timeouts: { request_seconds: 5 },
+    });
+    const { world, end } = begin({ request, tables });
+    await world.transport.call(0);
+    await vi.advanceTimersByTimeAsync(5_000);
+    await end;
+    expect(world.transport.calls).toHaveLength(1);
+    expect(
+      world.rows[0]?.attempts.map(({ provider, reason }) => `${provider} ${reason.split(':')[0]}`),
+    ).toEqual(['openai timed-out', 'anthropic skipped']);
+  });
+
   test('comes before a cooled one, which is still tried, last', async () => {
     const world = new World();
     const tables = testTables({

@@ -5,7 +5,6 @@ import { AnswerCache } from '../../src/chat/cached-answer.ts';
 import type { Client, ClientStream } from '../../src/chat/client-stream.ts';
 import { CooldownBook } from '../../src/chat/cooldown.ts';
 import { endpointsOf } from '../../src/chat/endpoints.ts';
-import type { BugReporter } from '../../src/chat/fallback.ts';
 import type {
   Account,
   ResponseCache,
@@ -305,7 +304,7 @@ export class World {
   /** Set: rows are committed only when the test says so. */
   commit: Promise<void> = Promise.resolve();
   readonly bugs: unknown[] = [];
-  readonly io: ChatIo & BugReporter;
+  readonly io: ChatIo;
   #ids = 0;
   #micros = 0;
 

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ChatIo } from '../../chat/answer-chat.ts';
 import { answerChat } from '../../chat/answer-chat.ts';
-import type { BugReporter } from '../../chat/fallback.ts';
 import type { Account } from '../../chat/ports.ts';
 import type { ChatCall } from '../../core/chat-call.ts';
 import { draining, InvalidRequestError, retrySoon, ServiceUnavailableError } from '../../core/errors.ts';
@@ -15,7 +14,7 @@ import { legacyHeaders, markLegacy } from '../legacy.ts';
 import type { Life } from '../life.ts';
 import { ReplyClient } from '../sse-reply.ts';
 
-export interface ChatRouteIo extends ChatIo {
+export interface ChatRouteIo extends Omit<ChatIo, 'reportBug'> {
   readonly tables: () => RoutingTables;
   readonly life: Life;
   readonly httpTelemetry: Pick<HttpTelemetry, 'legacyUsed'>;
@@ -63,9 +62,9 @@ function readCall(request: FastifyRequest, reply: FastifyReply, io: ChatRouteIo)
 }
 
 /** As the errors that reach the client as a 500. */
-function bugReporter(app: FastifyInstance): BugReporter['reportBug'] {
+function bugReporter(app: FastifyInstance): ChatIo['reportBug'] {
   return (cause, { requestId, userId }) =>
-    app.log.error({ err: cause, request_id: requestId, user_id: userId }, 'unhandled error in an attempt');
+    app.log.error({ err: cause, request_id: requestId, user_id: userId }, 'unhandled error behind an answer');
 }
 
 /** `POST /v1/chat/completions` (SPEC 4.5). */
