@@ -210,3 +210,20 @@ describe('a read of 64 KiB costs what its bytes cost, whatever came before it', 
     expect(translator.extras).toEqual({ system_fingerprint: 'f', timings: { ms: 2 } });
   });
 });
+
+test('a conversation of 100,000 tool results is translated in linear time, the results first and in order', () => {
+  const rows = Array.from({ length: 50_000 }, (_, i) => [
+    { role: 'user', content: `u${i}` },
+    { role: 'tool', tool_call_id: `a${i}`, content: 'r' },
+    { role: 'tool', tool_call_id: `b${i}`, content: 'r' },
+  ]).flat();
+  const begun = performance.now();
+  const { body } = providers.anthropic.translateRequest(
+    { model: 'm', messages: rows } as never,
+    contextFor('anthropic', {}),
+  );
+  expect(performance.now() - begun).toBeLessThan(3_000);
+  const [turn] = (JSON.parse(body) as { messages: { content: Record<string, unknown>[] }[] }).messages;
+  expect(turn?.content.slice(0, 3).map((block) => block['tool_use_id'])).toEqual(['a0', 'b0', 'a1']);
+  expect(turn?.content[100_000]).toEqual({ type: 'text', text: 'u0' });
+});

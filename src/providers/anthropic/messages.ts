@@ -8,6 +8,12 @@ interface Turn {
   readonly content: JsonRecord[];
 }
 
+/** A turn that is being put together. */
+interface OpenTurn extends Turn {
+  /** Come before any other content, in the order given: put in among it, each would move all that is behind it. */
+  readonly results: JsonRecord[];
+}
+
 export interface Conversation {
   readonly system: readonly JsonRecord[];
   readonly messages: readonly Turn[];
@@ -53,29 +59,34 @@ function toolResultBlock(message: ChatMessage): JsonRecord {
   return content.length === 0 ? block : { ...block, content: plain };
 }
 
+/** A client's own tool_result blocks at the begin of a turn are results like ours. */
+function addToTurn(turn: OpenTurn, blocks: readonly JsonRecord[]): void {
+  for (const block of blocks) {
+    const isResult = turn.content.length === 0 && block['type'] === 'tool_result';
+    (isResult ? turn.results : turn.content).push(block);
+  }
+}
+
+function closedTurn({ role, results, content }: OpenTurn): Turn {
+  return { role, content: results.length === 0 ? content : results.concat(content) };
+}
+
 /** Not `push(...blocks)`: a call takes some 100,000 arguments, and a client may send more parts. */
 function append(content: JsonRecord[], blocks: readonly JsonRecord[]): void {
   for (const block of blocks) content.push(block);
 }
 
 /** The turn to add to: neighbours of one role are one message. */
-function turnOf(messages: Turn[], role: Turn['role']): Turn {
+function turnOf(messages: OpenTurn[], role: Turn['role']): OpenTurn {
   const last = messages.at(-1);
   if (last?.role === role) return last;
-  const turn: Turn = { role, content: [] };
+  const turn: OpenTurn = { role, results: [], content: [] };
   messages.push(turn);
   return turn;
 }
 
-function addBlocks(messages: Turn[], role: Turn['role'], blocks: readonly JsonRecord[]): void {
-  if (blocks.length > 0) append(turnOf(messages, role).content, blocks);
-}
-
-/** Results must come before any other content of the user message they are in. */
-function addToolResult(messages: Turn[], block: JsonRecord): void {
-  const { content } = turnOf(messages, 'user');
-  const firstOther = content.findIndex((other) => other['type'] !== 'tool_result');
-  content.splice(firstOther === -1 ? content.length : firstOther, 0, block);
+function addBlocks(messages: OpenTurn[], role: Turn['role'], blocks: readonly JsonRecord[]): void {
+  if (blocks.length > 0) addToTurn(turnOf(messages, role), blocks);
 }
 
 /** A conversation that ends with the assistant is continued from there; white space at its end is refused. */
@@ -92,7 +103,7 @@ function trimPrefill(messages: Turn[]): void {
  */
 export function translateMessages(given: readonly ChatMessage[]): Conversation {
   const system: JsonRecord[] = [];
-  const messages: Turn[] = [];
+  const open: OpenTurn[] = [];
   const dropped = new Set<string>();
   for (const message of given) {
     for (const name of Object.keys(message)) {
@@ -100,17 +111,18 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
       dropped.add(`messages[].${name}`);
     }
     if (message.role === 'tool') {
-      addToolResult(messages, toolResultBlock(message));
+      turnOf(open, 'user').results.push(toolResultBlock(message));
       continue;
     }
     const blocks = contentBlocks(message.content);
     if (message.role === 'system' || message.role === 'developer') append(system, blocks);
-    else if (message.role === 'user') addBlocks(messages, 'user', blocks);
+    else if (message.role === 'user') addBlocks(open, 'user', blocks);
     else {
       const refusal = contentBlocks(textOf(message['refusal']));
-      addBlocks(messages, 'assistant', [...blocks, ...refusal, ...toolUseBlocks(message['tool_calls'])]);
+      addBlocks(open, 'assistant', [...blocks, ...refusal, ...toolUseBlocks(message['tool_calls'])]);
     }
   }
+  const messages = open.map(closedTurn);
   trimPrefill(messages);
   // At least one turn is required: instructions alone are then what the user says.
   if (messages.length === 0)
