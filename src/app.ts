@@ -88,7 +88,7 @@ export async function startGateway(
     telemetry,
   };
   const app = await createServer(settings, life, log, telemetry);
-  watchPressure(metrics, () => app.memoryUsage(), settings, life.bodies);
+  watchPressure(metrics, () => app.memoryUsage(), settings, life.bodies, chat.answers);
   const routes = routesIo({ settings, stores, sealer, clock, tables, life, metrics, telemetry });
   await registerRoutes(app, { ...chat, ...routes });
   const admin = createAdminServer(

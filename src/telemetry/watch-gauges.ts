@@ -1,5 +1,6 @@
 import type { TablesSource } from '../adapters/last-good-tables.ts';
 import type { UpstreamHttp } from '../adapters/upstream-http.ts';
+import type { AnswerBudget } from '../chat/answer-budget.ts';
 import type { CircuitState, CooldownBook } from '../chat/cooldown.ts';
 import { circuitStates } from '../chat/cooldown.ts';
 import { providerNames } from '../core/provider-name.ts';
@@ -155,18 +156,20 @@ export function watchPressure(
   usage: () => { readonly eventLoopDelay: number; readonly heapUsed: number },
   limits: { readonly maxEventLoopDelayMs: number; readonly maxHeapBytes: number },
   bodies: Pick<BodyBudget, 'fullness'>,
+  answers: Pick<AnswerBudget, 'fullness'>,
 ): void {
   const ratio = (value: number, limit: number) => (limit === 0 ? 0 : value / limit);
   metrics.observe(
     'gauge',
     'gw_pressure_ratio',
-    'What load shedding watches over its limit; requests are refused from 1 on.',
+    'What load shedding watches over its limit; requests, or large answers of vendors, are refused from 1 on.',
     () => {
       const { eventLoopDelay, heapUsed } = usage();
       return [
         [{ resource: 'event_loop_delay' }, ratio(eventLoopDelay, limits.maxEventLoopDelayMs)],
         [{ resource: 'heap' }, ratio(heapUsed, limits.maxHeapBytes)],
         [{ resource: 'body_bytes' }, bodies.fullness],
+        [{ resource: 'answer_bytes' }, answers.fullness],
       ];
     },
     ['resource'],

@@ -12,7 +12,7 @@ const mostGrowthBytes = 32 * 1024 * 1024;
 
 /** Gauges that are zero when nobody is being served. */
 const idleGauges =
-  /^(gw_inflight_\w+|gw_stream_buffered_bytes|gw_\w*body\w*_bytes|gw_log_queue_depth|gw_log_spool_bytes|gw_log_oldest_row_age_seconds|gw_pressure_ratio\{resource="body_bytes"[^}]*\}|gw_upstream_connections\{[^}]*state="(?:active|waiting)"[^}]*\})$/;
+  /^(gw_inflight_\w+|gw_stream_buffered_bytes|gw_\w*body\w*_bytes|gw_log_queue_depth|gw_log_spool_bytes|gw_log_oldest_row_age_seconds|gw_pressure_ratio\{resource="(?:body|answer)_bytes"[^}]*\}|gw_upstream_connections\{[^}]*state="(?:active|waiting)"[^}]*\})$/;
 /** Of the same shape, but no amounts of use. */
 const noGauges = /_limit_bytes|_max_bytes/;
 
