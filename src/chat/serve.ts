@@ -136,7 +136,7 @@ export async function serveStream(serve: Serve, stream: OpenStream, serving: Ser
   client.stream.end(
     lastChunks(call, identity, metadata, { usage: wireUsage, extras: stream.translator.extras }),
   );
-  const completion = stream.translator.finishStated ? (keep?.complete(wireUsage) ?? null) : null;
+  const completion = keep?.complete(wireUsage) ?? null;
   const stored =
     completion === null
       ? null

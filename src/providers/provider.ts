@@ -113,8 +113,6 @@ export interface StreamTranslator {
   readonly created: number;
   readonly model: string;
   readonly finishReason: string | null;
-  /** False once a choice was ended in the vendor's stead, which had not said why it ended. */
-  readonly finishStated: boolean;
 }
 
 export interface StreamContext extends TranslationContext {

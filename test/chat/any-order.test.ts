@@ -165,7 +165,6 @@ test.each([
         if (stream && status === 'success') expect(isWhole).toBe(true);
         if (isWhole) expect(status === 'success' || status === 'client_closed').toBe(true);
         if (body !== null) expect(['success', 'client_closed']).toContain(status);
-        // A stream that nobody gave a finish reason is whole, and yet not stored.
         const mayBeStored = cacheTtlSeconds !== null && (isWhole || body !== null);
         expect(world.store.entries.size).toBeLessThanOrEqual(mayBeStored ? 1 : 0);
         if (mayBeStored && body !== null) expect(world.store.entries.size).toBe(1);

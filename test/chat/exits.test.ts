@@ -432,6 +432,19 @@ describe('after the first token', () => {
   >([
     ['a reset', (upstream) => upstream.fail('reset')],
     ['an end without a finish', (upstream) => upstream.end()],
+    ['an end marker without a finish', (upstream) => upstream.data(sse('[DONE]'))],
+    [
+      'an end marker before the second choice has ended',
+      (upstream) =>
+        upstream.data(
+          sse({
+            ...openAiChunk('gpt-test', {}),
+            choices: [{ index: 1, delta: { content: 'Ho' }, finish_reason: null }],
+          }),
+          sse(openAiChunk('gpt-test', {}, 'stop')),
+          sse('[DONE]'),
+        ),
+    ],
     ['an error event', (upstream) => upstream.data(sse(openAiError(500)))],
     ['nonsense', (upstream) => upstream.data('data: {oops\n\n')],
   ])('%s is an error event and nothing falls back', async (_name, cut) => {
@@ -960,11 +973,6 @@ describe('with the cache', () => {
       'as a stream with fewer choices than were asked for',
       { ...cachedStream, request: { n: 2, stream: true } },
       (upstream) => upstream.stream(...wholeStream).end(),
-    ],
-    [
-      'as a stream with no finish reason but an end marker',
-      cachedStream,
-      (upstream) => upstream.stream(role, token('Hel'), sse('[DONE]')).end(),
     ],
     [
       'as a stream without a word',

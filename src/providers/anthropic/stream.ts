@@ -28,7 +28,6 @@ export class AnthropicStream implements StreamTranslator {
   tokenSeen = false;
   failure: UpstreamError | null = null;
   finishReason: string | null = null;
-  finishStated = true;
   readonly extras = noExtras;
   id: string;
   readonly created: number;
@@ -75,7 +74,7 @@ export class AnthropicStream implements StreamTranslator {
     const last = this.#decoder.flush();
     // An event without its end counts if it is whole; half of one is no event (WHATWG HTML 9.2.6).
     if (last !== null && isRecord(readJson(last.data, eventBounds)?.value)) this.#take(last);
-    if (!this.#ended) this.#complete(truncatedStream);
+    if (!this.#ended) this.#complete();
     return this.#flush();
   }
 
@@ -118,7 +117,7 @@ export class AnthropicStream implements StreamTranslator {
     const read = readJson(event.data, eventBounds);
     if (read?.text === '') return;
     if (read?.text === '[DONE]') {
-      this.#complete(truncatedStream);
+      this.#complete();
       return;
     }
     const value = read?.value;
@@ -146,7 +145,7 @@ export class AnthropicStream implements StreamTranslator {
         this.#stop(isRecord(event['delta']) ? event['delta']['stop_reason'] : null);
         break;
       case 'message_stop':
-        this.#complete(null);
+        this.#complete();
         break;
       case 'error':
         this.#fail(reportedFailure(event));
@@ -193,16 +192,10 @@ export class AnthropicStream implements StreamTranslator {
     this.#emitToken({}, this.finishReason);
   }
 
-  /** The end. Without a stop reason it is `failure`, or, when the vendor itself marked it, a plain stop. */
-  #complete(failure: UpstreamError | null): void {
+  /** The end, marked or not: without a stop reason the answer is not known to be whole. */
+  #complete(): void {
     if (!this.tokenSeen) this.#fail(emptyStream);
-    else if (this.finishReason === null && failure !== null) this.#fail(failure);
-    else {
-      if (this.finishReason === null) {
-        this.finishStated = false;
-        this.#stop(this.#tools.count > 0 ? 'tool_use' : 'end_turn');
-      }
-      this.phase = 'finished';
-    }
+    else if (this.finishReason === null) this.#fail(truncatedStream);
+    else this.phase = 'finished';
   }
 }

@@ -70,13 +70,6 @@ export class StreamChoice {
     };
   }
 
-  /** The vendor's end came without a finish reason: the fragments still owed and the reason to send. */
-  close(): { readonly owed: readonly JsonRecord[]; readonly reason: string } {
-    const reason = finishReason(null, this.#tools.count > 0);
-    this.finishReason = reason;
-    return { owed: this.#tools.finish(), reason };
-  }
-
   #takeTools(delta: JsonRecord): { readonly changed: boolean; readonly any: boolean } | null {
     const given = delta['tool_calls'];
     if (!Array.isArray(given)) {

@@ -45,7 +45,6 @@ export class CompatibleStream implements StreamTranslator {
   failure: UpstreamError | null = null;
   wireUsage: WireUsage | null = null;
   finishReason: string | null = null;
-  finishStated = true;
   readonly #maxEventBytes: number;
   readonly #decoder: SseDecoder;
   readonly #chunks: ChunkReader;
@@ -114,10 +113,7 @@ export class CompatibleStream implements StreamTranslator {
       this.#take(last, output);
     }
     if (this.#ended) return joinFrames(output);
-    const choices = [...this.#chunks.choices.values()];
-    if (!this.tokenSeen) this.#fail(emptyStream);
-    else if (choices.some((choice) => choice.finishReason === null)) this.#fail(truncatedStream);
-    else this.phase = 'finished';
+    this.#complete();
     return joinFrames(output);
   }
 
@@ -147,7 +143,7 @@ export class CompatibleStream implements StreamTranslator {
     }
     if (event.type === 'ping') return;
     if (isDone(data)) {
-      this.#done(output);
+      this.#complete();
       return;
     }
     const read = readJson(data, eventBounds);
@@ -200,20 +196,10 @@ export class CompatibleStream implements StreamTranslator {
     output.push(Buffer.from(frameWith(frameStart(this, index), delta, finishReason)));
   }
 
-  /** The vendor's end marker. A choice that got no finish reason gets one, since clients wait for it. */
-  #done(output: Buffer[]): void {
-    if (!this.tokenSeen) {
-      this.#fail(emptyStream);
-      return;
-    }
-    for (const choice of this.#chunks.choices.values()) {
-      if (choice.finishReason !== null) continue;
-      this.finishStated = false;
-      const { owed, reason } = choice.close();
-      if (owed.length > 0) this.#emit(output, choice.index, { tool_calls: owed }, null);
-      this.#emit(output, choice.index, {}, reason);
-    }
-    this.#noteFinish();
-    this.phase = 'finished';
+  /** The vendor's end, marked or not: an answer is whole only when every choice seen said why it ended. */
+  #complete(): void {
+    if (!this.tokenSeen) this.#fail(emptyStream);
+    else if (!this.answerEnded) this.#fail(truncatedStream);
+    else this.phase = 'finished';
   }
 }
