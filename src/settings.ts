@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { getHeapStatistics } from 'node:v8';
 import { z } from 'zod';
+import { clientConnectionsWithin, openFilesLimit } from './adapters/open-files.ts';
 import { DatabaseUrlError, parseDatabaseUrl } from './core/database-url.ts';
 import type { CommercialProviderName } from './core/provider-name.ts';
 import type { SealingKey } from './core/sealing-key.ts';
@@ -126,6 +127,7 @@ export interface Settings {
   /** 0: not watched. */
   readonly maxEventLoopDelayMs: number;
   readonly maxHeapBytes: number;
+  readonly maxConnections: number;
   readonly logLevel: string;
   /** Of a sidecar without a database. */
   readonly serviceKey: Secret | null;
@@ -239,6 +241,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     registrationsPerMinutePerIp: env.GW_REGISTRATIONS_PER_MINUTE_PER_IP,
     maxEventLoopDelayMs: env.GW_MAX_EVENT_LOOP_DELAY_MS,
     maxHeapBytes: env.GW_MAX_HEAP_BYTES ?? Math.floor(getHeapStatistics().heap_size_limit * guardedHeapShare),
+    maxConnections: clientConnectionsWithin(openFilesLimit()),
     logLevel: env.GW_LOG_LEVEL,
     serviceKey: env.GW_SERVICE_KEY === undefined ? null : new Secret(env.GW_SERVICE_KEY),
     providerKeysFile: env.GW_PROVIDER_KEYS_FILE ?? null,

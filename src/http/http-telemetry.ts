@@ -27,7 +27,7 @@ export interface EndedRequest {
 }
 
 /** What load shedding refuses for. */
-export const shortages = ['event_loop_delay', 'heap', 'body_bytes', 'other'] as const;
+export const shortages = ['event_loop_delay', 'heap', 'body_bytes', 'connections', 'other'] as const;
 export type Shortage = (typeof shortages)[number];
 
 /** Why a caller was not let in; `malformed` includes keys of the former name after its sunset. */

@@ -46,6 +46,8 @@ export interface ServerLimits {
   /** 0: not watched. */
   readonly maxEventLoopDelayMs: number;
   readonly maxHeapBytes: number;
+  /** Further connections are closed as they come. */
+  readonly maxConnections: number;
 }
 
 /**
@@ -95,6 +97,8 @@ export async function createServer(
   });
   watchRequests(app, telemetry, life, limits.trustedProxyHops > 0);
   refuseOddRequests(app);
+  app.server.maxConnections = limits.maxConnections;
+  app.server.on('drop', () => telemetry.requestShed('connections'));
   letGoOfStalledReaders(app.server, () => telemetry.readerStalled());
   handleErrors(app, allowedMethods);
   // Only the routes that ask for it take large bodies.

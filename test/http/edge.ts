@@ -42,6 +42,7 @@ const limitsOfTests: ServerLimits = {
   trustedProxyHops: 0,
   maxEventLoopDelayMs: 0,
   maxHeapBytes: 0,
+  maxConnections: 10_000,
 };
 
 function connectTo(port: number, parts: readonly (string | Buffer)[]): Client {
