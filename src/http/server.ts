@@ -21,6 +21,7 @@ import { answerParserError, nodeHttpOptions, refuseOddRequests } from './odd-req
 import { requestIdOf } from './request-id.ts';
 import { allowedMethods } from './route-methods.ts';
 import { letGoOfStalledReaders } from './stalled-readers.ts';
+import { Turns } from './turns.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -60,6 +61,7 @@ export async function createServer(
   log: FastifyBaseLogger,
   telemetry: HttpTelemetry,
 ): Promise<FastifyInstance> {
+  const turns = new Turns();
   const options: FastifyHttpOptions<Server> = {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
@@ -81,6 +83,8 @@ export async function createServer(
     forceCloseConnections: 'idle',
     clientErrorHandler: answerParserError,
     frameworkErrors: (_error, request, reply) => {
+      // No hook has seen this one: its answer may have to wait all the same.
+      if (reply.raw.socket === null && !turns.wait(request.raw, reply.raw, () => undefined)) return;
       reply.header('x-request-id', request.id);
       writeError(new NotFoundError('Unknown path.'), request as FastifyRequest, reply as FastifyReply, log);
     },
@@ -88,7 +92,7 @@ export async function createServer(
   const app: FastifyInstance = fastify(options);
   app.decorateRequest('enteredAtMs', 0);
   app.decorateRequest('earlyBody', null);
-  answerInTurn(app);
+  answerInTurn(app, turns);
   app.addHook('onRequest', (request, reply, done) => {
     request.enteredAtMs = performance.now();
     reply.header('x-request-id', request.id);
@@ -112,13 +116,12 @@ export async function createServer(
 
 /**
  * A request that was sent behind another one on its connection is worked on when its answer's turn has come. One
- * read holds hundreds of them, and their answers would all be kept until the first is out.
+ * read holds hundreds of them, and their answers would all be kept until the first is out. Few may wait.
  */
-function answerInTurn(app: FastifyInstance): void {
+function answerInTurn(app: FastifyInstance, turns: Turns): void {
   app.addHook('onRequest', (request, reply, done) => {
     if (reply.raw.socket !== null) return done();
-    gatherEarly(request);
-    reply.raw.once('socket', () => done());
+    if (turns.wait(request.raw, reply.raw, done)) gatherEarly(request);
   });
 }
 

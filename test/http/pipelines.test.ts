@@ -1,0 +1,135 @@
+/** Requests behind a request that hangs, on one connection: a few wait for their turn, more are not kept. */
+import { randomBytes } from 'node:crypto';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Account } from '../../src/chat/ports.ts';
+import { hashServiceKey, newServiceKey } from '../../src/core/service-key.ts';
+import { maxWaitingRequests, Turns } from '../../src/http/turns.ts';
+import { eventually } from '../support/eventually.ts';
+import { livingBytes } from '../support/memory.ts';
+import type { Client, Edge } from './edge.ts';
+import { head, startEdge } from './edge.ts';
+
+const mebibyte = 1024 * 1024;
+const known = newServiceKey(randomBytes(32));
+const knownHash = hashServiceKey(known);
+const authorization = `Bearer ${known}`;
+/** Its look-up hangs. */
+const pending = { authorization: `Bearer ${newServiceKey(randomBytes(32))}` };
+
+let edge: Edge;
+/** How many requests hang. */
+let hanging = 0;
+/** Lets those that hang go on. */
+let go: () => void;
+
+beforeEach(async () => {
+  const gate = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  hanging = 0;
+  const hang = async () => {
+    hanging += 1;
+    await gate;
+  };
+  const account: Account = { userId: 'u', keys: [], readAtMs: 0 };
+  edge = await startEdge(
+    (scope) => {
+      scope.post('/echo', async ({ body }) => ({ body }));
+      scope.get('/hold', () => hang().then(() => ({})));
+      scope.get('/stream', (_request, reply) => {
+        reply.hijack();
+        reply.raw.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n');
+        void hang().then(() => reply.raw.end());
+      });
+    },
+    {},
+    {
+      find: (hash) => (hash === knownHash ? account : hang().then(() => account)),
+      refresh: async () => null,
+    },
+  );
+});
+
+afterEach(async () => {
+  edge.app.server.closeAllConnections();
+  await edge.app.close();
+});
+
+/** What hangs in front. */
+const fronts: readonly (readonly [string, string])[] = [
+  ['a look-up', `${head({ ...pending, 'content-length': 2 })}{}`],
+  ['an answer', head({ authorization }, 'GET /hold')],
+  ['a stream', head({ authorization }, 'GET /stream')],
+];
+
+/** What is sent behind it: each costs its sender little. */
+const kinds: readonly (readonly [string, string])[] = [
+  ['unknown paths', 'GET / HTTP/1.1\r\nhost:a\r\n\r\n'],
+  ['paths that cannot be read', 'GET /%zz HTTP/1.1\r\nhost:a\r\n\r\n'],
+  ['strangers', head({}, 'GET /hold')],
+  ['bodies', `${head({ authorization, 'content-length': 7 })}{"a":1}`],
+  ['small chunks', `${head({ authorization, 'transfer-encoding': 'chunked' })}1\r\n{\r\n1\r\n}\r\n0\r\n\r\n`],
+];
+
+const cases = fronts.flatMap(([front, first]) => kinds.map(([kind, next]) => ({ front, first, kind, next })));
+
+const answers = ({ text }: Client) => text.match(/HTTP\/1\.1 \d{3}/g)?.length ?? 0;
+
+/** Everything that was said about requests is over. */
+const idle = () => eventually(async () => edge.life.requestCount === 0 || undefined, 20_000);
+
+describe.each(cases)('$kind behind $front', ({ first, next }) => {
+  test.each([1, maxWaitingRequests])('%i wait and are answered in turn', async (count) => {
+    const client = edge.connect(first, next.repeat(count)).read();
+    await eventually(async () => hanging > 0 || undefined);
+    go();
+    await eventually(async () => answers(client) === count + 1 || undefined);
+    // And the next that many have room as well.
+    client.socket.write(next.repeat(count));
+    await eventually(async () => answers(client) === 2 * count + 1 || undefined);
+    await idle();
+  });
+
+  test.each([maxWaitingRequests + 1, 2_500, 20_000])('%i are cut off', async (count) => {
+    const before = livingBytes();
+    const client = edge.connect(first, next.repeat(count)).read();
+    await client.closed;
+    // The one in front is over as well, for its client has left.
+    await idle();
+    expect(hanging).toBeLessThan(2);
+    expect(livingBytes() - before).toBeLessThan(4 * mebibyte);
+    const bystander = edge.connect(`${head({ authorization, 'content-length': 1 })}1`).read();
+    await eventually(async () => bystander.text.includes('{"body":1}') || undefined);
+  });
+});
+
+test('many connections, each with as many as may wait, share one room', () => {
+  const turns = new Turns(10 * mebibyte);
+  const line = () => {
+    const socket = new Socket();
+    const request = Object.assign(new IncomingMessage(socket), { url: '/' });
+    request.headers = { 'content-length': '9999999' };
+    return { socket, wait: () => turns.wait(request, new ServerResponse(request), () => undefined) };
+  };
+  const lines = Array.from({ length: 20 }, line);
+  const waiting = lines.filter(({ wait }) => Array.from({ length: maxWaitingRequests }, wait).every(Boolean));
+  expect(turns.waitingBytes).toBeLessThanOrEqual(10 * mebibyte);
+  expect(waiting).toHaveLength(4);
+  expect(lines.filter(({ socket }) => socket.destroyed)).toHaveLength(16);
+});
+
+test.each(['their clients leave', 'they are answered'])('the room is free again when %s', async (how) => {
+  const turns = new Turns(mebibyte);
+  const sockets = Array.from({ length: 30 }, () => new Socket());
+  for (const socket of sockets) {
+    const request = new IncomingMessage(socket);
+    const response = new ServerResponse(request);
+    expect(turns.wait(request, response, () => undefined)).toBe(true);
+    if (how === 'they are answered') response.assignSocket(socket);
+  }
+  for (const socket of sockets) socket.destroy();
+  await eventually(async () => turns.waitingBytes === 0 || undefined);
+  expect(turns.waitingBytes).toBe(0);
+});
