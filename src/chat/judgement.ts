@@ -181,5 +181,6 @@ function transportFailure(kind: TransportFailureKind, message: string): Judged {
     reply: null,
     blamesCandidate: kind !== 'forbidden-address' && kind !== 'no-room',
     blamesProvider: connects,
+    ...(kind === 'reset' && { connectionCut: true }),
   };
 }

@@ -30,8 +30,15 @@ const storedAnswerSchema = z.object({
 
 export type StoredAnswer = Readonly<z.infer<typeof storedAnswerSchema>>;
 
+/** Exactly the choices 0 to `n` - 1, in any order. */
+function holdsChoices({ choices }: ChatCompletion, n: number): boolean {
+  if (choices.length !== n) return false;
+  const seen = new Set(choices.map(({ index }) => index));
+  return seen.size === n && [...seen].every((index) => index >= 0 && index < n);
+}
+
 /**
- * What may be cached of a whole answer; null when it is empty, has fewer choices than the client asked for,
+ * What may be cached of a whole answer; null when it is empty, has other choices than the client asked for,
  * or is larger than the tables allow.
  */
 export function storedAnswer(
@@ -43,7 +50,7 @@ export function storedAnswer(
   cost: bigint,
 ): StoredAnswer | null {
   if (Buffer.byteLength(completionJson) > call.tables.document.limits.cache_entry_bytes) return null;
-  if (!saysSomething(completion) || completion.choices.length < (call.request.n ?? 1)) return null;
+  if (!saysSomething(completion) || !holdsChoices(completion, call.request.n ?? 1)) return null;
   const { traceId = null, spanId = null } = call.trace ?? {};
   return { completionJson, provider, model, usage, costMicroUsd: String(cost), traceId, spanId };
 }

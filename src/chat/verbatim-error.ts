@@ -1,5 +1,6 @@
 import type { GatewayError } from '../core/errors.ts';
 import { ApiError, ProviderError } from '../core/errors.ts';
+import { longestUsefulRetrySeconds } from '../core/final-error.ts';
 import type { AttemptFailure, UpstreamReply } from '../core/outcome.ts';
 
 /**
@@ -20,6 +21,8 @@ export class VerbatimError extends Error {
 }
 
 const passedOn = ['retry-after', 'retry-after-ms', 'x-should-retry'];
+
+const mayRepeat = { 'x-should-retry': 'true' } as const;
 
 /** Only JSON and text are passed on: an internal service's other content has no business here. */
 function isPassable(contentType: string): boolean {
@@ -43,14 +46,31 @@ function typeOf(given: string, { body, cut }: UpstreamReply): string {
   return isJson(body) ? 'application/json' : 'text/plain';
 }
 
+/**
+ * A request cut by its connection is never sent twice by us: it may have been carried out. Whoever made it knows
+ * whether a repeat is safe.
+ */
+const repeatHint = ' It was not sent again; repeating the request is up to the client.';
+
 /** Our own 502. An error inside of a 200 keeps the vendor's words and code. */
-function ownError({ status, kind, reason, vendorCode }: AttemptFailure): GatewayError {
+function ownError({ status, kind, reason, vendorCode, connectionCut }: AttemptFailure): GatewayError {
   if (kind === 'internal-error')
     return new ApiError(new Error('The only candidate failed for an error of ours.'));
-  const answered = status !== null || kind === 'unreadable';
-  return new ProviderError(reason, {
-    code: answered ? (vendorCode ?? 'upstream_failed') : 'no_upstream_answer',
-  });
+  if (status !== null || kind === 'unreadable')
+    return new ProviderError(reason, { code: vendorCode ?? 'upstream_failed' });
+  return connectionCut === true
+    ? new ProviderError(reason + repeatHint, { code: 'no_upstream_answer', headers: mayRepeat })
+    : new ProviderError(reason, { code: 'no_upstream_answer' });
+}
+
+/** A reply that cannot be passed on. Nothing of it is quoted: its bytes are neither JSON nor text. */
+function foreignReply({ status }: UpstreamReply): GatewayError {
+  return new ProviderError(`The provider answered ${status} with a body that is neither JSON nor text.`);
+}
+
+/** Both SDKs repeat a 409, and wait as long as they are told; neither helps unless the vendor says it does. */
+function isFutile(reply: UpstreamReply, retryAfterMs: number | null): boolean {
+  return reply.status === 409 || (retryAfterMs ?? 0) > longestUsefulRetrySeconds * 1000;
 }
 
 /**
@@ -60,11 +80,13 @@ function ownError({ status, kind, reason, vendorCode }: AttemptFailure): Gateway
 export function overrideError(failure: AttemptFailure): VerbatimError | GatewayError {
   const { reply } = failure;
   const contentType = String(reply?.headers['content-type'] ?? '');
-  if (reply === null || reply.status < 400 || !isPassable(contentType)) return ownError(failure);
+  if (reply !== null && !isPassable(contentType)) return foreignReply(reply);
+  if (reply === null || reply.status < 400) return ownError(failure);
   const headers: Record<string, string> = { 'content-type': typeOf(contentType, reply) };
   for (const name of passedOn) {
     const value = reply.headers[name];
     if (typeof value === 'string') headers[name] = value;
   }
+  if (isFutile(reply, failure.retryAfterMs)) headers['x-should-retry'] ??= 'false';
   return new VerbatimError(reply.status, headers, reply.body);
 }

@@ -3,7 +3,7 @@ import { ApiError, GatewayError, ProviderError, RateLimitError, ServiceUnavailab
 import type { AttemptFailure, FailureKind } from './outcome.ts';
 
 /** An SDK that honours a longer Retry-After hangs for minutes, so it is told not to retry by itself. */
-const longestUsefulRetrySeconds = 60;
+export const longestUsefulRetrySeconds = 60;
 
 type Family = 'rate-limited' | 'broken' | 'refused' | 'rejected' | 'ours';
 
@@ -20,11 +20,11 @@ const familyOf: Readonly<Record<FailureKind, Family>> = {
   'internal-error': 'ours',
 };
 
-/** Headers of a 429: the least Retry-After any candidate gave, in whole seconds, at least 1. */
+/** Headers of a 429: the least Retry-After any candidate gave, in whole seconds; 0 when one may be asked at once. */
 function retryHeaders(failures: readonly AttemptFailure[]): Record<string, string> {
   const waits = failures.flatMap((failure) => (failure.retryAfterMs === null ? [] : [failure.retryAfterMs]));
   if (waits.length === 0) return {};
-  const seconds = Math.max(1, Math.ceil(Math.min(...waits) / 1000));
+  const seconds = Math.ceil(Math.min(...waits) / 1000);
   const headers: Record<string, string> = { 'retry-after': String(seconds) };
   if (seconds > longestUsefulRetrySeconds) headers['x-should-retry'] = 'false';
   return headers;

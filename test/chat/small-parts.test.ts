@@ -4,8 +4,10 @@ import { endpointsOf } from '../../src/chat/endpoints.ts';
 import { AttemptLedger } from '../../src/chat/fallback.ts';
 import { Settlement } from '../../src/chat/settlement.ts';
 import type { StoredAnswer } from '../../src/chat/stored-answer.ts';
-import { decodeStoredAnswer, encodeStoredAnswer } from '../../src/chat/stored-answer.ts';
+import { decodeStoredAnswer, encodeStoredAnswer, storedAnswer } from '../../src/chat/stored-answer.ts';
 import { overrideError, VerbatimError } from '../../src/chat/verbatim-error.ts';
+import type { Candidate } from '../../src/core/candidate.ts';
+import type { ChatCompletion } from '../../src/core/chat-completion.ts';
 import type { GatewayError } from '../../src/core/errors.ts';
 import { ProviderError } from '../../src/core/errors.ts';
 import type { AttemptFailure, UpstreamReply } from '../../src/core/outcome.ts';
@@ -134,6 +136,42 @@ const stored: StoredAnswer = {
   spanId: null,
 };
 
+describe('what may be stored', () => {
+  const answered = (indexes: readonly number[]): ChatCompletion => ({
+    id: 'a',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: indexes.map((index) => ({
+      index,
+      message: { role: 'assistant', content: 'x' },
+      finish_reason: 'stop',
+    })),
+    usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+  });
+
+  test.each<[n: number | undefined, indexes: readonly number[], may: boolean]>([
+    [undefined, [0], true],
+    [1, [0], true],
+    [2, [0, 1], true],
+    [2, [1, 0], true],
+    [undefined, [1], false],
+    [undefined, [0, 1], false],
+    [2, [0], false],
+    [2, [0, 0], false],
+    [2, [0, 2], false],
+    [2, [0, 1, 2], false],
+    [2, [0, 1, 1], false],
+    [1, [-1], false],
+  ])('of n %s: choices %j: %s', (n, indexes, may) => {
+    const call = callOf({ request: n === undefined ? {} : { n } });
+    const completion = answered(indexes);
+    const candidate = { provider: 'openai', model: 'm' } as Candidate;
+    const entry = storedAnswer(call, candidate, completion, JSON.stringify(completion), noUsage, 0n);
+    expect(entry !== null).toBe(may);
+  });
+});
+
 describe('a stored answer', () => {
   test('is read as it was written', () => {
     expect(decodeStoredAnswer(encodeStoredAnswer(stored))).toEqual(stored);
@@ -238,12 +276,55 @@ describe('the error of an override', () => {
 
   test.each<[name: string, reply: UpstreamReply | null, code: string]>([
     ['a redirect', reply(302, { 'content-type': 'text/html', location: 'http://x' }), 'upstream_failed'],
-    ['an image', reply(500, { 'content-type': 'image/png' }), 'upstream_failed'],
-    ['a file', reply(500, { 'content-type': 'application/octet-stream' }), 'upstream_failed'],
+    ['nothing at all', null, 'no_upstream_answer'],
   ])('that is %s is ours', (_name, given, code) => {
     const error = overrideError(failed(given)) as ProviderError;
     expect(error).toBeInstanceOf(ProviderError);
     expect([error.status, error.code, error.message]).toEqual([502, code, 'why']);
+  });
+
+  test.each<[status: number, type: string]>([
+    [500, 'image/png'],
+    [403, 'application/octet-stream'],
+    [429, 'application/grpc; charset=utf-8'],
+    [302, 'application/pdf'],
+  ])('of status %i and type %s is ours, and quotes nothing of the body', (status, type) => {
+    const failure = failed(reply(status, { 'content-type': type }, '\u0089PNG'), { reason: '\u0089PNG' });
+    const error = overrideError(failure) as ProviderError;
+    expect(error).toBeInstanceOf(ProviderError);
+    expect([error.status, error.code, error.message]).toEqual([
+      502,
+      'upstream_failed',
+      `The provider answered ${status} with a body that is neither JSON nor text.`,
+    ]);
+  });
+
+  test.each<[name: string, failure: Partial<AttemptFailure>, hint: string | undefined]>([
+    ['a cut connection', { kind: 'unreachable', connectionCut: true }, 'true'],
+    ['a server that cannot be reached', { kind: 'unreachable' }, undefined],
+    ['a timeout', { kind: 'timed-out' }, undefined],
+  ])('after %s hints at whether to repeat it: %s', (_name, failure, hint) => {
+    const error = overrideError(failed(null, failure)) as ProviderError;
+    expect([error.status, error.code]).toEqual([502, 'no_upstream_answer']);
+    expect(error.headers['x-should-retry']).toBe(hint);
+    expect(error.message.includes('repeating the request is up to the client')).toBe(hint === 'true');
+  });
+
+  test.each<
+    [status: number, retryAfterMs: number | null, said: string | undefined, shown: string | undefined]
+  >([
+    [409, null, undefined, 'false'],
+    [409, null, 'true', 'true'],
+    [429, 60_000, undefined, undefined],
+    [429, 60_001, undefined, 'false'],
+    [503, 61_000, undefined, 'false'],
+    [429, 61_000, 'true', 'true'],
+    [500, null, undefined, undefined],
+    [500, null, 'false', 'false'],
+  ])('%i with a wait of %s ms, of which the vendor said %s: %s', (status, retryAfterMs, said, shown) => {
+    const headers = { 'content-type': 'text/plain', ...(said !== undefined && { 'x-should-retry': said }) };
+    const error = overrideError(failed(reply(status, headers), { retryAfterMs })) as VerbatimError;
+    expect(error.headers['x-should-retry']).toBe(shown);
   });
 });
 

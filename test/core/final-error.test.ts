@@ -83,7 +83,9 @@ describe('Retry-After of an exhausted tier', () => {
     ['nobody gave one', [null, null], undefined],
     ['the least of all', [30_000, 7000, null], '7'],
     ['rounded up to whole seconds', [1001], '2'],
-    ['at least one second', [0], '1'],
+    ['none at all to wait', [0], '0'],
+    ['none at all to wait for one of them', [30_000, 0], '0'],
+    ['less than a second is one', [1], '1'],
     ['exactly a minute is worth waiting for', [60_000], '60'],
   ])('%s', (_name, waits, expected) => {
     const error = finalError(
