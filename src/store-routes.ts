@@ -7,6 +7,7 @@ import type { HttpTelemetry } from './http/http-telemetry.ts';
 import { askerOf } from './http/http-telemetry.ts';
 import { registrationGuard } from './http/registration-policy.ts';
 import type { StoreRoutesIo } from './http/routes.ts';
+import { UserTurns } from './http/user-turns.ts';
 import type { Settings } from './settings.ts';
 import type { Stores } from './stores.ts';
 import type { StoreMetrics } from './telemetry/store-metrics.ts';
@@ -30,6 +31,9 @@ export function storeRoutesIo(
   const { accounts } = stores;
   const { metrics, httpTelemetry } = watch;
   const timeQuery = metrics.timeQuery.bind(metrics);
+  // Apart, as their pools are: who reads statistics does not wait for who changes keys.
+  const keyTurns = new UserTurns();
+  const readTurns = new UserTurns();
   return {
     mayRegister: registrationGuard(
       {
@@ -43,18 +47,24 @@ export function storeRoutesIo(
       stores.registrations,
     ),
     registerUser: timeQuery('register_user', (user) => registerUser(pool, user)),
-    addProviderKey: timeQuery('add_key', async (userId, key) => {
-      const row = await addProviderKey(pool, sealer, userId, key);
-      accounts.invalidate(userId);
-      return row;
-    }),
-    listProviderKeys: timeQuery('list_keys', (userId) => listProviderKeys(pool, userId)),
-    deleteProviderKey: timeQuery('delete_key', async (userId, keyId) => {
-      const provider = await deleteProviderKey(pool, userId, keyId);
-      accounts.invalidate(userId);
-      return provider;
-    }),
-    readLogs: timeQuery('read_logs', (userId, query) => readLogs(queryPool, userId, query)),
-    readStats: timeQuery('read_stats', (userId, query) => readStats(queryPool, userId, query)),
+    addProviderKey: keyTurns.share(
+      timeQuery('add_key', async (userId, key) => {
+        const row = await addProviderKey(pool, sealer, userId, key);
+        accounts.invalidate(userId);
+        return row;
+      }),
+    ),
+    listProviderKeys: keyTurns.share(timeQuery('list_keys', (userId) => listProviderKeys(pool, userId))),
+    deleteProviderKey: keyTurns.share(
+      timeQuery('delete_key', async (userId, keyId) => {
+        const provider = await deleteProviderKey(pool, userId, keyId);
+        accounts.invalidate(userId);
+        return provider;
+      }),
+    ),
+    readLogs: readTurns.share(timeQuery('read_logs', (userId, query) => readLogs(queryPool, userId, query))),
+    readStats: readTurns.share(
+      timeQuery('read_stats', (userId, query) => readStats(queryPool, userId, query)),
+    ),
   };
 }
