@@ -69,6 +69,14 @@ export function isAway(error: unknown): boolean {
   return (typeof code === 'string' && awayCodes.test(code)) || awayMessage.test(error.message);
 }
 
+/** What `pg` says when all connections of the pool are in use for too long; a server that does not answer is another. */
+const crowdedMessage = 'timeout exceeded when trying to connect';
+
+/** True when the wait was for our own pool: that says nothing of whether Postgres answers. */
+export function isCrowded(error: unknown): boolean {
+  return error instanceof Error && error.message === crowdedMessage;
+}
+
 /** Maps what a query threw: 503 when Postgres is away, else the error as it was. */
 export function toGatewayError(error: unknown): unknown {
   if (error instanceof GatewayError || !isAway(error)) return error;

@@ -196,3 +196,22 @@ test('the connection that hears changes comes back when the server ends it', asy
   await deleteProviderKey(pool, userId, id);
   expect(await untilSeen(accounts, [])).toBeLessThan(1000);
 });
+
+test('a crowded pool helps one look-up to known facts, and is not taken for a Postgres that is away', async () => {
+  let skippedMs = 0;
+  const small = createPool(database.url, 1);
+  const accounts = await replica({
+    pool: small,
+    clock: { monotonicMs: () => performance.now() + skippedMs },
+  });
+  const known = await accounts.find(keyHash);
+  const held = await small.connect();
+  skippedMs = 61_000;
+  await expect.poll(() => accounts.listening(), { interval: 5 }).toBe(true);
+  expect(await accounts.find(keyHash)).toBe(known);
+  await expect(accounts.find(hashServiceKey('gw_unknown'))).rejects.toMatchObject({ status: 503 });
+  expect(accounts.away()).toBe(false);
+  held.release();
+  expect(await accounts.find(keyHash)).not.toBe(known);
+  await small.end();
+});
