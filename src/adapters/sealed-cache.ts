@@ -28,8 +28,8 @@ export class SealedResponseCache implements ResponseCache {
     return this.#open(stored.subarray(1), key);
   }
 
-  async set(key: string, value: Buffer, ttlSeconds: number): Promise<void> {
+  async set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<void> {
     const sealed = Buffer.concat([Buffer.of(formatVersion), this.#seal(value, key)]);
-    await this.#store.set(key, sealed, ttlSeconds);
+    await this.#store.set(key, sealed, ttlSeconds, owner);
   }
 }

@@ -65,21 +65,23 @@ export class AnswerCache {
     const stored = bytes === null ? null : decodeStoredAnswer(bytes);
     if (stored !== null) return { kind: 'hit', answer: stored };
     const seat = this.#flights.board(key, signal);
-    if (seat.kind === 'lead') return this.#lead(seat, key, ttlSeconds);
+    if (seat.kind === 'lead') return this.#lead(seat, key, ttlSeconds, userId);
     const patience = setTimeout(seat.leave, attemptLimitMs(call));
     const end = await seat.end.finally(() => clearTimeout(patience));
-    if (end.kind === 'lead') return this.#lead(end, key, ttlSeconds);
+    if (end.kind === 'lead') return this.#lead(end, key, ttlSeconds, userId);
     return end.value === null ? alone(signal) : { kind: 'hit', answer: end.value };
   }
 
-  #lead(seat: Lead<StoredAnswer>, key: string, ttlSeconds: number): CacheSeat {
+  #lead(seat: Lead<StoredAnswer>, key: string, ttlSeconds: number, owner: string): CacheSeat {
     return {
       kind: 'miss',
       signal: seat.signal,
       land: (answer) => {
         // The flight lands only once the answer is stored, so whoever misses the one finds the other.
         const kept =
-          answer === null ? Promise.resolve() : this.#store.set(key, encodeStoredAnswer(answer), ttlSeconds);
+          answer === null
+            ? Promise.resolve()
+            : this.#store.set(key, encodeStoredAnswer(answer), ttlSeconds, owner);
         void kept.finally(() => seat.land(answer));
       },
       fail: seat.fail,

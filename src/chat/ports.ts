@@ -38,7 +38,8 @@ export interface RequestLog {
 export interface ResponseCache {
   /** Null on a miss, an expired entry, an unreadable value, or a store that is slow or away. */
   get(key: string): Promise<Buffer | null>;
-  set(key: string, value: Buffer, ttlSeconds: number): Promise<void>;
+  /** `owner` is the user whose answer it is: a store of bounded size shares its room by it. */
+  set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<void>;
 }
 
 /** Opens a sealed provider key for one attempt. Throws SealError: the row was changed, or its master key is gone. */

@@ -66,10 +66,10 @@ export class StoreMetrics {
         this.#get.observe(seconds(startedAtMs));
         return value;
       },
-      set: async (key, value, ttlSeconds) => {
+      set: async (key, value, ttlSeconds, owner) => {
         const startedAtMs = performance.now();
         this.#bytes.observe(value.length);
-        await store.set(key, value, ttlSeconds);
+        await store.set(key, value, ttlSeconds, owner);
         this.#set.observe(seconds(startedAtMs));
       },
     };
