@@ -69,7 +69,7 @@ export function isAway(error: unknown): boolean {
   return (typeof code === 'string' && awayCodes.test(code)) || awayMessage.test(error.message);
 }
 
-/** What `pg` says when all connections of the pool are in use for too long; a server that does not answer is another. */
+/** What `pg` says when all connections of the pool are in use for too long; a silent server is told otherwise. */
 const crowdedMessage = 'timeout exceeded when trying to connect';
 
 /** True when the wait was for our own pool: that says nothing of whether Postgres answers. */
