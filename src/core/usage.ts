@@ -1,6 +1,7 @@
 /**
  * How much the counts say. `complete`: the vendor's final counts. `partial`: what it had stated when the answer
- * was cut or its client left, often the input alone; counts it had not stated are 0, never a placeholder.
+ * was cut or its client left, often the input alone, or what of its final counts is there and can be believed;
+ * counts it had not stated are 0, never a placeholder.
  * `none`: nothing usable, all counts are 0.
  */
 export const usageBases = ['complete', 'partial', 'none'] as const;

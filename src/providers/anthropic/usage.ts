@@ -17,30 +17,38 @@ export class UsageReader {
   #cacheWrite: number | null = null;
   #cacheWriteLong: number | null = null;
   #thinking: number | null = null;
+  #doubtful = false;
 
   /** Usage of a whole answer, or of a `message_delta`. */
   take(given: unknown): void {
     if (!isRecord(given)) return;
     this.takeStart(given);
-    this.#output = tokenCount(given['output_tokens']) ?? this.#output;
+    this.#output = this.#stated(given['output_tokens']) ?? this.#output;
     const details = given['output_tokens_details'];
     if (isRecord(details)) this.#thinking = tokenCount(details['thinking_tokens']) ?? this.#thinking;
+  }
+
+  /** The count, or null; a number or text that is none casts doubt on all of them. */
+  #stated(given: unknown): number | null {
+    const count = tokenCount(given);
+    if (count === null && given !== undefined && given !== null) this.#doubtful = true;
+    return count;
   }
 
   /** Usage of a `message_start`: the input side. */
   takeStart(given: unknown): void {
     if (!isRecord(given)) return;
-    this.#input = tokenCount(given['input_tokens']) ?? this.#input;
-    this.#cacheRead = tokenCount(given['cache_read_input_tokens']) ?? this.#cacheRead;
+    this.#input = this.#stated(given['input_tokens']) ?? this.#input;
+    this.#cacheRead = this.#stated(given['cache_read_input_tokens']) ?? this.#cacheRead;
     this.#takeCacheWrites(given);
   }
 
   #takeCacheWrites(given: JsonRecord): void {
     const byAge = isRecord(given['cache_creation']) ? given['cache_creation'] : {};
-    const short = tokenCount(byAge['ephemeral_5m_input_tokens']);
-    const long = tokenCount(byAge['ephemeral_1h_input_tokens']);
+    const short = this.#stated(byAge['ephemeral_5m_input_tokens']);
+    const long = this.#stated(byAge['ephemeral_1h_input_tokens']);
     this.#cacheWriteLong = long ?? this.#cacheWriteLong;
-    const total = tokenCount(given['cache_creation_input_tokens']);
+    const total = this.#stated(given['cache_creation_input_tokens']);
     if (total !== null) this.#cacheWrite = total;
     else if (short !== null || long !== null) this.#cacheWrite = (short ?? 0) + (this.#cacheWriteLong ?? 0);
   }
@@ -50,16 +58,22 @@ export class UsageReader {
     return this.#output !== null;
   }
 
-  /** All counts so far, in the classes that are priced; `complete`: more are not to come. */
-  usage(complete: boolean): Usage {
+  /**
+   * All counts so far, in the classes that are priced; `ended`: more are not to come. Complete are then only
+   * those of which none is missing or was stated as what nobody can have meant.
+   */
+  usage(ended: boolean): Usage {
     if (this.#input === null && this.#output === null) return noUsage;
     const cachedInputTokens = this.#cacheRead ?? 0;
     const written = this.#cacheWrite ?? 0;
     const cacheWriteLongTokens = Math.min(this.#cacheWriteLong ?? 0, written);
     const outputTokens = this.#output ?? 0;
+    const inputTokens = (this.#input ?? 0) + cachedInputTokens + written;
+    const sane = !this.#doubtful && inputTokens <= maxTokenCount && (this.#cacheWriteLong ?? 0) <= written;
+    const whole = ended && sane && this.#input !== null && this.#output !== null;
     return {
-      basis: complete ? 'complete' : 'partial',
-      inputTokens: Math.min((this.#input ?? 0) + cachedInputTokens + written, maxTokenCount),
+      basis: whole ? 'complete' : 'partial',
+      inputTokens: Math.min(inputTokens, maxTokenCount),
       outputTokens,
       cachedInputTokens,
       cacheWriteTokens: written - cacheWriteLongTokens,

@@ -9,14 +9,25 @@ export interface ReadUsage {
   readonly wire: WireUsage;
 }
 
-/** The first field that holds a count, at most `limit`: a part cannot be larger than its whole. */
-function partOf(details: unknown, names: readonly string[], limit: number): number {
-  if (!isRecord(details)) return 0;
+interface Part {
+  readonly count: number;
+  /** Something is stated that cannot be: no count, or a part larger than its whole. */
+  readonly doubtful: boolean;
+}
+
+const noPart: Part = { count: 0, doubtful: false };
+
+/** The first field that is stated, at most `limit`: a part cannot be larger than its whole. */
+function partOf(details: unknown, names: readonly string[], limit: number): Part {
+  if (!isRecord(details)) return noPart;
+  let doubtful = false;
   for (const name of names) {
-    const count = tokenCount(details[name]);
-    if (count !== null) return Math.min(count, limit);
+    const given = details[name] ?? null;
+    if (given === null) continue;
+    if (isTokenCount(given)) return { count: Math.min(given, limit), doubtful: doubtful || given > limit };
+    doubtful = true;
   }
-  return 0;
+  return { count: 0, doubtful };
 }
 
 /** A breakdown without the numbers nobody can have meant; the same object when all are sane. */
@@ -39,8 +50,8 @@ function wireOf(given: JsonRecord, input: number, output: number): WireUsage {
 
 /**
  * Reads a usage object of OpenAI shape: cached and cache-write tokens are parts of `prompt_tokens`, reasoning
- * is a part of `completion_tokens` (OpenAI API reference, CompletionUsage). Hostile counts read as 0; null when
- * not one count can be believed.
+ * is a part of `completion_tokens` (OpenAI API reference, CompletionUsage). Counts that are missing or that
+ * nobody can have meant read as 0, and then the basis is `partial`; null when not one count can be believed.
  */
 export function readUsage(given: unknown): ReadUsage | null {
   if (!isRecord(given)) return null;
@@ -50,20 +61,23 @@ export function readUsage(given: unknown): ReadUsage | null {
   const inputTokens = prompt ?? 0;
   const outputTokens = completion ?? 0;
   const details = given['prompt_tokens_details'];
-  const cachedInputTokens = partOf(details, ['cached_tokens'], inputTokens);
+  const cached = partOf(details, ['cached_tokens'], inputTokens);
+  const written = partOf(
+    details,
+    ['cache_write_tokens', 'cache_creation_tokens'],
+    inputTokens - cached.count,
+  );
+  const whole = prompt !== null && completion !== null && !cached.doubtful && !written.doubtful;
   return {
     usage: {
-      basis: 'complete',
+      basis: whole ? 'complete' : 'partial',
       inputTokens,
       outputTokens,
-      cachedInputTokens,
-      cacheWriteTokens: partOf(
-        details,
-        ['cache_write_tokens', 'cache_creation_tokens'],
-        inputTokens - cachedInputTokens,
-      ),
+      cachedInputTokens: cached.count,
+      cacheWriteTokens: written.count,
       cacheWriteLongTokens: 0,
-      reasoningTokens: partOf(given['completion_tokens_details'], ['reasoning_tokens'], outputTokens),
+      // Some servers count reasoning apart; it has no price of its own.
+      reasoningTokens: partOf(given['completion_tokens_details'], ['reasoning_tokens'], outputTokens).count,
     },
     wire: wireOf(given, inputTokens, outputTokens),
   };
