@@ -45,6 +45,7 @@ export const environmentSchema = z.object({
   GW_ANTHROPIC_BASE_URL: httpUrl.optional(),
   GW_TOGETHER_BASE_URL: httpUrl.optional(),
   GW_SARVAM_BASE_URL: httpUrl.optional(),
+  GW_UPSTREAM_CLIENT: z.enum(['own', 'undici']).default('own'),
   GW_OUTBOUND_POLICY: z.enum(['public-only', 'allow-private']).default('allow-private'),
   GW_OUTBOUND_ALLOWED_CIDRS: z.string().default(''),
   GW_SPOOL_DIR: z.string().optional(),
@@ -106,6 +107,7 @@ export interface Settings {
   readonly tablesConfigMap: { readonly namespace: string; readonly name: string } | null;
   /** Only what the operator set; the provider's own default otherwise. */
   readonly vendorBaseUrls: Readonly<Partial<Record<CommercialProviderName, string>>>;
+  readonly upstreamClient: 'own' | 'undici';
   readonly outboundPolicy: 'public-only' | 'allow-private';
   readonly outboundAllowedCidrs: readonly string[];
   /** Where the Kubernetes API listens, as the kubelet tells every container; empty outside of a cluster. */
@@ -223,6 +225,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     tablesFile: env.GW_TABLES_FILE ?? null,
     tablesConfigMap: namespace !== undefined && name !== undefined ? { namespace, name } : null,
     vendorBaseUrls,
+    upstreamClient: env.GW_UPSTREAM_CLIENT,
     outboundPolicy: env.GW_OUTBOUND_POLICY,
     outboundAllowedCidrs: env.GW_OUTBOUND_ALLOWED_CIDRS.split(',').filter((cidr) => cidr.trim() !== ''),
     kubernetesApi: readKubernetesApi(environment),

@@ -1,4 +1,4 @@
-import type { LookupFunction, Socket } from 'node:net';
+import type { LookupFunction, OnReadOpts, Socket } from 'node:net';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { buildConnector } from 'undici';
@@ -85,8 +85,14 @@ class TlsSessions {
   }
 }
 
+/** Where to; `onread` takes the reads of sockets whose owner has a buffer of its own. */
+export type ConnectTarget = buildConnector.Options & { readonly onread?: OnReadOpts };
+
+/** Opens one connection; calls back once. */
+export type Connector = (target: ConnectTarget, callback: buildConnector.Callback) => void;
+
 function openSocket(
-  target: buildConnector.Options,
+  target: ConnectTarget,
   port: number,
   addresses: readonly HostAddress[],
   options: ConnectorOptions,
@@ -99,6 +105,7 @@ function openSocket(
     lookup: fixedLookup(addresses),
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: attemptDelayMs,
+    ...(target.onread === undefined ? {} : { onread: target.onread }),
   };
   if (target.protocol !== 'https:') return connectTcp(tcp);
   const origin = `${hostname}:${port}`;
@@ -136,7 +143,7 @@ function refusalAmong(
  * literals and every address a name resolves to, and then connects to those very addresses. One forbidden
  * address among several refuses them all. Fails with `ConnectError`, whose `kind` the transport reports.
  */
-export function createConnector(policy: OutboundPolicy, options: ConnectorOptions): buildConnector.connector {
+export function createConnector(policy: OutboundPolicy, options: ConnectorOptions): Connector {
   const sessions = new TlsSessions();
   const lookup = options.lookup ?? (options.userAddress ? lookupWithoutThread(null) : lookupBySystem);
 

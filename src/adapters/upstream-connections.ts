@@ -1,4 +1,9 @@
-import type { Pool } from 'undici';
+/** What a pool says of its sockets. */
+export interface PoolStats {
+  readonly connected: number;
+  readonly running: number;
+  readonly pending: number;
+}
 
 /** Sockets of one provider, to all its addresses. */
 export interface UpstreamConnections {
@@ -10,7 +15,7 @@ export interface UpstreamConnections {
 
 /** Sums the sockets of pools by the first word of their names. */
 export function connectionsOf(
-  pools: Iterable<readonly [name: string, pool: Pool]>,
+  pools: Iterable<readonly [name: string, pool: { readonly stats: PoolStats }]>,
 ): ReadonlyMap<string, UpstreamConnections> {
   const byProvider = new Map<string, UpstreamConnections>();
   for (const [name, { stats }] of pools) {

@@ -1,19 +1,20 @@
 import type { Dispatcher } from 'undici';
+import { Pool } from 'undici';
 import type {
   TransportFailure,
   TransportFailureKind,
   UpstreamControl,
   UpstreamListener,
-  UpstreamTransport,
 } from '../chat/ports.ts';
 import type { OutboundPolicy } from '../core/outbound-policy.ts';
 import { residencyAllows } from '../core/residency.ts';
 import { decoderFor } from './content-decoder.ts';
 import { ConnectError } from './guarded-connector.ts';
 import { openFilesLimit } from './open-files.ts';
-import type { UpstreamConnections } from './upstream-connections.ts';
+import type { UpstreamHttp } from './upstream/upstream-http-port.ts';
+import { transportFailure } from './upstream/upstream-http-port.ts';
 import { connectionsOf } from './upstream-connections.ts';
-import type { UserLimits } from './upstream-pools.ts';
+import type { OpenPool, UserLimits } from './upstream-pools.ts';
 import { UpstreamPools, userLimitsWithin } from './upstream-pools.ts';
 
 /** Answers that say that the answer is still to come (1xx); one or two are in use. */
@@ -34,24 +35,6 @@ const failureKinds: Readonly<Record<string, TransportFailureKind>> = {
   EAI_AGAIN: 'dns',
   UND_ERR_HEADERS_OVERFLOW: 'too-large',
 };
-
-const failureTexts: Readonly<Record<TransportFailureKind, string>> = {
-  'connect-refused': 'The connection was refused.',
-  'connect-timeout': 'No connection within the time limit.',
-  dns: 'The host name could not be resolved.',
-  tls: 'The TLS handshake failed.',
-  reset: 'The connection was closed before the answer was complete.',
-  'forbidden-address': 'This address is not allowed by the outbound policy.',
-  protocol: 'The answer is not valid HTTP.',
-  'too-large': 'The answer is too large.',
-  'no-room': 'Too many calls to servers of users are under way; try again.',
-  aborted: 'The call was aborted.',
-};
-
-/** A fixed text per kind: what the socket layer says may hold addresses that are nobody's business. */
-export function transportFailure(kind: TransportFailureKind): TransportFailure {
-  return { kind, message: failureTexts[kind] };
-}
 
 function kindOf(error: SocketErrorLike): TransportFailureKind {
   if (error instanceof ConnectError) return error.kind;
@@ -172,22 +155,31 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
   }
 }
 
-export interface UpstreamHttp extends UpstreamTransport {
-  /** As they are now, by provider. */
-  connections(): ReadonlyMap<string, UpstreamConnections>;
-  /** Ends idle sockets; calls under way are cut. */
-  close(): Promise<void>;
-}
+const maxHeaderBytes = 64 * 1024;
+
+const openPool: OpenPool<Pool> = (origin, connect, { keepAliveMs, longestKeepAliveMs, connections }) =>
+  new Pool(origin, {
+    connect,
+    connections,
+    allowH2: false,
+    pipelining: 1,
+    // No timers of its own: the attempt holds the deadline.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: longestKeepAliveMs,
+    maxHeaderSize: maxHeaderBytes,
+  });
 
 /**
- * The only way to a provider. Keep-alive pools per origin, one request per socket at a time, redirects never followed,
- * no timers of its own: the attempt holds the deadline.
+ * The way to providers until 0.1, kept for one release (`GW_UPSTREAM_CLIENT=undici`). Keep-alive pools per origin, one
+ * request per socket at a time, redirects never followed, no timers of its own: the attempt holds the deadline.
  */
-export function createUpstreamHttp(
+export function createUndiciUpstream(
   policy: OutboundPolicy,
   limits: UserLimits = userLimitsWithin(openFilesLimit()),
 ): UpstreamHttp {
-  const pools = new UpstreamPools(policy, limits);
+  const pools = new UpstreamPools(openPool, policy, limits);
   return {
     send(call, listener) {
       if (!residencyAllows(call.residencyRequested, call.residency)) {

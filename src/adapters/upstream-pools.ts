@@ -1,8 +1,8 @@
-import type { buildConnector } from 'undici';
-import { Pool } from 'undici';
 import type { UpstreamCall } from '../chat/ports.ts';
 import type { OutboundPolicy } from '../core/outbound-policy.ts';
+import type { Connector } from './guarded-connector.ts';
 import { ConnectError, createConnector } from './guarded-connector.ts';
+import type { PoolStats } from './upstream-connections.ts';
 
 /** DNS, TCP and TLS together (docs/decisions): a black hole costs no more than this. */
 const connectTimeoutMs = 5_000;
@@ -12,7 +12,6 @@ const keepAliveMs = 4_000;
 const vendorKeepAliveMs = 600_000;
 /** A user's server may not: each idle socket is a file of ours that it decides about. */
 const userKeepAliveMs = 10_000;
-const maxHeaderBytes = 64 * 1024;
 /** Users' origins with open pools; users can name any, so the least recently used without a call are let go. */
 const maxUserOrigins = 1_000;
 /** Pools of users' origins that had no call for one to two of these are closed. */
@@ -38,36 +37,65 @@ export function userLimitsWithin(openFiles: number): UserLimits {
   return { sockets, perOrigin: share, perUser: share };
 }
 
-interface UserPool {
-  readonly pool: Pool;
+/** The sockets to one origin, of whichever client. */
+export interface ConnectionPool {
+  readonly stats: PoolStats;
+  /** Calls under way finish first. */
+  close(): Promise<void>;
+  /** Calls under way are cut. */
+  destroy(): Promise<void>;
+}
+
+export interface PoolSettings {
+  /** How long an idle socket is kept where the server says nothing of it. */
+  readonly keepAliveMs: number;
+  /** And at most, whatever the server says. */
+  readonly longestKeepAliveMs: number;
+  /** Sockets at once; further calls wait. Null: no limit. */
+  readonly connections: number | null;
+}
+
+export type OpenPool<P> = (origin: string, connect: Connector, settings: PoolSettings) => P;
+
+interface UserPool<P> {
+  readonly pool: P;
   calls: number;
   /** No call since the last sweep. */
   resting: boolean;
 }
 
 /** A place for one call; `leave` when it is over. */
-export interface PoolSeat {
-  readonly pool: Pool;
+export interface PoolSeat<P> {
+  readonly pool: P;
   leave(): void;
 }
+
+const vendorSettings: PoolSettings = {
+  keepAliveMs,
+  longestKeepAliveMs: vendorKeepAliveMs,
+  connections: null,
+};
+const userSettings = { keepAliveMs, longestKeepAliveMs: userKeepAliveMs };
 
 const nothing = (): void => undefined;
 
 /**
- * The only file that opens a connection to a provider. Keep-alive pools per origin: the operator's vendors without
- * bounds, users' servers within theirs.
+ * Keep-alive pools per origin, of whichever client: the operator's vendors without bounds, users' servers within
+ * theirs.
  */
-export class UpstreamPools {
+export class UpstreamPools<P extends ConnectionPool> {
+  readonly #open: OpenPool<P>;
   readonly #policy: OutboundPolicy;
   readonly #limits: UserLimits;
-  readonly #vendors = new Map<string, Pool>();
+  readonly #vendors = new Map<string, P>();
   /** The least recently used first. */
-  readonly #users = new Map<string, UserPool>();
+  readonly #users = new Map<string, UserPool<P>>();
   readonly #callsOf = new Map<string, number>();
   readonly #sweeper: NodeJS.Timeout;
   #userSockets = 0;
 
-  constructor(policy: OutboundPolicy, limits: UserLimits) {
+  constructor(open: OpenPool<P>, policy: OutboundPolicy, limits: UserLimits) {
+    this.#open = open;
     this.#policy = policy;
     this.#limits = limits;
     this.#sweeper = setInterval(() => this.#sweep(), sweepMs);
@@ -75,7 +103,7 @@ export class UpstreamPools {
   }
 
   /** Null: the user, or the server, has too many calls under way. */
-  take(call: UpstreamCall): PoolSeat | null {
+  take(call: UpstreamCall): PoolSeat<P> | null {
     // A user's address and a vendor's are never the same pool: different rules opened their sockets.
     const name = `${call.provider} ${call.origin}`;
     if (!call.userAddress) return { pool: this.#vendorPool(name, call.origin), leave: nothing };
@@ -89,7 +117,7 @@ export class UpstreamPools {
   }
 
   /** By name, which begins with the provider. */
-  *entries(): Generator<readonly [name: string, pool: Pool]> {
+  *entries(): Generator<readonly [name: string, pool: P]> {
     yield* this.#vendors;
     for (const [name, { pool }] of this.#users.entries()) yield [name, pool];
   }
@@ -104,23 +132,23 @@ export class UpstreamPools {
     await Promise.all([...this.entries()].map(([, pool]) => pool.destroy()));
   }
 
-  #leave(entry: UserPool, userId: string): void {
+  #leave(entry: UserPool<P>, userId: string): void {
     entry.calls -= 1;
     const others = (this.#callsOf.get(userId) ?? 1) - 1;
     if (others > 0) this.#callsOf.set(userId, others);
     else this.#callsOf.delete(userId);
   }
 
-  #vendorPool(name: string, origin: string): Pool {
+  #vendorPool(name: string, origin: string): P {
     const known = this.#vendors.get(name);
     if (known !== undefined) return known;
     const connect = createConnector(this.#policy, { userAddress: false, connectTimeoutMs });
-    const pool = openPool(origin, connect, vendorKeepAliveMs, null);
+    const pool = this.#open(origin, connect, vendorSettings);
     this.#vendors.set(name, pool);
     return pool;
   }
 
-  #userPool(name: string, origin: string): UserPool {
+  #userPool(name: string, origin: string): UserPool<P> {
     const known = this.#users.get(name);
     if (known !== undefined) {
       this.#users.delete(name);
@@ -129,14 +157,14 @@ export class UpstreamPools {
     }
     if (this.#users.size >= maxUserOrigins) this.#makeRoom();
     const connect = this.#counted(createConnector(this.#policy, { userAddress: true, connectTimeoutMs }));
-    const pool = openPool(origin, connect, userKeepAliveMs, this.#limits.perOrigin);
+    const pool = this.#open(origin, connect, { ...userSettings, connections: this.#limits.perOrigin });
     const entry = { pool, calls: 0, resting: false };
     this.#users.set(name, entry);
     return entry;
   }
 
   /** Counts sockets from their first look-up to their end, and opens none beyond the limit. */
-  #counted(connector: buildConnector.connector): buildConnector.connector {
+  #counted(connector: Connector): Connector {
     return (target, callback) => {
       // Idle sockets go before anybody is refused.
       if (this.#userSockets >= (this.#limits.sockets * 3) / 4) this.#closeIdle();
@@ -183,24 +211,4 @@ export class UpstreamPools {
     this.#users.delete(name);
     void entry?.pool.destroy().catch(nothing);
   }
-}
-
-function openPool(
-  origin: string,
-  connect: buildConnector.connector,
-  keepAliveMaxMs: number,
-  connections: number | null,
-): Pool {
-  return new Pool(origin, {
-    connect,
-    connections,
-    allowH2: false,
-    pipelining: 1,
-    // No timers of its own: the attempt holds the deadline.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: keepAliveMs,
-    keepAliveMaxTimeout: keepAliveMaxMs,
-    maxHeaderSize: maxHeaderBytes,
-  });
 }

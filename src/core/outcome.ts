@@ -38,6 +38,6 @@ export interface AttemptFailure {
   readonly blamesCandidate: boolean;
   /** Connect failure or 5xx: a sign of trouble that every user would see. */
   readonly blamesProvider: boolean;
-  /** The connection ended behind the request, which may have been carried out; whether to repeat is the client's call. */
+  /** The connection ended behind the request, which may have been carried out; the client decides on a repeat. */
   readonly connectionCut?: true;
 }

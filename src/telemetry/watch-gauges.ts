@@ -1,5 +1,5 @@
 import type { TablesSource } from '../adapters/last-good-tables.ts';
-import type { UpstreamHttp } from '../adapters/upstream-http.ts';
+import type { UpstreamHttp } from '../adapters/upstream/upstream-http-port.ts';
 import type { AnswerBudget } from '../chat/answer-budget.ts';
 import type { CircuitState, CooldownBook } from '../chat/cooldown.ts';
 import { circuitStates } from '../chat/cooldown.ts';

@@ -4,12 +4,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openFilesLimit } from '../../src/adapters/open-files.ts';
-import type { UpstreamHttp } from '../../src/adapters/upstream-http.ts';
-import { createUpstreamHttp } from '../../src/adapters/upstream-http.ts';
-import type { PoolSeat, UserLimits } from '../../src/adapters/upstream-pools.ts';
+import type { UpstreamHttp } from '../../src/adapters/upstream/upstream-http-port.ts';
+import type { ConnectionPool, PoolSeat, UserLimits } from '../../src/adapters/upstream-pools.ts';
 import { UpstreamPools, userLimitsWithin } from '../../src/adapters/upstream-pools.ts';
 import { outboundPolicy } from '../../src/core/outbound-policy.ts';
 import { eventually } from '../support/eventually.ts';
+import { createUpstream } from '../support/upstream-client.ts';
 
 /** What servers that users name may take of our sockets. */
 
@@ -60,7 +60,7 @@ async function listen(keepAlive = 'timeout=600'): Promise<Server> {
 }
 
 function open(limits: UserLimits): UpstreamHttp {
-  const upstream = createUpstreamHttp(outboundPolicy('allow-private', [], []), limits);
+  const upstream = createUpstream(outboundPolicy('allow-private', [], []), limits);
   cleanUp.push(() => upstream.close());
   return upstream;
 }
@@ -197,10 +197,23 @@ describe('all servers of users together', () => {
   });
 });
 
+/** A pool that only remembers what became of it. */
+class TrackedPool implements ConnectionPool {
+  readonly stats = { connected: 0, running: 0, pending: 0 };
+  destroyed = false;
+  async close(): Promise<void> {}
+  async destroy(): Promise<void> {
+    this.destroyed = true;
+  }
+}
+
 test('a server in use keeps its pool and its limit, however many others are named', async () => {
-  const pools = new UpstreamPools(outboundPolicy('allow-private', [], []), { ...roomy, perOrigin: 1 });
+  const pools = new UpstreamPools(() => new TrackedPool(), outboundPolicy('allow-private', [], []), {
+    ...roomy,
+    perOrigin: 1,
+  });
   cleanUp.push(() => pools.close());
-  const take = (origin: string): PoolSeat | null =>
+  const take = (origin: string): PoolSeat<TrackedPool> | null =>
     pools.take({
       provider: 'self_hosted',
       origin,

@@ -102,7 +102,7 @@ test('vendors have a name only where they are translated, listed and configured'
 
 test('only one file opens connections to providers', () => {
   const users = imports.filter(({ to, typeOnly }) => to === 'undici' && !typeOnly).map(({ from }) => from);
-  expect(users).toEqual(['adapters/upstream-pools.ts']);
+  expect(users).toEqual(['adapters/upstream-http.ts']);
 });
 
 test('no comment goes past column 120', () => {

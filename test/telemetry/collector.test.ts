@@ -81,12 +81,13 @@ describe('a collector that', () => {
 });
 
 describe('sampling', () => {
-  test('by ratio leaves requests of their own out, and follows callers who sample', async () => {
+  test('by ratio leaves requests of their own out, and follows callers behind our proxy who sample', async () => {
     const collector = await collectorUntilEnd();
     const gateway = await gatewayUntilEnd({
       ...collector.env,
       OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
       OTEL_TRACES_SAMPLER_ARG: '0',
+      GW_TRUSTED_PROXY_HOPS: '1',
     });
     const user = await registerWithKeys(gateway.url);
     const { gateway: alone } = await chatOk(user.client);

@@ -1,0 +1,138 @@
+import type { TransportFailure, UpstreamCall, UpstreamControl, UpstreamListener } from '../../chat/ports.ts';
+import type { ContentDecoder } from '../content-decoder.ts';
+import { decoderFor } from '../content-decoder.ts';
+import { ConnectError } from '../guarded-connector.ts';
+import type { Connection, ConnectionCall, ConnectionFault } from './connection.ts';
+import type { Waiting } from './origin-pool.ts';
+import type { ResponseHead } from './response-head.ts';
+import { transportFailure } from './upstream-http-port.ts';
+
+/** What a header of a request may hold: no control character, so no second header and no second request. */
+const fieldText = /^[\t\x20-\x7e]*$/;
+const targetText = /^[\x21-\x7e]+$/;
+
+/** The request's head as it is written; null when a part of it cannot be. */
+export function requestHead(call: UpstreamCall, host: string): string | null {
+  if (!targetText.test(call.path)) return null;
+  let head = `POST ${call.path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
+  for (const name in call.headers) {
+    const value = call.headers[name] as string;
+    if (!fieldText.test(value)) return null;
+    head += `${name}: ${value}\r\n`;
+  }
+  return `${head}content-length: ${Buffer.byteLength(call.body)}\r\n\r\n`;
+}
+
+/**
+ * One call from `send` to its end: the connection on one side, the story's listener on the other.
+ *
+ * `waiting` (for a connection) → `sent` → `over`.
+ */
+export class UpstreamCallRun implements ConnectionCall, Waiting, UpstreamControl {
+  state: 'waiting' | 'sent' | 'over' = 'waiting';
+  readonly #head: string;
+  /** Given up once the call is over: a call that waits for a connection may be long gone. */
+  #body: string;
+  readonly #userAddress: boolean;
+  readonly #leave: () => void;
+  readonly #listener: UpstreamListener;
+  #connection: Connection | null = null;
+  #decoder: ContentDecoder | null = null;
+
+  /** `leave` is called once, when the call is over. */
+  constructor(head: string, call: UpstreamCall, listener: UpstreamListener, leave: () => void) {
+    this.#head = head;
+    this.#body = call.body;
+    this.#userAddress = call.userAddress;
+    this.#leave = leave;
+    this.#listener = listener;
+  }
+
+  get isOver(): boolean {
+    return this.state === 'over';
+  }
+
+  onConnection(connection: Connection): void {
+    this.state = 'sent';
+    this.#connection = connection;
+    connection.send(this.#head, this.#body, this);
+  }
+
+  onConnectError(error: Error): void {
+    this.#finish(transportFailure(error instanceof ConnectError ? error.kind : 'protocol'));
+  }
+
+  onHead(head: ResponseHead): void {
+    const coding = head.headers['content-encoding'];
+    if (coding !== undefined && coding !== 'identity' && !this.#decode(String(coding))) {
+      this.fail('protocol');
+      return;
+    }
+    this.#listener.onHead(head.status, head.headers);
+  }
+
+  onBody(bytes: Buffer): void {
+    if (this.#decoder !== null) this.#decoder.write(bytes);
+    else if (this.state !== 'over') this.#listener.onData(bytes);
+  }
+
+  onComplete(): void {
+    this.#connection = null;
+    if (this.#decoder !== null) this.#decoder.end();
+    else this.#finish(null);
+  }
+
+  onFault(fault: ConnectionFault): void {
+    this.#connection = null;
+    this.#finish(transportFailure(fault));
+  }
+
+  pause(): void {
+    if (this.#decoder !== null) this.#decoder.pause();
+    else this.#connection?.pause();
+  }
+
+  resume(): void {
+    if (this.#decoder !== null) this.#decoder.resume();
+    else this.#connection?.resume();
+  }
+
+  abort(): void {
+    this.fail('aborted');
+  }
+
+  /** Ends the call and its connection. */
+  fail(kind: TransportFailure['kind']): void {
+    if (this.state === 'over') return;
+    const connection = this.#connection;
+    this.#connection = null;
+    this.#finish(transportFailure(kind));
+    connection?.abandon();
+  }
+
+  /** False for a coding that is not read here. */
+  #decode(coding: string): boolean {
+    this.#decoder = decoderFor(coding, this.#userAddress, {
+      // The decoder works on when the call has failed; the listener must not hear of it.
+      onData: (chunk) => {
+        if (this.state !== 'over') this.#listener.onData(chunk);
+      },
+      onEnd: () => this.#finish(null),
+      onProblem: (kind) => this.fail(kind),
+      pause: () => this.#connection?.pause(),
+      resume: () => this.#connection?.resume(),
+    });
+    return this.#decoder !== null;
+  }
+
+  #finish(failure: TransportFailure | null): void {
+    if (this.state === 'over') return;
+    this.state = 'over';
+    this.#body = '';
+    // At once: it may have megabytes to unpack that nobody wants any more.
+    this.#decoder?.destroy();
+    this.#leave();
+    if (failure === null) this.#listener.onEnd();
+    else this.#listener.onFailure(failure);
+  }
+}

@@ -1,0 +1,74 @@
+import { setInterval } from 'node:timers';
+import type { UpstreamCall } from '../../chat/ports.ts';
+import type { OutboundPolicy } from '../../core/outbound-policy.ts';
+import { residencyAllows } from '../../core/residency.ts';
+import type { Connector } from '../guarded-connector.ts';
+import { openFilesLimit } from '../open-files.ts';
+import { connectionsOf } from '../upstream-connections.ts';
+import type { OpenPool, UserLimits } from '../upstream-pools.ts';
+import { UpstreamPools, userLimitsWithin } from '../upstream-pools.ts';
+import { AfterNextPoll } from './after-next-poll.ts';
+import type { OpenSocket } from './origin-pool.ts';
+import { OriginPool } from './origin-pool.ts';
+import { requestHead, UpstreamCallRun } from './upstream-call.ts';
+import type { UpstreamHttp } from './upstream-http-port.ts';
+
+/** Idle sockets are looked at this often. */
+const sweepMs = 500;
+
+/** How an origin is connected to: an IP literal has no brackets there, and no server name. */
+function openerTo(origin: string, connect: Connector): OpenSocket {
+  const { hostname, host, protocol, port } = new URL(origin);
+  const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+  const isName = !bare.includes(':') && !/^[\d.]+$/.test(bare);
+  const target = { hostname: bare, host, protocol, port, ...(isName ? { servername: bare } : {}) };
+  return (read, done) => connect({ ...target, onread: read }, done);
+}
+
+/** The `host` header of an origin. */
+function hostOf({ origin }: UpstreamCall): string {
+  return origin.slice(origin.indexOf('//') + 2);
+}
+
+/**
+ * The only way to a provider: HTTP/1.1 of our own over guarded sockets. One request per socket at a time, redirects
+ * never followed, nothing ever sent twice, no timer per call: the attempt holds the deadline.
+ */
+export function createUpstreamClient(
+  policy: OutboundPolicy,
+  limits: UserLimits = userLimitsWithin(openFilesLimit()),
+): UpstreamHttp {
+  const monotonicMs = () => performance.now();
+  const looked = new AfterNextPoll();
+  const openPool: OpenPool<OriginPool> = (origin, connect, settings) =>
+    new OriginPool(openerTo(origin, connect), settings, monotonicMs, looked);
+  const pools = new UpstreamPools(openPool, policy, limits);
+
+  const sweeper = setInterval(() => {
+    const nowMs = monotonicMs();
+    for (const [, pool] of pools.entries()) pool.sweep(nowMs);
+  }, sweepMs).unref();
+
+  return {
+    send(call, listener) {
+      if (!residencyAllows(call.residencyRequested, call.residency)) {
+        throw new Error('A call outside the requested residency reached the socket.');
+      }
+      const seat = pools.take(call);
+      const head = requestHead(call, hostOf(call));
+      const run = new UpstreamCallRun(head ?? '', call, listener, seat?.leave ?? nothing);
+      // The caller has its control before anything is told.
+      if (seat === null) queueMicrotask(() => run.fail('no-room'));
+      else if (head === null) queueMicrotask(() => run.fail('protocol'));
+      else seat.pool.take(run);
+      return run;
+    },
+    connections: () => connectionsOf(pools.entries()),
+    close() {
+      clearInterval(sweeper);
+      return pools.close();
+    },
+  };
+}
+
+const nothing = (): void => undefined;

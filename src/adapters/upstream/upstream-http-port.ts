@@ -1,0 +1,27 @@
+import type { TransportFailure, TransportFailureKind, UpstreamTransport } from '../../chat/ports.ts';
+import type { UpstreamConnections } from '../upstream-connections.ts';
+
+const failureTexts: Readonly<Record<TransportFailureKind, string>> = {
+  'connect-refused': 'The connection was refused.',
+  'connect-timeout': 'No connection within the time limit.',
+  dns: 'The host name could not be resolved.',
+  tls: 'The TLS handshake failed.',
+  reset: 'The connection was closed before the answer was complete.',
+  'forbidden-address': 'This address is not allowed by the outbound policy.',
+  protocol: 'The answer is not valid HTTP.',
+  'too-large': 'The answer is too large.',
+  'no-room': 'Too many calls to servers of users are under way; try again.',
+  aborted: 'The call was aborted.',
+};
+
+/** A fixed text per kind: what the socket layer says may hold addresses that are nobody's business. */
+export function transportFailure(kind: TransportFailureKind): TransportFailure {
+  return { kind, message: failureTexts[kind] };
+}
+
+export interface UpstreamHttp extends UpstreamTransport {
+  /** As they are now, by provider. */
+  connections(): ReadonlyMap<string, UpstreamConnections>;
+  /** Ends idle sockets; calls under way are cut. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,3 @@
+/** The same suite over the other client, for as long as it can be chosen. */
+process.env['GW_UPSTREAM_CLIENT'] = 'undici';
+await import('./upstream-pools.test.ts');
