@@ -49,5 +49,5 @@ export type RegisterKeyBody = z.infer<typeof registerKeySchema>;
 
 /** True when an override can name a key by this label: `self_hosted/<label>:<model>` is split at `/` and `:`. */
 export function canBeNamed(label: string): boolean {
-  return label !== '' && !/[/:]/.test(label);
+  return label.trim() !== '' && !/[/:]/.test(label);
 }

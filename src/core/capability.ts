@@ -25,6 +25,10 @@ export type Feature =
   | 'single_tool_call'
   | 'other_tool_choice'
   | 'other_response_format'
+  | 'audio_input'
+  | 'file_input'
+  | 'video_input'
+  | 'custom_tools'
   | 'context';
 
 export interface FeatureNeed {
@@ -50,10 +54,20 @@ interface Scan {
   imageUrls: boolean;
   toolHistory: boolean;
   characters: number;
+  /** Parts that are neither text nor image. */
+  media: readonly Feature[];
 }
 
+/** Content parts of the OpenAI format that not every vendor has words for. */
+const mediaFeatures: Readonly<Partial<Record<string, Feature>>> = {
+  input_audio: 'audio_input',
+  file: 'file_input',
+  video_url: 'video_input',
+};
+const noMedia: readonly Feature[] = [];
+
 function scanMessages(request: ChatRequest): Scan {
-  const scan: Scan = { images: false, imageUrls: false, toolHistory: false, characters: 0 };
+  const scan: Scan = { images: false, imageUrls: false, toolHistory: false, characters: 0, media: noMedia };
   for (const message of request.messages) {
     const { content, role } = message;
     const calls = message['tool_calls'];
@@ -64,7 +78,12 @@ function scanMessages(request: ChatRequest): Scan {
     }
     for (const part of content ?? []) {
       if (typeof part['text'] === 'string') scan.characters += part['text'].length;
-      if (part.type !== 'image_url') continue;
+      if (part.type === 'text') continue;
+      if (part.type !== 'image_url') {
+        const media = Object.hasOwn(mediaFeatures, part.type) ? mediaFeatures[part.type] : undefined;
+        if (media !== undefined && !scan.media.includes(media)) scan.media = [...scan.media, media];
+        continue;
+      }
       scan.images = true;
       const image = part['image_url'];
       const url = typeof image === 'object' && image !== null ? (image as { url?: unknown }).url : image;
@@ -84,12 +103,18 @@ export function isForced(choice: ChatRequest['tool_choice']): boolean {
   return choice !== undefined && choice !== 'auto' && choice !== 'none';
 }
 
+/** A tool of free text input; one with a schema is Anthropic's own spelling of a function. */
+function isCustomTool(tool: Readonly<Record<string, unknown>>): boolean {
+  return tool['type'] === 'custom' && typeof tool['input_schema'] !== 'object';
+}
+
 /** Tools offered, tools in the conversation so far, and how they are to be chosen. */
 function addToolNeeds(request: ChatRequest, toolHistory: boolean, features: FeatureNeed[]): void {
   const { tools, tool_choice: choice } = request;
   const offered = tools !== undefined && tools.length > 0;
   if (offered) features.push({ feature: 'tools', param: 'tools' });
   else if (toolHistory) features.push({ feature: 'tools', param: 'messages' });
+  if (offered && tools.some(isCustomTool)) features.push({ feature: 'custom_tools', param: 'tools' });
   if (isForced(choice)) {
     features.push({ feature: 'forced_tool', param: 'tool_choice' });
     if (choice !== 'required' && !isNamedFunction(choice))
@@ -134,10 +159,11 @@ function endsWithPrefill({ messages }: ChatRequest): boolean {
 
 /** Reads off the needs of a request, in the order in which a refusal names them. */
 export function needsOf(request: ChatRequest): RequestNeeds {
-  const { images, imageUrls, toolHistory, characters } = scanMessages(request);
+  const { images, imageUrls, toolHistory, characters, media } = scanMessages(request);
   const features: FeatureNeed[] = [];
   if (images) features.push({ feature: 'vision', param: 'messages' });
   if (imageUrls) features.push({ feature: 'image_urls', param: 'messages' });
+  for (const feature of media) features.push({ feature, param: 'messages' });
   addToolNeeds(request, toolHistory, features);
   addFormatNeeds(request, features);
   if (request.n !== undefined && request.n > 1) features.push({ feature: 'multiple_choices', param: 'n' });
@@ -149,6 +175,16 @@ export function needsOf(request: ChatRequest): RequestNeeds {
 const isModelFeature = (feature: Feature): feature is ModelFeature =>
   (modelFeatures as readonly string[]).includes(feature);
 
+const lengthNeed: FeatureNeed = { feature: 'context', param: 'messages' };
+
+function cannot({ feature }: FeatureNeed, facts: ModelFacts, lacks: readonly Feature[]): boolean {
+  return lacks.includes(feature) || (isModelFeature(feature) && !facts[feature]);
+}
+
+function isTooLong(needs: RequestNeeds, facts: ModelFacts): boolean {
+  return facts.context_tokens !== null && needs.inputTokensAtLeast > facts.context_tokens;
+}
+
 /**
  * The first need that a candidate cannot meet, or null when it can serve the request. `lacks` names what its
  * vendor's format has no words for.
@@ -158,14 +194,18 @@ export function missingFeature(
   facts: ModelFacts,
   lacks: readonly Feature[],
 ): FeatureNeed | null {
-  for (const need of needs.features) {
-    if (lacks.includes(need.feature)) return need;
-    if (isModelFeature(need.feature) && !facts[need.feature]) return need;
-  }
-  if (facts.context_tokens !== null && needs.inputTokensAtLeast > facts.context_tokens) {
-    return { feature: 'context', param: 'messages' };
-  }
-  return null;
+  for (const need of needs.features) if (cannot(need, facts, lacks)) return need;
+  return isTooLong(needs, facts) ? lengthNeed : null;
+}
+
+/** All the needs that a candidate cannot meet, in the order in which a refusal names them. */
+export function missingFeatures(
+  needs: RequestNeeds,
+  facts: ModelFacts,
+  lacks: readonly Feature[],
+): readonly FeatureNeed[] {
+  const missing = needs.features.filter((need) => cannot(need, facts, lacks));
+  return isTooLong(needs, facts) ? [...missing, lengthNeed] : missing;
 }
 
 const featureTexts: Readonly<Record<Feature, string>> = {
@@ -182,6 +222,10 @@ const featureTexts: Readonly<Record<Feature, string>> = {
   stop: 'stop sequences',
   blank_stop: 'stop sequences of white space only',
   prefill: 'a conversation that ends with an assistant message',
+  audio_input: 'audio inputs',
+  file_input: 'file inputs',
+  video_input: 'video inputs',
+  custom_tools: 'tools that are no functions',
   context: 'a prompt of this length',
 };
 

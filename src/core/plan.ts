@@ -1,6 +1,6 @@
 import type { Candidate, HeldKey } from './candidate.ts';
 import type { Feature, FeatureNeed, RequestNeeds } from './capability.ts';
-import { featureText, missingFeature, needsOf } from './capability.ts';
+import { featureText, missingFeature, missingFeatures, needsOf } from './capability.ts';
 import type { ChatCall, Override, PlanInput } from './chat-call.ts';
 import type { GatewayError } from './errors.ts';
 import { InvalidRequestError, ResidencyError } from './errors.ts';
@@ -117,12 +117,10 @@ function orderCandidates(
   const ready: Candidate[] = [];
   const cooled: Candidate[] = [];
   const unable: UnableCandidate[] = [];
-  let firstMissing: FeatureNeed | null = null;
   for (const candidate of eligible) {
     const missing = missingFeature(needs, candidate.facts, input.lacks(candidate));
     const { provider, model } = candidate;
     if (missing !== null) {
-      firstMissing ??= missing;
       unable.push({ provider, model, lacks: missing.feature, before: ready.length });
       skipped.push({ provider, model, reason: 'capability', detail: missing.feature });
     } else if (input.isCooled(candidate)) {
@@ -132,18 +130,42 @@ function orderCandidates(
       ready.push(candidate);
     }
   }
-  if (firstMissing !== null && unable.length === eligible.length) {
+  if (unable.length === eligible.length) {
     const forWantOfKey = skipped.some(({ reason }) => reason === 'no_key');
-    return unsupported(firstMissing, `No candidate of ${call.mode} supports`, forWantOfKey);
+    const blamed = blamedFeatures(needs, eligible, input);
+    return unsupported(blamed, `No candidate of ${call.mode} supports`, forWantOfKey);
   }
   return { kind: 'planned', candidates: [...ready, ...cooled], unable, skipped };
 }
 
-function unsupported(need: FeatureNeed, subject: string, forWantOfKey: boolean): Plan {
-  const text = `${subject} ${featureText(need.feature)}.`;
+/**
+ * Why nobody can serve a request: the first need that all of them lack, or, where no single one is to blame,
+ * the first that each of them lacks.
+ */
+function blamedFeatures(
+  needs: RequestNeeds,
+  candidates: readonly Candidate[],
+  input: PlanInput,
+): readonly FeatureNeed[] {
+  const missing = candidates.map((candidate) =>
+    missingFeatures(needs, candidate.facts, input.lacks(candidate)),
+  );
+  const [some = []] = missing;
+  const byAll = some.find((need) =>
+    missing.every((list) => list.some(({ feature }) => feature === need.feature)),
+  );
+  if (byAll !== undefined) return [byAll];
+  const first = new Set(missing.map(([need]) => need?.feature));
+  const blamed = needs.features.filter(({ feature }) => first.delete(feature));
+  return first.has('context') ? [...blamed, { feature: 'context', param: 'messages' }] : blamed;
+}
+
+function unsupported(needs: readonly FeatureNeed[], subject: string, forWantOfKey: boolean): Plan {
+  const names = needs.map(({ feature }) => featureText(feature)).join(', ');
+  const text = `${subject} ${needs.length > 1 ? 'all of: ' : ''}${names}.`;
   return {
     kind: 'refused',
-    error: new InvalidRequestError(text, need.param, 'unsupported_feature'),
+    error: new InvalidRequestError(text, needs[0]?.param ?? null, 'unsupported_feature'),
     forWantOfKey,
   };
 }
@@ -182,7 +204,7 @@ function planOverride(call: ChatCall, override: Override, input: PlanInput): Pla
   const needs: RequestNeeds = { ...needsOf(call.request), inputTokensAtLeast: 0 };
   const missing = missingFeature(needs, candidate.facts, input.lacks(candidate));
   if (missing !== null) {
-    return unsupported(missing, `${override.provider}:${override.model} does not support`, false);
+    return unsupported([missing], `${override.provider}:${override.model} does not support`, false);
   }
   return { kind: 'planned', candidates: [candidate], unable: [], skipped: [] };
 }

@@ -55,6 +55,54 @@ const cheapFirst = testTables({
   models: [],
 });
 
+/** openai lacks images, anthropic several choices, sarvam tools and images. */
+const divided = testTables({
+  models: [
+    { provider: 'openai', match: '', vision: false },
+    { provider: 'sarvam', match: '', tools: false, vision: false },
+    { provider: 'anthropic', match: '', multiple_choices: false },
+  ],
+});
+
+describe('a tier of which nobody can serve the request names', () => {
+  const picture = image('data:image/png;base64,AA');
+  const tools = [{ type: 'function' }];
+  test.each<
+    [
+      name: string,
+      keys: ProviderName[],
+      request: NonNullable<CallParts['request']>,
+      what: string,
+      param: string,
+    ]
+  >([
+    ['the one feature', ['openai', 'sarvam'], picture, 'image inputs', 'messages'],
+    ['the one that all lack', ['sarvam', 'openai'], { ...picture, tools }, 'image inputs', 'messages'],
+    [
+      'the combination',
+      ['openai', 'anthropic'],
+      { ...picture, n: 2 },
+      'all of: image inputs, n greater than 1',
+      'messages',
+    ],
+    [
+      'the combination in one order, whoever comes first',
+      ['sarvam', 'anthropic'],
+      { n: 2, tools },
+      'all of: tool calls, n greater than 1',
+      'tools',
+    ],
+  ])('%s', (_name, keys, request, what, param) => {
+    const result = plan(keysOf(...keys), { tables: divided, request }) as Refused;
+    expect(result.error.message).toBe(`No candidate of gw/balanced supports ${what}.`);
+    expect([result.error.status, result.error.param, result.error.code]).toEqual([
+      422,
+      param,
+      'unsupported_feature',
+    ]);
+  });
+});
+
 describe('the order of candidates', () => {
   test.each<[name: string, keys: HeldKey[], parts: CallParts, cooled: ProviderName[], expected: string[]]>([
     ['is the tables order', balancedKeys, {}, [], ['openai', 'sarvam', 'anthropic']],

@@ -37,9 +37,9 @@ function checkedKey(body: RegisterKeyBody): NewProviderKey {
     throw new InvalidRequestError('declared_region is required for self_hosted.', 'declared_region');
   }
   // Of vendors' keys there is one each, so that their labels are hints to people only.
-  if (shared.label && !canBeNamed(shared.label)) {
+  if (shared.label !== null && !canBeNamed(shared.label)) {
     throw new InvalidRequestError(
-      'label may not hold "/" or ":": an override names a self_hosted key by it.',
+      'label may not be blank nor hold "/" or ":": an override names a self_hosted key by it.',
       'label',
     );
   }

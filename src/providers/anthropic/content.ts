@@ -12,13 +12,16 @@ function withCacheControl(block: JsonRecord, part: JsonRecord): JsonRecord {
   return isRecord(part['cache_control']) ? { ...block, cache_control: part['cache_control'] } : block;
 }
 
-function textBlock(text: string, part: JsonRecord): JsonRecord | null {
+function textBlock(text: string, part: JsonRecord, dropped: Set<string>): JsonRecord | null {
+  if (part['text'] === undefined && part['type'] === 'text') dropped.add('messages[].content[].text');
   // "text content blocks must contain non-whitespace text"
   return text.trim() === '' ? null : withCacheControl({ type: 'text', text }, part);
 }
 
-function imageBlock(part: JsonRecord): JsonRecord {
+function imageBlock(part: JsonRecord, dropped: Set<string>): JsonRecord {
   const given = part['image_url'];
+  if (isRecord(given) && (given['detail'] ?? null) !== null)
+    dropped.add('messages[].content[].image_url.detail');
   const url = textOf(isRecord(given) ? given['url'] : given);
   const inline = dataUri.exec(url);
   if (inline === null) return withCacheControl({ type: 'image', source: { type: 'url', url } }, part);
@@ -32,16 +35,19 @@ function imageBlock(part: JsonRecord): JsonRecord {
 }
 
 /** Null for a part that says nothing. A part of unknown type goes as it is: the vendor must refuse it, not we. */
-function blockOf(part: JsonRecord): JsonRecord | null {
-  if (part['type'] === 'text') return textBlock(textOf(part['text']), part);
-  if (part['type'] === 'refusal') return textBlock(textOf(part['refusal']), part);
-  return part['type'] === 'image_url' ? imageBlock(part) : part;
+function blockOf(part: JsonRecord, dropped: Set<string>): JsonRecord | null {
+  if (part['type'] === 'text') return textBlock(textOf(part['text']), part, dropped);
+  if (part['type'] === 'refusal') return textBlock(textOf(part['refusal']), part, dropped);
+  return part['type'] === 'image_url' ? imageBlock(part, dropped) : part;
 }
 
-/** Content of any message as Anthropic blocks; empty and whitespace-only texts are refused there and left out. */
-export function contentBlocks(content: Content): JsonRecord[] {
+/**
+ * Content of any message as Anthropic blocks; empty and whitespace-only texts are refused there and left out.
+ * What else is lost is added to `dropped`.
+ */
+export function contentBlocks(content: Content, dropped: Set<string>): JsonRecord[] {
   if (content === null || content === undefined) return [];
   const parts: readonly JsonRecord[] =
     typeof content === 'string' ? [{ type: 'text', text: content }] : content;
-  return parts.map(blockOf).filter((block) => block !== null);
+  return parts.map((part) => blockOf(part, dropped)).filter((block) => block !== null);
 }

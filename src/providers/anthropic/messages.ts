@@ -17,7 +17,7 @@ interface OpenTurn extends Turn {
 export interface Conversation {
   readonly system: readonly JsonRecord[];
   readonly messages: readonly Turn[];
-  /** Names of message fields that have no counterpart. */
+  /** Names of message fields that have no counterpart, or in whose place something was made up. */
   readonly dropped: readonly string[];
 }
 
@@ -25,37 +25,44 @@ const translatedFields = new Set(['role', 'content', 'refusal', 'tool_calls', 't
 /** Our own metadata and what SDKs add to replayed messages: nobody's loss. */
 const strayFields = new Set(['gateway', 'parsed', 'annotations']);
 
-/** Ids of other vendors may hold characters that Anthropic refuses; call and result are mapped alike. */
-function toolUseId(given: unknown): string {
+/**
+ * Ids of other vendors may hold characters that Anthropic refuses; call and result are mapped alike. One that is
+ * missing is made up, and named as `field`.
+ */
+function toolUseId(given: unknown, field: string, dropped: Set<string>): string {
+  if (textOf(given) === '') dropped.add(field);
   return textOf(given).replace(/[^a-zA-Z0-9_-]/g, '_') || '_';
 }
 
-function toolInput(given: unknown): JsonRecord {
+function toolInput(given: unknown, dropped: Set<string>): JsonRecord {
   if (isRecord(given)) return given;
   const text = textOf(given);
   if (text.trim() === '') return {};
   const value = parseJson(text);
   // Input must be an object; a model's broken or bare arguments are kept where the model can see them.
-  return isRecord(value) ? value : { arguments: text };
+  if (isRecord(value)) return value;
+  dropped.add('messages[].tool_calls[].function.arguments');
+  return { arguments: text };
 }
 
-function toolUseBlocks(calls: unknown): JsonRecord[] {
+function toolUseBlocks(calls: unknown, dropped: Set<string>): JsonRecord[] {
   if (!Array.isArray(calls)) return [];
   return calls.filter(isRecord).map((call) => {
     const called = isRecord(call['function']) ? call['function'] : {};
     return {
       type: 'tool_use',
-      id: toolUseId(call['id']),
+      id: toolUseId(call['id'], 'messages[].tool_calls[].id', dropped),
       name: textOf(called['name']),
-      input: toolInput(called['arguments']),
+      input: toolInput(called['arguments'], dropped),
     };
   });
 }
 
-function toolResultBlock(message: ChatMessage): JsonRecord {
-  const content = contentBlocks(message.content);
+function toolResultBlock(message: ChatMessage, dropped: Set<string>): JsonRecord {
+  const content = contentBlocks(message.content, dropped);
   const plain = typeof message.content === 'string' ? message.content : content;
-  const block = { type: 'tool_result', tool_use_id: toolUseId(message['tool_call_id']) };
+  const id = toolUseId(message['tool_call_id'], 'messages[].tool_call_id', dropped);
+  const block = { type: 'tool_result', tool_use_id: id };
   return content.length === 0 ? block : { ...block, content: plain };
 }
 
@@ -111,15 +118,16 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
       dropped.add(`messages[].${name}`);
     }
     if (message.role === 'tool') {
-      turnOf(open, 'user').results.push(toolResultBlock(message));
+      turnOf(open, 'user').results.push(toolResultBlock(message, dropped));
       continue;
     }
-    const blocks = contentBlocks(message.content);
+    const blocks = contentBlocks(message.content, dropped);
     if (message.role === 'system' || message.role === 'developer') append(system, blocks);
     else if (message.role === 'user') addBlocks(open, 'user', blocks);
     else {
-      const refusal = contentBlocks(textOf(message['refusal']));
-      addBlocks(open, 'assistant', [...blocks, ...refusal, ...toolUseBlocks(message['tool_calls'])]);
+      const refusal = contentBlocks(textOf(message['refusal']), dropped);
+      const calls = toolUseBlocks(message['tool_calls'], dropped);
+      addBlocks(open, 'assistant', [...blocks, ...refusal, ...calls]);
     }
   }
   const messages = open.map(closedTurn);

@@ -36,9 +36,9 @@ function sampling(request: ChatRequest, facts: ModelFacts, dropped: string[]): J
   const { temperature, top_p: topP } = request;
   const fields: JsonRecord = {};
   if (temperature !== undefined) {
-    if (facts.sampling)
-      fields['temperature'] = Math.min(temperature, facts.temperature_max, highestTemperature);
-    else dropped.push('temperature');
+    const highest = Math.min(facts.temperature_max, highestTemperature);
+    if (facts.sampling) fields['temperature'] = Math.min(temperature, highest);
+    if (!facts.sampling || temperature > highest) dropped.push('temperature');
   }
   if (topP !== undefined) {
     const refused = !facts.sampling || (temperature !== undefined && !facts.temperature_with_top_p);
@@ -71,7 +71,8 @@ function outputFormat(request: ChatRequest): JsonRecord {
 
 /**
  * Features without any counterpart in the Messages API, whatever the model: several choices, JSON of any shape,
- * formats and choices we do not know, stop sequences of white space (refused).
+ * formats and choices we do not know, stop sequences of white space (refused),
+ * parts that are neither text nor image as the OpenAI format spells them, tools of free text.
  */
 export const lackedFeatures = [
   'json_object',
@@ -79,6 +80,10 @@ export const lackedFeatures = [
   'multiple_choices',
   'other_tool_choice',
   'blank_stop',
+  'audio_input',
+  'file_input',
+  'video_input',
+  'custom_tools',
 ] as const;
 
 /** A request for POST /v1/messages (Claude docs: Messages API). What has no counterpart is named in `dropped`. */
