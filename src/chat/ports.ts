@@ -56,7 +56,7 @@ export type TransportFailureKind =
   | 'forbidden-address'
   | 'protocol'
   | 'too-large'
-  /** The user, or the server a user named, has as many calls under way as it may; or there is no room for the answer. */
+  /** The user, or the server a user named, has as many calls under way as it may; or no room is left for the answer. */
   | 'no-room'
   | 'aborted';
 

@@ -2,8 +2,8 @@ import { RateLimitError } from '../core/errors.ts';
 
 /** Under way at once for one user: half of the connections that read logs and statistics, a fifth of the accounts'. */
 export const maxUnderWay = 2;
-/** Waiting for one user: more than a script that registers all its keys at once sends, yet little memory. */
-export const maxWaiting = 128;
+/** Waiting for one user: a caller that waits in line asks less often than one that is refused at once. */
+export const maxWaiting = 512;
 /** As long as a pool lets a query wait for a connection: Postgres is then not what the caller waits for. */
 export const maxWaitMs = 900;
 

@@ -149,3 +149,21 @@ test('percentiles never fall with the fraction, and an open class gives its lowe
   slow[latencyBucketCount - 1] = 3;
   expect(latencyPercentile(slow, 0.99)).toBe(500_000);
 });
+
+test('others have their turns while thousands of groups are added up', async () => {
+  const sums = { requests: '1', successes: '1', cache_hits: '0', input_tokens: '1', output_tokens: '1' };
+  const row = { ...sums, cost_micro_usd: '1', saved_micro_usd: '0', latency_buckets: [] };
+  const rows = Array.from({ length: 5000 }, (_, index) => ({ ...row, model: `m${index}` }));
+  let turns = 0;
+  const count = (): void => {
+    turns += 1;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  const answered = { query: async () => ({ rows }) } as unknown as pg.Pool;
+  const stats = await readStats(answered, randomUUID(), { ...all, groupBy: ['model'] });
+  clearImmediate(next);
+  expect(stats.totals.requests).toBe(5000);
+  expect(stats.groups).toHaveLength(5000);
+  expect(turns).toBeGreaterThanOrEqual(15);
+});
