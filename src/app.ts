@@ -161,7 +161,7 @@ interface Parts {
 
 function chatIo(
   parts: Parts & { readonly metrics: Metrics; readonly transport: UpstreamTransport },
-): Omit<ChatIo, 'cooldown' | 'telemetry' | 'reportBug'> {
+): Omit<ChatIo, 'cooldown' | 'telemetry' | 'reportBug' | 'reportUnopenedKey'> {
   const { settings, stores, sealer, clock, metrics, transport } = parts;
   const refusals = new LRUCache<string, true>({ max: maxRefusals });
   return {

@@ -21,6 +21,8 @@ export interface AttemptIo {
   readonly providers: Readonly<Record<string, Provider>>;
   readonly endpointOf: (candidate: Candidate) => Endpoint;
   readonly openKey: OpenKey;
+  /** Told of a stored key that does not open: tampered with, or sealed with a key that is gone. */
+  readonly reportUnopenedKey: (keyId: string, call: ChatCall) => void;
   readonly clock: Clock;
   readonly newId: () => string;
   /** What large answers may take of the memory, and take now. */
@@ -56,6 +58,7 @@ export async function attempt(
     endpoint = io.endpointOf(candidate);
     secret = io.openKey(candidate.key);
   } catch {
+    io.reportUnopenedKey(candidate.key.id, call);
     return unopenedKey();
   }
   const context: StreamContext = {

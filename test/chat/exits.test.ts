@@ -620,6 +620,7 @@ describe('a request that nobody serves', () => {
     await story.end();
     expect(onlyRow(story)).toMatchObject({ status: 'success', provider: 'sarvam' });
     expect(onlyRow(story).attempts[0]?.reason).toMatch(/^key-rejected/);
+    expect(story.world.unopened).toEqual([[keys[0]?.id, callOf().requestId]]);
   });
 
   test.each<[name: string, parts: CallParts, status: number, type: string]>([

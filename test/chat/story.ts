@@ -295,6 +295,8 @@ export class FakeTelemetry implements ChatTelemetry {
 export class World {
   readonly transport = new FakeTransport();
   readonly telemetry = new FakeTelemetry();
+  /** Key and request of each line on a key that does not open. */
+  readonly unopened: [keyId: string, requestId: string][] = [];
   readonly store = new FakeStore();
   readonly rows: LogRow[] = [];
   readonly refusals = new Set<string>();
@@ -343,6 +345,7 @@ export class World {
       },
       cache: new AnswerCache(this.store),
       reportBug: (cause) => void this.bugs.push(cause),
+      reportUnopenedKey: (keyId, { requestId }) => void this.unopened.push([keyId, requestId]),
     };
   }
 }

@@ -14,7 +14,7 @@ import { legacyHeaders, markLegacy } from '../legacy.ts';
 import type { Life } from '../life.ts';
 import { ReplyClient } from '../sse-reply.ts';
 
-export interface ChatRouteIo extends Omit<ChatIo, 'reportBug'> {
+export interface ChatRouteIo extends Omit<ChatIo, 'reportBug' | 'reportUnopenedKey'> {
   readonly tables: () => RoutingTables;
   readonly life: Life;
   readonly httpTelemetry: Pick<HttpTelemetry, 'legacyUsed'>;
@@ -67,9 +67,15 @@ function bugReporter(app: FastifyInstance): ChatIo['reportBug'] {
     app.log.error({ err: cause, request_id: requestId, user_id: userId }, 'unhandled error behind an answer');
 }
 
+/** One line for each attempt that needed the key; nothing of what the seal said. */
+function unopenedKeyReporter(app: FastifyInstance): ChatIo['reportUnopenedKey'] {
+  return (keyId, { requestId }) =>
+    app.log.warn({ key_id: keyId, request_id: requestId }, 'a stored provider key cannot be opened');
+}
+
 /** `POST /v1/chat/completions` (SPEC 4.5). */
 export function chatCompletionsRoute(app: FastifyInstance, io: ChatRouteIo): void {
-  const story = { ...io, reportBug: bugReporter(app) };
+  const story = { ...io, reportBug: bugReporter(app), reportUnopenedKey: unopenedKeyReporter(app) };
   const bodyLimit = app.initialConfig.bodyLimit ?? smallBodyBytes;
   app.post('/v1/chat/completions', { bodyLimit }, async (request, reply) => {
     refuseNewWork(io);
