@@ -20,9 +20,15 @@ export class VerbatimError extends Error {
   }
 }
 
+/** Status codes of errors (RFC 9110 15.5, 15.6): no HTTP server of ours may send others. */
+const [lowestError, highestError] = [400, 599];
+/** A longer wait or flag is none; clients and proxies end a connection for headers of some kilobytes. */
+const maxHeaderBytes = 128;
 const passedOn = ['retry-after', 'retry-after-ms', 'x-should-retry'];
 
 const mayRepeat = { 'x-should-retry': 'true' } as const;
+
+const isError = (status: number): boolean => status >= lowestError && status <= highestError;
 
 /** Only JSON and text are passed on: an internal service's other content has no business here. */
 function isPassable(contentType: string): boolean {
@@ -81,11 +87,13 @@ export function overrideError(failure: AttemptFailure): VerbatimError | GatewayE
   const { reply } = failure;
   const contentType = String(reply?.headers['content-type'] ?? '');
   if (reply !== null && !isPassable(contentType)) return foreignReply(reply);
-  if (reply === null || reply.status < 400) return ownError(failure);
-  const headers: Record<string, string> = { 'content-type': typeOf(contentType, reply) };
+  if (reply === null || !isError(reply.status)) return ownError(failure);
+  const headers: Record<string, string> = {
+    'content-type': typeOf(contentType.length > maxHeaderBytes ? '' : contentType, reply),
+  };
   for (const name of passedOn) {
     const value = reply.headers[name];
-    if (typeof value === 'string') headers[name] = value;
+    if (typeof value === 'string' && Buffer.byteLength(value) <= maxHeaderBytes) headers[name] = value;
   }
   if (isFutile(reply, failure.retryAfterMs)) headers['x-should-retry'] ??= 'false';
   return new VerbatimError(reply.status, headers, reply.body);

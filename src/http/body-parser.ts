@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { clientNetwork } from '../core/client-network.ts';
 import { HttpRequestError, InvalidRequestError } from '../core/errors.ts';
 import { inexactNumberPath } from '../core/inexact-number.ts';
 import { hasMoreValues } from '../core/json-values.ts';
@@ -74,10 +75,12 @@ function parseExactly(
   return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');
 }
 
-/** Whom a body is booked to: the account, or the address where there is none. */
+/** Whom a body is booked to: the account, or the client's network where there is none. */
 function holdFor(request: FastifyRequest, budget: BodyBudget): BodyHold {
   const account = (request as Partial<FastifyRequest>).account;
-  return budget.open(account?.userId ?? request.ip, account === undefined);
+  // A socket forgets its peer once the client has left: Fastify's type does not say so.
+  const { ip }: { readonly ip: string | undefined } = request;
+  return budget.open(account?.userId ?? clientNetwork(ip ?? ''), account === undefined);
 }
 
 /**

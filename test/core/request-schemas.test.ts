@@ -35,6 +35,24 @@ describe('a registration', () => {
     expect(Math.max(...fits)).toBeLessThanOrEqual(254);
   });
 
+  test.each(['a', ' ', ' a', 'a '])('costs what the length of a key of %j costs, not its square', (text) => {
+    const cpuMs = (length: number): number => {
+      const api_key = `${text.repeat(length / text.length)}\u007f`;
+      const before = process.cpuUsage();
+      expect(key({ api_key })).toBe(false);
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / 1000;
+    };
+    const tries = [1, 2, 3].map(() => ({ short: cpuMs(20_000), long: cpuMs(40_000) }));
+    // Below some milliseconds the ratio says nothing; the square of 40,000 takes seconds.
+    expect(tries.some(({ short, long }) => long < 10 || long <= 3 * short)).toBe(true);
+  });
+
+  test.each([' a', 'a ', 'a b', ' ~'])('takes the key %j', (api_key) => expect(key({ api_key })).toBe(true));
+  test.each(['', ' ', '   ', 'a\n', 'a\u007f', 'é'])('refuses the key %j', (api_key) =>
+    expect(key({ api_key })).toBe(false),
+  );
+
   test('refuses other fields', () => {
     expect(registerUserSchema.safeParse({ email: 'a@example.com', admin: true }).success).toBe(false);
   });
