@@ -6,8 +6,14 @@ import { readAccount } from './account-query.ts';
 import { listenForKeyChanges } from './key-changes.ts';
 import { isAway, isCrowded, withDatabase } from './pool.ts';
 
-/** About 1 KB each with a few keys: bounded memory, yet room for every active user of a replica. */
+/** About 1 KB each with a few keys: room for every active user of a replica. */
 const maxCachedAccounts = 20_000;
+/** What they may take of the memory together: 100 keys with long secrets make an account of 1.25 MiB. */
+const maxCachedBytes = 32 * 1024 * 1024;
+/** A hundred keys of usual length fit. Larger accounts are read each time, so that few cannot evict all others. */
+const maxAccountBytes = maxCachedBytes / 128;
+/** Objects, ids and Buffers of one key, or of an account without keys. */
+const recordBytes = 512;
 /** Trusted this long while changes are heard: bounds what a change made by hand in SQL can outlive. */
 const listeningTtlMs = 60_000;
 /** Trusted this long while changes may go unheard: a deletion may take 1 s to arrive, the next look-up included. */
@@ -67,6 +73,9 @@ class CachedAccounts implements PostgresAccounts {
     this.#clock = clock;
     this.#cache = new LRUCache<string, Account>({
       max: maxCachedAccounts,
+      maxSize: maxCachedBytes,
+      maxEntrySize: maxAccountBytes,
+      sizeCalculation: sizeOf,
       dispose: (account, hash) => this.#forgetHash(account.userId, hash),
       noDisposeOnSet: true,
     });
@@ -162,6 +171,7 @@ class CachedAccounts implements PostgresAccounts {
 
   #keep(keyHash: string, account: Account): void {
     this.#cache.set(keyHash, account);
+    if (!this.#cache.has(keyHash)) return; // too large
     const hashes = this.#hashesByUser.get(account.userId);
     if (hashes === undefined) this.#hashesByUser.set(account.userId, new Set([keyHash]));
     else hashes.add(keyHash);
@@ -194,6 +204,16 @@ class CachedAccounts implements PostgresAccounts {
       }
     }
   }
+}
+
+/** Bytes an account takes in memory, roughly. */
+function sizeOf({ keys }: Account): number {
+  let bytes = recordBytes;
+  for (const { sealed, baseUrl, label, declaredRegion } of keys) {
+    const texts = (baseUrl?.length ?? 0) + (label?.length ?? 0) + (declaredRegion?.length ?? 0);
+    bytes += recordBytes + sealed.ciphertext.length + 2 * texts;
+  }
+  return bytes;
 }
 
 /** True for the 503 that `withDatabase` makes of a store that is away. */

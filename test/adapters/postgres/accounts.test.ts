@@ -7,6 +7,7 @@ import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { addProviderKey, deleteProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
 import { registerUser } from '../../../src/adapters/postgres/users.ts';
 import { createSealer } from '../../../src/adapters/sealer.ts';
+import type { HeldKey } from '../../../src/core/candidate.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { hashServiceKey } from '../../../src/core/service-key.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
@@ -87,6 +88,32 @@ test('the user and all keys come from one query, and then from memory without a 
   expect(secrets).toEqual(['s', 's']);
   expect(accounts.find(keyHash)).toBe(account);
   expect(queries).toBe(1);
+});
+
+test('accounts are kept by their bytes, and one that is too large is served without being kept', async () => {
+  const keyOf = (bytes: number) =>
+    ({ id: 'i', userId, provider: 'self_hosted', sealed: { ciphertext: Buffer.alloc(bytes) } }) as HeldKey;
+  const sizes: Record<string, number> = { small: 100, usual: 60_000, large: 200_000, huge: 1_250_000 };
+  const accounts = createAccounts({
+    pool: watchedPool(),
+    directUrl: database.url,
+    clock: { monotonicMs: () => 0 },
+    read: async (_pool, hash) => {
+      const [kind = ''] = hash.split(' ');
+      return { userId: hash, keys: [keyOf(sizes[kind] ?? 0)], readAtMs: 0 };
+    },
+  });
+  replicas.push(accounts);
+  for (const [kind, bytes] of Object.entries(sizes)) {
+    for (let index = 0; index < 600; index += 1) {
+      expect((await accounts.find(`${kind} ${index}`))?.userId).toBe(`${kind} ${index}`);
+    }
+    expect(await accounts.find(`${kind} 599`)).toMatchObject({ userId: `${kind} 599` });
+    if (kind !== 'huge') expect(accounts.size() * bytes).toBeLessThan(33 * 1024 * 1024);
+    if (kind === 'small') expect(accounts.size()).toBe(600);
+  }
+  accounts.invalidate('huge 1');
+  expect(accounts.size()).toBeGreaterThan(100);
 });
 
 test('concurrent loads of one key share a query', async () => {
