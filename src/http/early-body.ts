@@ -34,6 +34,7 @@ export class EarlyBody {
     this.#raw.removeListener('data', this.#onData);
     this.#raw.removeListener('end', this.#onEnd);
     if (this.#isFull) this.#raw.socket.removeListener('resume', this.#pause).resume();
+    this.#isFull = false;
     return { bytes: this.#bytes.release(), isWhole: this.#isWhole };
   }
 

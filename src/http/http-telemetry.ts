@@ -109,6 +109,8 @@ export function watchRequests(
     raw.once('close', () => {
       life.requestCount -= 1;
       request.bodyHold?.release();
+      // Whoever refused without reading the body has left its connection paused.
+      request.earlyBody?.take();
       const status = raw.headersSent ? raw.statusCode : clientClosedStatus;
       telemetry.requestEnded({
         method,

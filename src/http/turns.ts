@@ -5,7 +5,7 @@ import { earlyBytes } from './early-body.ts';
 import { isBodyComing } from './linger.ts';
 
 /** Behind the one that is worked on. Clients that pipeline at all send a handful; one read can hold 2,500. */
-export const maxWaitingRequests = 32;
+export const maxWaitingRequests = 128;
 /** What waiting requests of all connections may take of the heap's limit: it is room for strangers too. */
 const heapShare = 1 / 32;
 /** A request, its response, Fastify's two and the closures that wait: measured at 2 KB. */

@@ -1,6 +1,6 @@
 import { RateLimitError } from '../core/errors.ts';
 
-/** Under way at once for one user: half of the connections that read logs and statistics, a fifth of the accounts'. */
+/** Under way at once for one user by default: half of the connections that read logs and statistics. */
 export const maxUnderWay = 2;
 /** Waiting for one user: a caller that waits in line asks less often than one that is refused at once. */
 export const maxWaiting = 512;
@@ -18,12 +18,17 @@ interface UserQueue {
 }
 
 /**
- * The share of one user in the connections that all users have in common: two queries of each at a time, the rest
+ * The share of one user in the connections that all users have in common: a few queries at a time, the rest
  * wait for their own user's turn, so that no user can take a pool away from the others. Counts per replica, and holds
  * nothing for users without a query.
  */
 export class UserTurns {
   readonly #queues = new Map<string, UserQueue>();
+  readonly #maxUnderWay: number;
+
+  constructor(underWay: number = maxUnderWay) {
+    this.#maxUnderWay = underWay;
+  }
 
   /** `run` in its user's turn. Throws RateLimitError (`too_many_queries`) when the turn does not come in time. */
   share<Args extends readonly unknown[], Result>(
@@ -31,7 +36,7 @@ export class UserTurns {
   ): (userId: string, ...args: Args) => Promise<Result> {
     return async (userId, ...args) => {
       const queue = this.#queueOf(userId);
-      if (queue.underWay < maxUnderWay) queue.underWay += 1;
+      if (queue.underWay < this.#maxUnderWay) queue.underWay += 1;
       else await waitIn(queue);
       try {
         return await run(userId, ...args);

@@ -188,7 +188,7 @@ describe('Retry-After of a 429', () => {
     ['seconds when a date is later', [{ 'retry-after': '7' }, () => ({ 'retry-after': date(40) }), {}], 7, 7],
     ['milliseconds rounded up', [{ 'retry-after-ms': '1500' }, { 'retry-after': '30' }, {}], 2, 2],
     ['a fraction rounded up', [{ 'retry-after': '1.5' }, { 'retry-after': '30' }, {}], 2, 2],
-    ['at least 1', [{ 'retry-after': '0' }, { 'retry-after': '30' }, {}], 1, 1],
+    ['0 where that is the least', [{ 'retry-after': '0' }, { 'retry-after': '30' }, {}], 0, 0],
     ['free of negative values', [{ 'retry-after': '-5' }, { 'retry-after': '30' }, {}], 30, 30],
     ['free of nonsense', [{ 'retry-after': 'soon' }, { 'retry-after': '30' }, {}], 30, 30],
     [

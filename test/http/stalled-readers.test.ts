@@ -46,8 +46,8 @@ test('one who never reads a whole answer is let go and counted', async () => {
   expect(edge.life.requestCount).toBe(0);
 });
 
-test('one who sends hundreds of requests and reads nothing gets one answer made', async () => {
-  const client = edge.connect(head({}, 'GET /large').repeat(300));
+test('one who sends a hundred requests and reads nothing gets one answer made', async () => {
+  const client = edge.connect(head({}, 'GET /large').repeat(100));
   client.socket.pause();
   await isOver();
   expect(edge.ended).toEqual([{ status: 200, whole: false }]);
