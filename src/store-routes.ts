@@ -13,9 +13,6 @@ import type { Stores } from './stores.ts';
 import type { StoreMetrics } from './telemetry/store-metrics.ts';
 
 /** Who is told of it: the timing of queries, and a registration token that is wrong. */
-/** Of one user's calls about provider keys, at once: a third of the accounts' connections. */
-const keysUnderWay = 3;
-
 export interface StoreRoutesWatch {
   readonly metrics: StoreMetrics;
   readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed'>;
@@ -35,7 +32,7 @@ export function storeRoutesIo(
   const { metrics, httpTelemetry } = watch;
   const timeQuery = metrics.timeQuery.bind(metrics);
   // Apart, as their pools are: who reads statistics does not wait for who changes keys.
-  const keyTurns = new UserTurns(keysUnderWay);
+  const keyTurns = new UserTurns();
   const readTurns = new UserTurns();
   return {
     mayRegister: registrationGuard(

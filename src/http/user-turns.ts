@@ -1,7 +1,7 @@
 import { RateLimitError } from '../core/errors.ts';
 
-/** Under way at once for one user by default: half of the connections that read logs and statistics. */
-export const maxUnderWay = 2;
+/** Under way at once for one user: one of the four connections that read logs and statistics is left for others. */
+export const maxUnderWay = 3;
 /** Waiting for one user: a caller that waits in line asks less often than one that is refused at once. */
 export const maxWaiting = 512;
 /** As long as a pool lets a query wait for a connection: Postgres is then not what the caller waits for. */
@@ -24,11 +24,6 @@ interface UserQueue {
  */
 export class UserTurns {
   readonly #queues = new Map<string, UserQueue>();
-  readonly #maxUnderWay: number;
-
-  constructor(underWay: number = maxUnderWay) {
-    this.#maxUnderWay = underWay;
-  }
 
   /** `run` in its user's turn. Throws RateLimitError (`too_many_queries`) when the turn does not come in time. */
   share<Args extends readonly unknown[], Result>(
@@ -36,7 +31,7 @@ export class UserTurns {
   ): (userId: string, ...args: Args) => Promise<Result> {
     return async (userId, ...args) => {
       const queue = this.#queueOf(userId);
-      if (queue.underWay < this.#maxUnderWay) queue.underWay += 1;
+      if (queue.underWay < maxUnderWay) queue.underWay += 1;
       else await waitIn(queue);
       try {
         return await run(userId, ...args);
