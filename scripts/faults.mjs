@@ -7,7 +7,10 @@ import { inProject, LaunchError, root } from './lib/project.mjs';
 import { makeRunFolder } from './lib/run-folder.mjs';
 import { runStage } from './lib/stage.mjs';
 
-/** `npm run faults`: runs the suites of faults and attacks and writes docs/faults.md from what they say. An hour or so. */
+/**
+ * `npm run faults [-- TITLE...]`: runs the suites of faults and attacks (all, an hour or so; or those of these titles) and
+ * writes docs/faults.md from what they say.
+ */
 
 /**
  * `npm test` on the folders of faults and of the residency model, and on the files elsewhere that tell the scorecard something; then the stages. A suite
@@ -52,6 +55,12 @@ function tellingFiles() {
     .map((file) => `test/${file}`);
 }
 
+/** Those asked for by title; all without one. */
+function wantedSuites() {
+  const titles = process.argv.slice(2);
+  return suites.filter(({ title }) => titles.length === 0 || titles.includes(title));
+}
+
 await runStage('scripts/faults.mjs', async (node) => {
   const { faultsPage } = await import('../test/support/scorecard-page.ts');
   const folder = makeRunFolder();
@@ -59,7 +68,7 @@ await runStage('scripts/faults.mjs', async (node) => {
   const busy = loadavg()[0].toFixed(1);
   let broken = 0;
   try {
-    for (const suite of suites.filter(({ prefix }) => prefix === undefined)) {
+    for (const suite of wantedSuites().filter(({ prefix }) => prefix === undefined)) {
       const entry = suite.script ?? scriptOf(suite.stage);
       const file = join(folder.path, `${found.length}.jsonl`);
       const env = { ...process.env, GW_SCORECARD_FILE: file };

@@ -22,7 +22,6 @@ type ModelFeature = (typeof modelFeatures)[number];
 export type Feature =
   | ModelFeature
   | 'blank_stop'
-  | 'single_tool_call'
   | 'other_tool_choice'
   | 'other_response_format'
   | 'audio_input'
@@ -120,8 +119,6 @@ function addToolNeeds(request: ChatRequest, toolHistory: boolean, features: Feat
     if (choice !== 'required' && !isNamedFunction(choice))
       features.push({ feature: 'other_tool_choice', param: 'tool_choice' });
   }
-  if (offered && request.parallel_tool_calls === false)
-    features.push({ feature: 'single_tool_call', param: 'parallel_tool_calls' });
 }
 
 function addFormatNeeds(request: ChatRequest, features: FeatureNeed[]): void {
@@ -214,7 +211,6 @@ const featureTexts: Readonly<Record<Feature, string>> = {
   tools: 'tool calls',
   forced_tool: 'a forced tool_choice',
   other_tool_choice: 'this kind of tool_choice',
-  single_tool_call: 'parallel_tool_calls false',
   json_object: 'response_format json_object',
   json_schema: 'response_format json_schema',
   other_response_format: 'this type of response_format',

@@ -40,9 +40,9 @@ describe('a request needs', () => {
       ['forced_tool tool_choice', 'other_tool_choice tool_choice'],
     ],
     [
-      'one call at a time where it says so',
+      'no more than tools where one call at a time is wished for: clients ask for it by themselves',
       { tools: [{}], parallel_tool_calls: false },
-      ['tools tools', 'single_tool_call parallel_tool_calls'],
+      ['tools tools'],
     ],
     ['nothing for calls in parallel', { tools: [], parallel_tool_calls: true }, []],
     ['tools for calls made before', history({ role: 'assistant', tool_calls: [{}] }), ['tools messages']],

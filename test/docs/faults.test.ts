@@ -36,10 +36,7 @@ async function rowsOf(...args: string[]): Promise<string[]> {
   });
 }
 
-test.each([
-  ['test/faults', ['test/faults'], 70],
-  ['test/kills', ['--config', 'test/kills/vitest.config.ts'], 3],
-])(
+test.each([['test/faults', ['test/faults'], 70]])(
   'every test of %s is a row',
   async (_folder, args, atLeast) => {
     const page = readDocument('docs/faults.md');

@@ -14,7 +14,7 @@ export const sarvam = compatibleProvider({
   path: (facts) => `/${facts.api_version}/chat/completions`,
   // The first is what Sarvam's own SDK sends, the second what its guide to OpenAI clients shows.
   authHeaders: (secret) => ({ 'api-subscription-key': secret, authorization: `Bearer ${secret}` }),
-  lacks: (facts) => (facts.api_version === 'v1' ? ['single_tool_call'] : nothing),
+  lacks: () => nothing,
   lackedFields: (facts) => (facts.api_version === 'v1' ? lackedByV1 : lackedByAll),
   errorKind: () => null,
 });

@@ -2,8 +2,7 @@ import { compatibleProvider } from './compatible-provider.ts';
 
 /** Not among the parameters of together SDK 3.1.1, types/chat/completion_create_params.py. */
 const lackedFields = ['user', 'parallel_tool_calls'] as const;
-/** Without that field, calls in parallel cannot be switched off. */
-const lacks = ['single_tool_call'] as const;
+const nothing: readonly never[] = [];
 
 /** Together answers 403 to input plus max_tokens over the context window (Together docs: Error codes). */
 const tooLong = /\btokens?\b|context length|too long/i;
@@ -15,7 +14,7 @@ export const together = compatibleProvider({
   stopAsList: true,
   path: () => '/v1/chat/completions',
   authHeaders: (secret) => ({ authorization: `Bearer ${secret}` }),
-  lacks: () => lacks,
+  lacks: () => nothing,
   lackedFields: () => lackedFields,
   errorKind: (status, error) => (status === 403 && tooLong.test(error.message) ? 'refused' : null),
 });
