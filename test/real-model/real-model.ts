@@ -144,7 +144,9 @@ describe('a stream', () => {
     const stream = await streamed(user.client, { ...sampling, ...usage }, override);
     const reports = stream.chunks.filter((chunk) => chunk.usage != null);
     expect(reports).toHaveLength(1);
-    expect(reports[0]?.choices).toEqual([]);
+    // The last chunk carries both the usage and the gateway block.
+    expect(reports[0]).toBe(stream.chunks.at(-1));
+    expect(reports[0]?.choices).toMatchObject([{ delta: { gateway: { provider: 'self_hosted' } } }]);
     expect(reports[0]?.usage).toMatchObject({ completion_tokens: sampling.max_tokens });
   });
 
