@@ -4,6 +4,7 @@ import { modeLabel } from '../core/chat-call.ts';
 import type { ChatCompletion } from '../core/chat-completion.ts';
 import { CompletionAccumulator } from '../core/completion-chunks.ts';
 import { costMicroUsd } from '../core/cost.ts';
+import { parseExactly } from '../core/exact-json.ts';
 import type { AnswerTotals, ChunkIdentity, GatewayMetadata } from '../core/gateway-metadata.ts';
 import { doneEvent, gatewayChunk, gatewayMetadata, withGatewayBlock } from '../core/gateway-metadata.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
@@ -177,7 +178,7 @@ export async function serveStored(serve: Serve, answer: StoredAnswer): Promise<S
     await settlement.settle(end);
     return { json, whole: true, stored: null };
   }
-  const completion = JSON.parse(answer.completionJson) as ChatCompletion;
+  const completion = parseExactly(answer.completionJson) as ChatCompletion;
   const sending = sendWhole(serve, completion, completion.usage, metadata, end);
   return { json: null, whole: true, stored: null, sending };
 }

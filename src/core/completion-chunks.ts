@@ -2,6 +2,7 @@ import { ByteBuffer } from './byte-buffer.ts';
 import type { AnswerMessage, ChatCompletion, Choice, WireUsage } from './chat-completion.ts';
 import type { ChoiceInProgress } from './choice-in-progress.ts';
 import { finishedChoice } from './choice-in-progress.ts';
+import { parseExactly } from './exact-json.ts';
 
 /** More choices or tool calls than this are hostile: SPEC 4.5 allows n up to 10, vendors 128 tools. */
 const maxIndex = 128;
@@ -97,7 +98,7 @@ export class CompletionAccumulator {
     if (text === '[DONE]') return;
     let chunk: JsonObject | null;
     try {
-      chunk = asObject(JSON.parse(text));
+      chunk = asObject(parseExactly(text));
     } catch {
       chunk = null;
     }

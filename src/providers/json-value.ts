@@ -1,3 +1,4 @@
+import { isKeptNumber, parseExactly, TooManyNumbersError } from '../core/exact-json.ts';
 import type { JsonBounds } from '../core/json-values.ts';
 import { isBeyond } from '../core/json-values.ts';
 
@@ -5,7 +6,7 @@ import { isBeyond } from '../core/json-values.ts';
 export type JsonRecord = Record<string, unknown>;
 
 export function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isKeptNumber(value);
 }
 
 /** `JSON.parse` takes any depth, but `JSON.stringify` overflows the stack from about 5,000 levels on. */
@@ -21,17 +22,19 @@ export const answerBounds: JsonBounds = { values: 250_000, depth: maxDepth, keys
 /** One event of a stream: a burst of two hundred such tokens. A stream may be nothing but such events. */
 export const eventBounds: JsonBounds = { values: 50_000, depth: maxDepth, keys: maxKeys };
 
-/** The parsed value, or undefined (which JSON cannot say) when `text` is not JSON or beyond an answer's bounds. */
-export function parseJson(text: string): unknown {
-  return text.length > maxDepth && isBeyond(Buffer.from(text), answerBounds) ? undefined : parsed(text);
+/** The value as `parseExactly` gives it; undefined, which JSON cannot say, when it is no JSON; null: not to be read. */
+function exactValue(text: string, bytes: Buffer): { readonly value: unknown } | null {
+  try {
+    return { value: parseExactly(text, bytes) };
+  } catch (error) {
+    return error instanceof TooManyNumbersError ? null : { value: undefined };
+  }
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
+/** The parsed value with its digits kept, or undefined when `text` is not JSON or beyond an answer's bounds. */
+export function parseJson(text: string): unknown {
+  const bytes = Buffer.from(text);
+  return isBeyond(bytes, answerBounds) ? undefined : exactValue(text, bytes)?.value;
 }
 
 /** A vendor's bytes, read: their text, and its value as `parseJson` gives it. */
@@ -40,11 +43,12 @@ export interface JsonText {
   readonly value: unknown;
 }
 
-/** Reads what a vendor sent as JSON. Null, at little cost, when it is beyond the bounds: it is never parsed then. */
+/** Reads what a vendor sent as JSON. Null when it is beyond the bounds: then it is hardly ever parsed. */
 export function readJson(bytes: Buffer, bounds: JsonBounds): JsonText | null {
   if (isBeyond(bytes, bounds)) return null;
   const text = bytes.toString('utf8').trim();
-  return { text, value: parsed(text) };
+  const read = exactValue(text, bytes);
+  return read === null ? null : { text, value: read.value };
 }
 
 /** The string, or '' for anything else. */

@@ -1,4 +1,5 @@
 import type { WireUsage } from '../../core/chat-completion.ts';
+import { isKeptNumber } from '../../core/exact-json.ts';
 import type { Usage } from '../../core/usage.ts';
 import { isTokenCount, tokenCount } from '../../core/usage.ts';
 import type { JsonRecord } from '../json-value.ts';
@@ -30,10 +31,13 @@ function partOf(details: unknown, names: readonly string[], limit: number): Part
   return { count: 0, doubtful };
 }
 
+/** One that no double holds is a number too. */
+const isNumber = (value: unknown): boolean => typeof value === 'number' || isKeptNumber(value);
+
 /** A breakdown without the numbers nobody can have meant; the same object when all are sane. */
 function saneDetails(details: JsonRecord): JsonRecord {
   const entries = Object.entries(details);
-  const sane = entries.filter(([, value]) => typeof value !== 'number' || isTokenCount(value));
+  const sane = entries.filter(([, value]) => !isNumber(value) || isTokenCount(value));
   return sane.length === entries.length ? details : Object.fromEntries(sane);
 }
 
@@ -41,7 +45,7 @@ function wireOf(given: JsonRecord, input: number, output: number): WireUsage {
   const wire: JsonRecord = { ...given };
   for (const [name, value] of Object.entries(given)) {
     if (isRecord(value)) wire[name] = saneDetails(value);
-    else if (typeof value === 'number' && name.endsWith('_tokens') && !isTokenCount(value)) delete wire[name];
+    else if (isNumber(value) && name.endsWith('_tokens') && !isTokenCount(value)) delete wire[name];
   }
   // A total that is no sum is passed as given: some servers count reasoning apart.
   const total = tokenCount(given['total_tokens']) ?? input + output;
