@@ -15,6 +15,7 @@ export const nodeHttpOptions = { requireHostHeader: false } as const;
 const parserErrors: Readonly<Record<string, readonly [number, string, string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'The request headers are too large.', 'headers_too_large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.', 'request_timeout'],
+  GW_TINY_CHUNKS: [400, 'The body comes in too many tiny chunks.', 'tiny_chunks'],
 };
 
 /** Answers where there is no request that Fastify could answer, in our envelope, and closes. */
@@ -35,7 +36,7 @@ function answerOnSocket(socket: Duplex, error: HttpRequestError): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-/** Answers what Node's HTTP parser refuses. */
+/** Answers what Node's HTTP parser refuses, or its like. */
 export function answerParserError(error: Error & { code?: string }, socket: Socket): void {
   // As Node's own handler does it: an answer that is under way cannot be followed by another one.
   const { _httpMessage: response } = socket as Socket & { readonly _httpMessage?: ServerResponse | null };

@@ -17,6 +17,7 @@ import { handleErrors, writeError } from './error-handler.ts';
 import type { HttpTelemetry, Shortage } from './http-telemetry.ts';
 import { watchRequests } from './http-telemetry.ts';
 import type { Life } from './life.ts';
+import { MeasuredMessage } from './measured-message.ts';
 import { answerParserError, nodeHttpOptions, refuseOddRequests } from './odd-requests.ts';
 import { requestIdOf } from './request-id.ts';
 import { allowedMethods } from './route-methods.ts';
@@ -72,6 +73,7 @@ export async function createServer(
     keepAliveTimeout: keepAliveTimeoutMs,
     http: {
       ...nodeHttpOptions,
+      IncomingMessage: MeasuredMessage,
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: connectionsCheckMs,
     },

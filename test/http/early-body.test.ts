@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Account } from '../../src/chat/ports.ts';
 import { newServiceKey } from '../../src/core/service-key.ts';
+import { leastMeanChunkBytes, mostTinyChunks } from '../../src/http/measured-message.ts';
 import { eventually } from '../support/eventually.ts';
 import { livingBytes } from '../support/memory.ts';
 import type { Client, Edge } from './edge.ts';
@@ -56,7 +57,9 @@ afterEach(async () => {
 });
 
 const jsonOf = (bytes: number) => Buffer.from(`"${'z'.repeat(bytes - 2)}"`);
-const dripping = chunked(jsonOf(20 * kibibyte), 1);
+/** As many of the smallest chunks as are let in. */
+const drippedBytes = mostTinyChunks;
+const dripping = chunked(jsonOf(drippedBytes), 1);
 const inChunks = { authorization, 'transfer-encoding': 'chunked' };
 
 /** The bytes that reached the process, as its kernel counts them. */
@@ -78,14 +81,14 @@ async function costOf(count: number, ...parts: (string | Buffer)[]): Promise<[Cl
 
 describe('fifty bodies in one-byte chunks cost their bytes and no more', () => {
   test.each<[string, Account | null, string]>([
-    ['known', account, '{"length":20480}'],
+    ['known', account, `{"length":${drippedBytes}}`],
     ['unknown', null, '401 Unauthorized'],
   ])(
     'while a key is looked up that turns out to be %s',
     async (_name, result, answer) => {
       const [clients, cost] = await costOf(50, head(inChunks), dripping, lastChunk);
       expect(lookUps).toBe(50);
-      // At 545 bytes for each it would be 545 MB.
+      // At 545 bytes for each it would be 110 MB.
       expect(cost).toBeLessThan(16 * mebibyte);
       found(result);
       await answered(clients, answer);
@@ -114,7 +117,7 @@ describe('fifty bodies in one-byte chunks cost their bytes and no more', () => {
     const [clients, cost] = await costOf(50, first, head(inChunks), dripping, lastChunk);
     expect(cost).toBeLessThan(16 * mebibyte);
     go();
-    await answered(clients, '{"length":20480}');
+    await answered(clients, `{"length":${drippedBytes}}`);
   }, 120_000);
 
   test('where no body is wanted', async () => {
@@ -135,7 +138,11 @@ describe('a body of which more comes than is taken early', () => {
     [
       'in small chunks',
       inChunks,
-      [chunked(large.subarray(0, mebibyte - 1), 7), chunked(Buffer.from('"')), lastChunk],
+      [
+        chunked(large.subarray(0, mebibyte - 1), leastMeanChunkBytes + 1),
+        chunked(Buffer.from('"')),
+        lastChunk,
+      ],
     ],
   ])(
     'waits in the sender and is read afterwards: %s',
