@@ -36,7 +36,7 @@ export class Metrics {
     this.observe(
       'counter',
       'gw_metrics_dropped_labels_total',
-      'Label sets that were not kept because their family was full.',
+      'Label sets that are counted together as _other because their family was full.',
       () => families.dropped,
     );
   }

@@ -5,8 +5,16 @@ import type { Registry } from 'prom-client';
  * hashing. prom-client renders them with its own default metrics, in OpenMetrics form.
  */
 
-/** Series of one family; what comes beyond is counted as dropped. The largest closed list stays far below. */
-const maxSeries = 400;
+/**
+ * Label sets of one family; further ones share a series, so that sums stay exact. The largest closed list is that of
+ * `gw_requests_total`: 28 models of modes and overrides, times 9 ends, 2 forms and 2 uses of the cache, make 1,008 with
+ * the shipped tables, and operators add models. A label set of a counter is one line of a scrape, that of a histogram
+ * one a bucket.
+ */
+const maxCounterSeries = 4_000;
+const maxHistogramSeries = 400;
+/** The value of every label of the series that those beyond the limit share. */
+const sharedLabel = '_other';
 
 /** Where a sampled observation can be looked at. */
 export interface Exemplar {
@@ -27,12 +35,13 @@ interface FamilyOptions {
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly string[];
+  readonly maxSeries: number;
 }
 
 /** All families of one process. */
 export class Families {
   readonly registry: Registry;
-  /** Series that were not made because their family was full. */
+  /** Label sets without a series of their own because their family was full; at least so many, of very many. */
   dropped = 0;
 
   constructor(registry: Registry) {
@@ -40,7 +49,7 @@ export class Families {
   }
 
   counter(name: string, help: string, labelNames: readonly string[] = []): Counter {
-    return new Counter(this, { name, help, labelNames });
+    return new Counter(this, { name, help, labelNames, maxSeries: maxCounterSeries });
   }
 
   histogram(
@@ -49,9 +58,12 @@ export class Families {
     labelNames: readonly string[],
     buckets: readonly number[],
   ): Histogram {
-    return new Histogram(this, { name, help, labelNames }, buckets);
+    return new Histogram(this, { name, help, labelNames, maxSeries: maxHistogramSeries }, buckets);
   }
 }
+
+const keyOf = (values: readonly string[]): string =>
+  values.length === 1 ? (values[0] as string) : values.join('\u0000');
 
 abstract class Family<Series> {
   /** prom-client takes `_total` off counters in the OpenMetrics form. */
@@ -60,29 +72,43 @@ abstract class Family<Series> {
   abstract readonly type: 'counter' | 'histogram';
   readonly #families: Families;
   readonly #labelNames: readonly string[];
+  readonly #maxSeries: number;
   readonly #series = new Map<string, { readonly labels: Record<string, string>; readonly series: Series }>();
+  /** The label sets that share a series; remembered, as far as there is room, to be counted once. */
+  readonly #dropped = new Set<string>();
 
-  constructor(families: Families, { name, help, labelNames }: FamilyOptions) {
+  constructor(families: Families, { name, help, labelNames, maxSeries }: FamilyOptions) {
     this.name = name;
     this.help = help;
     this.#families = families;
     this.#labelNames = labelNames;
+    this.#maxSeries = maxSeries;
     families.registry.registerMetric(this as unknown as Parameters<Registry['registerMetric']>[0]);
   }
 
   /** The series of these label values, in the order of the names; made at zero when it is new. */
   of(...values: readonly string[]): Series {
-    const key = values.length === 1 ? (values[0] as string) : values.join('\u0000');
+    const key = keyOf(values);
     const known = this.#series.get(key);
     if (known !== undefined) return known.series;
+    return this.#series.size < this.#maxSeries ? this.#add(key, values) : this.#shared(key);
+  }
+
+  #add(key: string, values: readonly string[]): Series {
     const series = this.make();
-    if (this.#series.size >= maxSeries) {
-      this.#families.dropped += 1;
-      return series;
-    }
     const labels = Object.fromEntries(this.#labelNames.map((name, index) => [name, values[index] ?? '']));
     this.#series.set(key, { labels, series });
     return series;
+  }
+
+  #shared(key: string): Series {
+    if (this.#dropped.size < this.#maxSeries && !this.#dropped.has(key)) {
+      this.#dropped.add(key);
+      this.#families.dropped += 1;
+    }
+    const values = this.#labelNames.map(() => sharedLabel);
+    const sharedKey = keyOf(values);
+    return this.#series.get(sharedKey)?.series ?? this.#add(sharedKey, values);
   }
 
   protected abstract make(): Series;

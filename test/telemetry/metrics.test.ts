@@ -6,7 +6,9 @@ import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { AttemptRecord } from '../../src/chat/telemetry-port.ts';
+import type { ChatCall } from '../../src/core/chat-call.ts';
 import { compileTables } from '../../src/core/compile-tables.ts';
+import type { ErrorType } from '../../src/core/errors.ts';
 import type { LogRow } from '../../src/core/log-row.ts';
 import { tierNames } from '../../src/core/mode.ts';
 import type { AttemptFailure, FailureKind } from '../../src/core/outcome.ts';
@@ -79,6 +81,15 @@ const shippedTables = compileTables(
   'shipped',
   1,
 );
+/** The errors that a request with a candidate can end in. */
+const refusals: readonly ErrorType[] = [
+  'provider_error',
+  'rate_limit_error',
+  'service_unavailable_error',
+  'invalid_request_error',
+  'residency_error',
+  'api_error',
+];
 const routes = ['/v1/users', '/v1/keys', '/v1/keys/:id', '/v1/logs', '/v1/stats', '/v1/models', null];
 const usualStatuses = [200, 401, 422, 503];
 const usualFailures: readonly FailureKind[] = ['rate-limited', 'upstream-failed', 'timed-out'];
@@ -114,6 +125,29 @@ function useEverything(metrics: Metrics): void {
       );
     }
   }
+}
+
+/** One row for each mode and override, model, end, form and use of the cache that a document can bring about. */
+function endsOfAll({ tiers, prices }: typeof shippedTables.document): (readonly [ChatCall, LogRow])[] {
+  const pairs = [
+    ...tierNames.flatMap((tier) => tiers[tier].map((row) => ({ ...row, mode: `gw/${tier}` as const }))),
+    ...prices.map((row) => ({ ...row, mode: 'override' as const })),
+  ];
+  const ends: Partial<LogRow>[] = [
+    ...(['success', 'client_closed', 'incomplete'] as const).map((status) => ({ status })),
+    ...refusals.map((type) => ({ status: 'error' as const, error: `${type}: x` })),
+  ];
+  return pairs.flatMap(({ mode, provider, model }) =>
+    ends.flatMap((end) =>
+      [true, false].flatMap((stream) =>
+        [null, 60].map((cacheTtlSeconds) => {
+          const call = callOf({ tables: shippedTables });
+          const options = { ...call.options, cacheTtlSeconds };
+          return [{ ...call, options }, rowOf({ mode, provider, model, stream, ...end })] as const;
+        }),
+      ),
+    ),
+  );
 }
 
 function familyOf(name: string, families: Iterable<string>): string {
@@ -181,13 +215,61 @@ describe('label sets', () => {
     expect(statusLabel(status)).toBe(label);
   });
 
-  test('beyond the limit of a family are counted, not kept', async () => {
+  test.each([
+    ['counter', 4_000],
+    ['histogram', 400],
+  ] as const)('of a full %s share one, so that its sum stays exact', async (kind, limit) => {
     const families = new Families(new Registry());
-    const counter = families.counter('x_total', 'For this test.', ['a']);
-    for (let index = 0; index < 1_000; index += 1) counter.of(String(index)).add();
-    expect(families.dropped).toBe(600);
-    const { series } = readExposition(await families.registry.metrics());
-    expect(series).toHaveLength(400);
+    const counter = families.counter('x_total', 'For this test.', ['a', 'b']);
+    const histogram = families.histogram('h', 'For this test.', ['a', 'b'], [1]);
+    const record = (a: string) => {
+      if (kind === 'counter') counter.of(a, 'b').add();
+      else histogram.of(a, 'b').observe(1);
+    };
+    for (let index = 0; index < limit; index += 1) record(String(index));
+    expect(families.dropped).toBe(0);
+    for (let round = 0; round < 3; round += 1)
+      for (let index = 0; index < 300; index += 1) record(`new-${index}`);
+    // Label sets, not observations.
+    expect(families.dropped).toBe(300);
+    const exposition = readExposition(await families.registry.metrics());
+    const name = kind === 'counter' ? 'x_total' : 'h_count';
+    expect(exposition.series.filter((one) => one.name === name)).toHaveLength(limit + 1);
+    expect(sumOf(exposition, name)).toBe(limit + 900);
+    expect(sumOf(exposition, name, { a: '_other', b: '_other' })).toBe(900);
+  });
+
+  test('of every way in which a request can end on the shipped tables are kept', async () => {
+    const metrics = new Metrics();
+    metrics.useTables(shippedTables);
+    const rows = endsOfAll(shippedTables.document);
+    for (const [call, row] of rows) metrics.chat.settled(call, row);
+    const exposition = await read(metrics);
+    expect(rows.length).toBeGreaterThan(1_000);
+    expect(sumOf(exposition, 'gw_metrics_dropped_labels_total')).toBe(0);
+    expect(sumOf(exposition, 'gw_requests_total')).toBe(rows.length);
+    const kept = exposition.series.filter(({ name, value }) => name === 'gw_requests_total' && value === 1);
+    expect(kept).toHaveLength(rows.length);
+  });
+
+  test('of the largest tables may be too many; the sums stay exact', async () => {
+    const { document } = shippedTables;
+    const [price] = document.prices;
+    if (price === undefined) throw new Error('the shipped tables have no price');
+    const prices = Array.from({ length: 2_000 }, (_, index) => ({ ...price, model: `priced-${index}` }));
+    const largest = compileTables({ ...document, prices }, 'largest', 1);
+    const metrics = new Metrics();
+    metrics.useTables(largest);
+    for (const [call, row] of endsOfAll(largest.document)) {
+      metrics.chat.settled({ ...call, tables: largest }, row);
+      metrics.attempts.attemptEnded({ ...call, tables: largest }, recordOf(row.model));
+    }
+    const exposition = await read(metrics);
+    const ends = endsOfAll(largest.document).length;
+    expect(sumOf(exposition, 'gw_requests_total')).toBe(ends);
+    expect(sumOf(exposition, 'gw_cost_microusd_total')).toBe(ends * 46);
+    expect(sumOf(exposition, 'gen_ai_client_operation_duration_seconds_count')).toBe(ends);
+    expect(sumOf(exposition, 'gw_metrics_dropped_labels_total')).toBeGreaterThan(0);
   });
 
   test('of the shipped tables with everything in use fit a pod’s budget', async () => {
