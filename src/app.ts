@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { getHeapStatistics } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
@@ -171,7 +171,7 @@ function chatIo(
     openKey: metrics.stores.openKey(sealer.open),
     clock,
     newId: randomUUID,
-    answers: new AnswerBudget(getHeapStatistics().heap_size_limit * answersHeapShare),
+    answers: new AnswerBudget(getHeapStatistics().heap_size_limit * answersHeapShare, randomInt(2 ** 31)),
     withoutStreamOptions: {
       has: (keyId) => refusals.has(keyId),
       add: (keyId) => refusals.set(keyId, true),

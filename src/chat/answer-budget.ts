@@ -1,3 +1,5 @@
+import { SharedRoom, slotOf } from '../core/shared-room.ts';
+
 /** Of the heap's limit, for large answers: read, parsed and written again, one costs up to eight times its bytes. */
 export const answersHeapShare = 1 / 16;
 /** Answers, and events of streams, up to this size are not counted: they must not fail for the sake of large ones. */
@@ -9,21 +11,22 @@ export const smallAnswerBytes = 64 * 1024;
  * others, so that one user's servers leave room for the next user's.
  */
 export class AnswerBudget {
-  readonly #limitBytes: number;
-  readonly #byUser = new Map<string, number>();
-  #heldBytes = 0;
+  readonly #room: SharedRoom;
+  readonly #seed: number;
 
-  constructor(limitBytes: number) {
-    this.#limitBytes = limitBytes;
+  /** `seed`: for `slotOf`. */
+  constructor(limitBytes: number, seed: number) {
+    this.#room = new SharedRoom(limitBytes);
+    this.#seed = seed;
   }
 
   get heldBytes(): number {
-    return this.#heldBytes;
+    return this.#room.heldBytes;
   }
 
   /** The limit's part that is taken; more than 1 when a single answer is larger than the limit. */
   get fullness(): number {
-    return this.#heldBytes / this.#limitBytes;
+    return this.#room.heldBytes / this.#room.limitBytes;
   }
 
   /**
@@ -31,13 +34,11 @@ export class AnswerBudget {
    * only large answer may be as large as the tables allow, whatever the size of the heap.
    */
   move(userId: string, held: number, wanted: number): boolean {
+    const slot = slotOf(userId, this.#seed);
     const more = wanted - held;
-    const own = (this.#byUser.get(userId) ?? 0) + more;
-    const total = this.#heldBytes + more;
-    if (more > 0 && own > this.#limitBytes - total && this.#heldBytes > held) return false;
-    this.#heldBytes = total;
-    if (own > 0) this.#byUser.set(userId, own);
-    else this.#byUser.delete(userId);
+    const isOnly = this.#room.heldBytes <= held;
+    if (more > 0 && !isOnly && !this.#room.hasRoom(slot, more)) return false;
+    this.#room.move(slot, more);
     return true;
   }
 }

@@ -10,7 +10,7 @@ meanings[quote] = quotes;
 /** A string that is longer is searched by the machine's own means, which need a call. */
 const shortString = 64;
 
-/** Bounds of one JSON text. */
+/** Bounds of one JSON text; Infinity where there is none. */
 export interface JsonBounds {
   /** Values and keys in all. */
   readonly values: number;
@@ -47,7 +47,7 @@ export function endOfString(json: Buffer, from: number): number {
 export function isBeyond(json: Buffer, bounds: JsonBounds): boolean {
   // Each level takes two bytes, each value one, each key more.
   if (json.length <= Math.min(bounds.values, bounds.keys, 2 * bounds.depth)) return false;
-  const keysAt = new Uint32Array(bounds.depth + 1);
+  const keysAt: number[] = [];
   let values = 0;
   let depth = 0;
   for (let at = 0; at < json.length; at += 1) {
@@ -70,23 +70,6 @@ export function isBeyond(json: Buffer, bounds: JsonBounds): boolean {
         if (keys > bounds.keys) return true;
         keysAt[depth] = keys;
       }
-    }
-  }
-  return false;
-}
-
-/** True when a JSON text holds more than `limit` values and keys; text that is no JSON may be counted anyhow. */
-export function hasMoreValues(json: Buffer, limit: number): boolean {
-  if (json.length <= limit) return false;
-  let count = 0;
-  for (let at = 0; at < json.length; at += 1) {
-    const meaning = meanings[json[at] as number] as number;
-    if (meaning === 0 || meaning === closes) continue;
-    if (meaning === quotes) {
-      at = endOfString(json, at + 1);
-    } else {
-      count += 1;
-      if (count > limit) return true;
     }
   }
   return false;

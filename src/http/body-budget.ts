@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { getHeapStatistics } from 'node:v8';
+import { SharedRoom, slotOf } from '../core/shared-room.ts';
 
 /** Bodies up to this size have room of their own: they must not be refused for the sake of large ones. */
 export const smallBodyBytes = 64 * 1024;
@@ -10,44 +11,12 @@ export const smallBodyBytes = 64 * 1024;
 const heapShare = 1 / 16;
 /** Of that room, what strangers may take: a registration is a hundred bytes. */
 const strangersShare = 1 / 8;
-/**
- * Who holds how much is kept in this many slots, by a hash that nobody outside can guess. Two callers of one slot
- * share its share, which hurts neither; a map that requests enter and leave would cost every request more.
- */
-const slots = 4096;
-
-/** Room for bodies, in which nobody may hold more than is left for all others. */
-class Room {
-  readonly limitBytes: number;
-  heldBytes = 0;
-  readonly #bySlot = new Float64Array(slots);
-
-  constructor(limitBytes: number) {
-    this.limitBytes = limitBytes;
-  }
-
-  heldBy(slot: number): number {
-    return this.#bySlot[slot] as number;
-  }
-
-  /** True when the holder of `slot` may take `more`. Half of the room is the most that one alone can hold. */
-  hasRoom(slot: number, more: number): boolean {
-    const total = this.heldBytes + more;
-    return this.heldBy(slot) + more <= this.limitBytes - total;
-  }
-
-  move(slot: number, by: number): void {
-    this.heldBytes += by;
-    (this.#bySlot[slot] as number) += by;
-  }
-}
-
 /** What one request holds of the budget: what has arrived of its body. */
 export class BodyHold {
   readonly #budget: BodyBudget;
   readonly #slot: number;
   readonly #isStranger: boolean;
-  #room: Room | null = null;
+  #room: SharedRoom | null = null;
   #bytes = 0;
   #released = false;
 
@@ -77,7 +46,7 @@ export class BodyHold {
     this.#bytes = 0;
   }
 
-  #roomFor(bytes: number): Room | null {
+  #roomFor(bytes: number): SharedRoom | null {
     const { small, large, oversize, strangers } = this.#budget.rooms;
     const slot = this.#slot;
     if (this.#room === oversize) return oversize;
@@ -100,16 +69,21 @@ export class BodyBudget {
    * `oversize` takes one body at a time, whatever its size: so a body within the body limit that is larger than
    * anybody's share comes in when its sender has no other one, and holds up none but its like.
    */
-  readonly rooms: Readonly<Record<'small' | 'large' | 'oversize' | 'strangers', Room>>;
-  readonly #seed = randomInt(2 ** 31);
+  readonly rooms: Readonly<Record<'small' | 'large' | 'oversize' | 'strangers', SharedRoom>>;
+  readonly #seed: number;
 
-  constructor(limitBytes: number = Math.floor(getHeapStatistics().heap_size_limit * heapShare)) {
+  /** `seed`: for `slotOf`. */
+  constructor(
+    limitBytes = Math.floor(getHeapStatistics().heap_size_limit * heapShare),
+    seed = randomInt(2 ** 31),
+  ) {
     this.limitBytes = limitBytes;
+    this.#seed = seed;
     this.rooms = {
-      small: new Room(limitBytes),
-      large: new Room(limitBytes),
-      oversize: new Room(Number.POSITIVE_INFINITY),
-      strangers: new Room(limitBytes * strangersShare),
+      small: new SharedRoom(limitBytes),
+      large: new SharedRoom(limitBytes),
+      oversize: new SharedRoom(Number.POSITIVE_INFINITY),
+      strangers: new SharedRoom(limitBytes * strangersShare),
     };
   }
 
@@ -128,13 +102,6 @@ export class BodyBudget {
 
   /** For a request of `owner`: an account's id, or the address of a stranger. */
   open(owner: string, isStranger: boolean): BodyHold {
-    return new BodyHold(this, this.#slotOf(owner), isStranger);
-  }
-
-  /** FNV-1a. */
-  #slotOf(owner: string): number {
-    let hash = this.#seed;
-    for (let at = 0; at < owner.length; at += 1) hash = Math.imul(hash ^ owner.charCodeAt(at), 0x01000193);
-    return (hash >>> 7) % slots;
+    return new BodyHold(this, slotOf(owner, this.#seed), isStranger);
   }
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { clientNetwork } from '../core/client-network.ts';
 import { HttpRequestError, InvalidRequestError } from '../core/errors.ts';
 import { inexactNumberPath } from '../core/inexact-number.ts';
-import { hasMoreValues } from '../core/json-values.ts';
+import { isBeyond } from '../core/json-values.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
 import { shownName } from './parse.ts';
 import { ArrivingBodies, readBody } from './read-body.ts';
@@ -17,6 +17,8 @@ declare module 'fastify' {
 
 /** Many times what a chat of the longest context needs; no more than is parsed in half a second. */
 const maxValues = 1_000_000;
+/** How deep a body may be is in the tables, which the route knows. */
+const bounds = { values: maxValues, depth: Number.POSITIVE_INFINITY, keys: Number.POSITIVE_INFINITY };
 
 const notJson = (what: string): Error =>
   new InvalidRequestError(`The body is not valid ${what}.`, null, 'invalid_json');
@@ -33,7 +35,7 @@ function refusal(request: FastifyRequest, body: Buffer): Error | null {
     return new HttpRequestError(415, 'The body must be UTF-8.', 'unsupported_charset');
   }
   if (!isUtf8(body)) return notJson('UTF-8');
-  if (!hasMoreValues(body, maxValues)) return null;
+  if (!isBeyond(body, bounds)) return null;
   return new InvalidRequestError(`The body holds more than ${maxValues} values.`, null, 'too_many_values');
 }
 

@@ -9,7 +9,7 @@ const mebibyte = 1024 * 1024;
 
 describe('the budget of large answers', () => {
   test('leaves to the others as much as one user holds', () => {
-    const budget = new AnswerBudget(12 * mebibyte);
+    const budget = new AnswerBudget(12 * mebibyte, 1);
     expect(budget.move('a', 0, 4 * mebibyte)).toBe(true);
     expect(budget.move('a', 0, 4 * mebibyte)).toBe(false);
     expect(budget.move('a', 0, 2 * mebibyte)).toBe(true);
@@ -21,7 +21,7 @@ describe('the budget of large answers', () => {
   });
 
   test('takes a single answer of any size', () => {
-    const budget = new AnswerBudget(mebibyte);
+    const budget = new AnswerBudget(mebibyte, 1);
     expect(budget.move('a', 0, 8 * mebibyte)).toBe(true);
     expect(budget.move('a', 8 * mebibyte, 16 * mebibyte)).toBe(true);
     expect(budget.move('b', 0, 1)).toBe(false);
@@ -34,7 +34,7 @@ describe('the budget of large answers', () => {
     const step = fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.nat(4), fc.nat(2000));
     fc.assert(
       fc.property(fc.array(step), (steps) => {
-        const budget = new AnswerBudget(5000);
+        const budget = new AnswerBudget(5000, 1);
         const held = new Map<string, number>();
         const move = (user: string, answer: string, wanted: number): void => {
           if (budget.move(user, held.get(answer) ?? 0, wanted)) held.set(answer, wanted);

@@ -24,7 +24,7 @@ function kept(fill: () => unknown): number {
 describe('a mebibyte in pieces of one byte', () => {
   test('of a JSON answer takes no more than twice its size', () => {
     const size = kept(() => {
-      const held = new HeldBytes(new AnswerBudget(16 * mebibyte), 'u', mebibyte);
+      const held = new HeldBytes(new AnswerBudget(16 * mebibyte, 1), 'u', mebibyte);
       for (let i = 0; i < mebibyte; i += 1) held.add(Buffer.from('a'));
       expect(held.length).toBe(mebibyte);
       return held;
@@ -33,7 +33,7 @@ describe('a mebibyte in pieces of one byte', () => {
   });
 
   test('comes out as it went in', () => {
-    const held = new HeldBytes(new AnswerBudget(16 * mebibyte), 'u', mebibyte);
+    const held = new HeldBytes(new AnswerBudget(16 * mebibyte, 1), 'u', mebibyte);
     const bytes = Buffer.from(Array.from({ length: 10_000 }, (_, i) => i % 251));
     for (let i = 0; i < bytes.length; i += 1) held.add(bytes.subarray(i, i + 1));
     expect(held.take().equals(bytes)).toBe(true);

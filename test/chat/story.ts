@@ -300,7 +300,7 @@ export class World {
   readonly store = new FakeStore();
   readonly rows: LogRow[] = [];
   readonly refusals = new Set<string>();
-  answers = new AnswerBudget(1024 * 1024);
+  answers = new AnswerBudget(1024 * 1024, 1);
   readonly cooldown = new CooldownBook(() => performance.now());
   readonly opened: string[] = [];
   /** Set: rows are committed only when the test says so. */
