@@ -177,7 +177,7 @@ function chatIo(
       add: (keyId) => refusals.set(keyId, true),
     },
     requestLog: stores.requestLog,
-    cache: new AnswerCache(metrics.stores.cache(stores.answers)),
+    cache: new AnswerCache(metrics.stores.cache(stores.answers), clock.monotonicMs),
   };
 }
 

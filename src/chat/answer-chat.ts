@@ -2,7 +2,7 @@ import type { Candidate, HeldKey } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { costMicroUsd } from '../core/cost.ts';
 import { errorEvent } from '../core/error-body.ts';
-import { ApiError, draining, GatewayError } from '../core/errors.ts';
+import { ApiError, draining, GatewayError, ServiceUnavailableError } from '../core/errors.ts';
 import { finalError } from '../core/final-error.ts';
 import type { Plan, PlannedCandidates } from '../core/plan.ts';
 import { planCandidates } from '../core/plan.ts';
@@ -131,7 +131,11 @@ async function planCall(
   };
   const plan = planCandidates(call, { ...input, keys });
   if (plan.kind === 'planned' || !plan.forWantOfKey) return plan;
-  const fresh = await refresh().catch(() => null);
+  const fresh = await refresh().catch((cause: unknown) => {
+    // The first plan stands while Postgres is away; any other cause is a bug that nobody else would hear of.
+    if (!(cause instanceof ServiceUnavailableError)) io.reportBug(cause, call);
+    return null;
+  });
   return fresh === null ? plan : planCandidates(call, { ...input, keys: fresh.keys });
 }
 

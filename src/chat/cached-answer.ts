@@ -2,7 +2,8 @@ import { cacheKey } from '../core/cache-key.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { attemptLimitMs, modeLabel } from '../core/chat-call.ts';
-import type { ResponseCache } from './ports.ts';
+import { DueTimer } from './due-timer.ts';
+import type { Clock, ResponseCache } from './ports.ts';
 import type { Lead } from './single-flight.ts';
 import { SingleFlight } from './single-flight.ts';
 import type { StoredAnswer } from './stored-answer.ts';
@@ -42,10 +43,12 @@ function alone(signal: AbortSignal): CacheSeat {
  */
 export class AnswerCache {
   readonly #store: ResponseCache;
+  readonly #monotonicMs: Clock['monotonicMs'];
   readonly #flights = new SingleFlight<StoredAnswer>(maxFlights);
 
-  constructor(store: ResponseCache) {
+  constructor(store: ResponseCache, monotonicMs: Clock['monotonicMs']) {
     this.#store = store;
+    this.#monotonicMs = monotonicMs;
   }
 
   /**
@@ -66,8 +69,9 @@ export class AnswerCache {
     if (stored !== null) return { kind: 'hit', answer: stored };
     const seat = this.#flights.board(key, signal);
     if (seat.kind === 'lead') return this.#lead(seat, key, ttlSeconds, userId);
-    const patience = setTimeout(seat.leave, attemptLimitMs(call));
-    const end = await seat.end.finally(() => clearTimeout(patience));
+    const patience = new DueTimer(this.#monotonicMs, seat.leave);
+    patience.setDue(this.#monotonicMs() + attemptLimitMs(call));
+    const end = await seat.end.finally(() => patience.clear());
     if (end.kind === 'lead') return this.#lead(end, key, ttlSeconds, userId);
     return end.value === null ? alone(signal) : { kind: 'hit', answer: end.value };
   }

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { answerChat } from '../../src/chat/answer-chat.ts';
 import { encodeStoredAnswer, storedAnswer } from '../../src/chat/stored-answer.ts';
-import { ApiError } from '../../src/core/errors.ts';
+import { ApiError, InvalidRequestError, ServiceUnavailableError } from '../../src/core/errors.ts';
 import { noUsage } from '../../src/core/usage.ts';
 import type { StreamTranslator } from '../../src/providers/provider.ts';
 import { providers } from '../../src/providers/registry.ts';
@@ -236,5 +236,20 @@ describe.each(Object.entries(cases))('a bug in %s', (name, { parts, break: break
       expect(told).toContain(bug);
       expect(client.opened).toBe(0);
     }
+  });
+});
+
+describe('a second look at the keys, for want of one, that fails', () => {
+  test.each([
+    ['since Postgres is away: nobody is told', new ServiceUnavailableError('away'), []],
+    ['by a bug: it is told', bug, [bug]],
+  ])('%s', async (_name, cause, told) => {
+    const world = new World();
+    const refused = answerChat(callOf(), accountOf([]), new FakeClient(), world.io, () =>
+      Promise.reject(cause),
+    );
+    await expect(refused).rejects.toBeInstanceOf(InvalidRequestError);
+    expect(world.bugs).toEqual(told);
+    expect(world.rows).toHaveLength(1);
   });
 });

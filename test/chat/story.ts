@@ -343,7 +343,7 @@ export class World {
         },
         accepting: () => true,
       },
-      cache: new AnswerCache(this.store),
+      cache: new AnswerCache(this.store, () => performance.now()),
       reportBug: (cause) => void this.bugs.push(cause),
       reportUnopenedKey: (keyId, { requestId }) => void this.unopened.push([keyId, requestId]),
     };

@@ -1,0 +1,43 @@
+/** Equal cached requests that wait for the call of one of them: how long. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { CacheSeat } from '../../src/chat/cached-answer.ts';
+import { AnswerCache } from '../../src/chat/cached-answer.ts';
+import { callOf, candidateOf, FakeStore } from './story.ts';
+
+/** A clock apart from the timers: what counts is what it says. */
+let nowMs = 0;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  nowMs = 0;
+});
+
+afterEach(() => {
+  expect(vi.getTimerCount(), 'no timer is left').toBe(0);
+  vi.useRealTimers();
+});
+
+const open = new AbortController().signal;
+
+function board(cache: AnswerCache, timeoutMs: number): Promise<CacheSeat> {
+  const call = callOf({ options: { cacheTtlSeconds: 60, timeoutMs } });
+  return cache.board(call, [candidateOf('openai', call.tables)], 60, open);
+}
+
+test('each waits as long as an attempt of its own may take, by the clock, and goes on alone', async () => {
+  const cache = new AnswerCache(new FakeStore(), () => nowMs);
+  const leader = await board(cache, 60_000);
+  let waits = true;
+  const follower = board(cache, 5_000).finally(() => {
+    waits = false;
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  // The machine's timers ran ahead of the clock.
+  nowMs = 3_000;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(waits).toBe(true);
+  nowMs = 5_000;
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(await follower).toMatchObject({ kind: 'miss' });
+  if (leader.kind === 'miss') leader.land(null);
+});
