@@ -1,19 +1,31 @@
+import type { Server } from 'node:http';
+import { Server as Listener } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Life } from './http/life.ts';
 
 /** After the grace period, for error events to leave and rows to be written. */
 const cutGraceMs = 2_000;
-/** Keep-alive connections whose last answer has left are closed this often while draining. */
+/** Connections are looked at this often while draining. */
 const sweepMs = 100;
 /** How often it is looked whether the last rows are settled. */
 const pollMs = 20;
+/** Of the time for answers: what comes later on a kept connection would hardly have time left for its own. */
+const newWorkShare = 1 / 2;
 
 export interface DrainLimits {
-  /** How long the listener still accepts after readiness went off. */
+  /**
+   * How long the listener still accepts after readiness went off, and how long a kept connection may be silent
+   * after that: the time in which clients that were not told to leave send their next request, and are told.
+   */
   readonly delayMs: number;
   /** How long streams may finish. */
   readonly drainMs: number;
+}
+
+/** Takes no more connections, and closes none as Node's HTTP server would; resolves when the last is gone. */
+function stopListening(server: Server): Promise<void> {
+  return new Promise((resolve) => Listener.prototype.close.call(server, () => resolve()));
 }
 
 /**
@@ -27,17 +39,24 @@ export async function drain(
   hurry: AbortSignal,
 ): Promise<void> {
   life.draining = true;
+  let accepting = true;
+  const look = () => life.connections.look(performance.now(), limits.delayMs, !accepting);
+  look();
+  const sweep = setInterval(look, sweepMs);
   const wait = (ms: number) => sleep(ms, undefined, { signal: hurry }).catch(() => undefined);
   if (limits.delayMs > 0) await wait(limits.delayMs);
+  accepting = false;
+  const gone = stopListening(app.server);
+  const newWorkMs = limits.drainMs * newWorkShare;
+  await Promise.race([gone, wait(newWorkMs)]);
   life.closing = true;
-  const sweep = setInterval(() => app.server.closeIdleConnections(), sweepMs);
-  const closed = app.close();
-  await Promise.race([closed, wait(limits.drainMs)]);
+  await Promise.race([gone, wait(limits.drainMs - newWorkMs)]);
   life.cutAll();
-  await Promise.race([closed, sleep(cutGraceMs, undefined, { ref: false })]);
-  app.server.closeAllConnections();
+  await Promise.race([gone, sleep(cutGraceMs, undefined, { ref: false })]);
   clearInterval(sweep);
-  await closed;
+  app.server.closeAllConnections();
+  await gone;
+  await app.close();
   // Clients may have left with their answers while the usage of these is still being read (2 s at most).
   for (let waitedMs = 0; life.unsettled > 0 && waitedMs < cutGraceMs; waitedMs += pollMs) await sleep(pollMs);
 }

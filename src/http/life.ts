@@ -1,5 +1,6 @@
 import type { CancelReason } from '../chat/client-stream.ts';
 import { BodyBudget } from './body-budget.ts';
+import { KeptConnections } from './kept-connections.ts';
 
 /** One chat request under way. */
 export interface Served {
@@ -16,13 +17,15 @@ export class Life {
   readonly #active = new Set<Served>();
   /** What request bodies may take of the memory, and take now. */
   readonly bodies: BodyBudget;
+  /** Connections of the API's listener. */
+  readonly connections = new KeptConnections();
   /** Requests on the API's listener under way, those that are being refused included. */
   requestCount = 0;
   /** Chat requests whose row is not settled yet; their clients may have left. */
   unsettled = 0;
   /** SIGTERM was seen: readiness is off, requests are still served. */
   draining = false;
-  /** The drain delay is over: new chat requests are refused. */
+  /** Too little of the drain is left for new chat requests: they are refused. */
   closing = false;
 
   constructor(bodies = new BodyBudget()) {
@@ -31,7 +34,7 @@ export class Life {
 
   /** Answers carry `Connection: close`, so that kept-alive clients move on before they would be refused. */
   get leaving(): boolean {
-    return this.draining || this.closing;
+    return this.draining;
   }
 
   /** Chat requests under way. */

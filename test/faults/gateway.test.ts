@@ -19,17 +19,8 @@ import type { User } from '../support/register.ts';
 import { registerWithKeys } from '../support/register.ts';
 import { takeApart } from '../support/sse-reader.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { hang, streamEvents, streamOf } from '../support/vendor-plans.ts';
-import type { Gate, Script } from '../support/vendor-reply.ts';
+import { hang, heldStream, streamOf } from '../support/vendor-plans.ts';
 import { gate } from '../support/vendor-reply.ts';
-
-/** A stream that stops after its first token until the gate opens. */
-function heldStream(opening: Gate): Script {
-  return (request) => {
-    const [role = '', first = '', ...rest] = streamEvents(request);
-    return streamOf([role, first, opening, ...rest])(request);
-  };
-}
 
 const oneToken = streamOf([sse(openAiChunk('gpt-test', { content: 'only' }))], 'hang');
 

@@ -14,8 +14,7 @@ import { endBy, makeWorld } from '../support/fault-world.ts';
 import type { User } from '../support/register.ts';
 import { registerWithKeys } from '../support/register.ts';
 import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { streamEvents, streamOf } from '../support/vendor-plans.ts';
-import type { Gate, Script } from '../support/vendor-reply.ts';
+import { heldStream } from '../support/vendor-plans.ts';
 import { gate } from '../support/vendor-reply.ts';
 
 /** A few dozen rows. */
@@ -63,13 +62,6 @@ async function expectNothingLost(
   await untilRowsStored(running);
   const { database, vendors } = world;
   await expectLedgersAgree({ databaseUrl: database.url, vendors, sent, users: [user] });
-}
-
-function heldStream(opening: Gate): Script {
-  return (request) => {
-    const [role = '', first = '', ...rest] = streamEvents(request);
-    return streamOf([role, first, opening, ...rest])(request);
-  };
 }
 
 test('a full spool refuses new chats; running ones finish, and all is well once Postgres is back', async () => {

@@ -65,7 +65,7 @@ test('an opened stream has the headers of a stream and those set before', async 
 
 test('a stream opened while the process closes asks for the connection to be closed', async () => {
   const life = new Life();
-  life.closing = true;
+  life.draining = true;
   const { client, answer } = await exchange(life);
   client.open();
   client.end('');

@@ -1,7 +1,7 @@
 import { anthropicAnswer, anthropicError, anthropicStream, namedSse } from './anthropic-wire.ts';
 import type { AnswerContent } from './openai-wire.ts';
 import { openAiAnswer, openAiChunk, openAiError, openAiStream, sse } from './openai-wire.ts';
-import type { Ending, ReceivedRequest, Reply, Script, Step } from './vendor-reply.ts';
+import type { Ending, Gate, ReceivedRequest, Reply, Script, Step } from './vendor-reply.ts';
 
 const json = { 'content-type': 'application/json' } as const;
 const eventStream = { 'content-type': 'text/event-stream; charset=utf-8' } as const;
@@ -164,6 +164,14 @@ export function longStream(count: number, bytes: number): Script {
 /** Exactly these SSE steps. */
 export function streamOf(steps: readonly Step[], ending: Ending = 'complete'): Script {
   return () => ({ status: 200, headers: eventStream, body: steps, ending });
+}
+
+/** A stream that stops after its first token until the gate opens. */
+export function heldStream(opening: Gate): Script {
+  return (request) => {
+    const [role = '', first = '', ...rest] = streamEvents(request);
+    return streamOf([role, first, opening, ...rest])(request);
+  };
 }
 
 /** Bytes straight onto the socket, status line included. */
