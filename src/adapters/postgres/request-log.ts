@@ -2,19 +2,32 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import type { LogRow } from '../../core/log-row.ts';
 import { RowSpool } from '../row-spool.ts';
-import type { Entry, Flight } from './log-entry.ts';
 import { encodeLogRow, insertLogRows } from './log-insert.ts';
 import { recoverInBackground } from './log-recovery.ts';
 import { isDataError } from './pool.ts';
 import type { PostgresRequestLog, RequestLogOptions, RequestLogStats } from './request-log-contract.ts';
 import { SpoolReplay } from './spool-replay.ts';
+import { PendingRow, UnsettledRows } from './unsettled-rows.ts';
 
 /**
  * Group commit in front, local spool behind. Rows that wait are inserted together by at most two writers;
- * a row that is not committed within `waitMs` is put into the spool and its request goes on. Once Postgres
- * is known not to answer, rows go straight to the spool until it does, and are replayed from there.
- * Every accepted row is in exactly one place: accepted = written + spooled + dropped + queueDepth.
+ * a row that is not committed within `waitMs` is put into the spool and its request goes on. The log is
+ *
+ *   committing  rows wait in the queue for a writer
+ *   away        Postgres is known not to answer: rows go straight to the spool, and are replayed once it does
+ *   closing     the process ends: rows go straight to the spool or are printed; for good
+ *
+ * committing ⇄ away → closing, and committing → closing. The states of a row are in unsettled-rows.ts: every accepted
+ * row is in exactly one place, accepted = committed + spooled + dropped + waiting, and none waits longer than
+ * `waitMs` for its commit before the spool is asked to take it.
  */
+type LogState = 'committing' | 'away' | 'closing';
+
+const moves: Readonly<Record<LogState, readonly LogState[]>> = {
+  committing: ['away', 'closing'],
+  away: ['committing', 'closing'],
+  closing: [],
+};
 
 /** The longest the last byte of an answer waits for the commit. */
 const waitMs = 50;
@@ -29,24 +42,28 @@ const lanesPerReplica = maxWriters + 1;
 const drainPollMs = 10;
 const laneGroups = 8192; // times lanes fits a smallint
 
+/** The rows that one writer is inserting. */
+interface InsertBatch {
+  readonly rows: readonly PendingRow[];
+  readonly startedAtMs: number;
+}
+
 class GroupCommitLog implements PostgresRequestLog {
   readonly #options: RequestLogOptions;
   readonly #spool: RowSpool;
   readonly #replay: SpoolReplay;
   readonly #lane: number;
   readonly #closing = new AbortController();
-  /** One place a writer. No Map: the tables that one outgrows keep dead requests alive through every scavenge. */
-  readonly #flights: (Flight | null)[] = new Array<null>(maxWriters).fill(null);
+  /** One place a writer. */
+  readonly #batches: (InsertBatch | null)[] = new Array<null>(maxWriters).fill(null);
   readonly #recovering: Promise<void>;
-  #queue: Entry[] = [];
+  readonly #unsettled = new UnsettledRows();
+  /** Those that no writer has in hand yet. */
+  #queue: PendingRow[] = [];
+  #state: LogState = 'committing';
   #scheduled = false;
   #deadline: NodeJS.Timeout | null = null;
   #drained: Promise<void> | null = null;
-  #away = false;
-  #accepted = 0;
-  #written = 0;
-  #spooled = 0;
-  #dropped = 0;
   #printed = 0;
 
   constructor(options: RequestLogOptions, spool: RowSpool) {
@@ -67,57 +84,57 @@ class GroupCommitLog implements PostgresRequestLog {
       lane: this.#lane + maxWriters,
       clock: options.clock,
       signal: this.#closing.signal,
-      isAway: () => this.#away,
+      isAway: () => this.#state === 'away',
       onAway: () => this.#startAway(),
       onBack: () => {
-        this.#away = this.#closing.signal.aborted;
+        if (this.#state === 'away') this.#to('committing');
       },
     });
   }
 
   record(row: LogRow): Promise<void> {
-    this.#accepted += 1;
     return new Promise((resolve) => {
-      const enteredAtMs = this.#options.clock.monotonicMs();
-      const text = encodeLogRow(row);
-      const entry: Entry = { text, enteredAtMs, resolve, settled: false, spooling: null };
-      if (this.#away || this.#closing.signal.aborted) {
-        void this.#spoolOrPrint(entry);
+      const nowMs = this.#nowMs();
+      const pending = new PendingRow(encodeLogRow(row), nowMs, nowMs + waitMs, resolve);
+      this.#unsettled.add(pending);
+      if (this.#state !== 'committing') {
+        void this.#spoolOrPrint(pending);
         return;
       }
-      this.#queue.push(entry);
+      this.#queue.push(pending);
       this.#schedule();
       this.#deadline ??= setTimeout(() => this.#onDeadline(), waitMs);
     });
   }
 
   accepting(): boolean {
-    return this.#options.whenFull === 'drop' || !this.#away || !this.#spool.full;
+    return this.#options.whenFull === 'drop' || this.#state === 'committing' || !this.#spool.full;
   }
 
   stats(): RequestLogStats {
-    const waiting = this.#flyingEntries()
-      .concat(this.#queue)
-      .find((entry) => !entry.settled);
+    const { accepted, waiting, oldest, settled } = this.#unsettled;
     return {
-      accepted: this.#accepted,
-      written: this.#written,
-      spooled: this.#spooled,
-      dropped: this.#dropped,
+      accepted,
+      written: settled.committed,
+      spooled: settled.spooled,
+      dropped: settled.dropped,
       replayed: this.#replay.replayed,
       bad: this.#replay.bad,
       printed: this.#printed,
-      queueDepth: this.#accepted - this.#written - this.#spooled - this.#dropped,
+      queueDepth: waiting,
       spoolBytes: this.#spool.bytes,
-      oldestRowAgeMs:
-        waiting === undefined ? 0 : Math.round(this.#options.clock.monotonicMs() - waiting.enteredAtMs),
-      away: this.#away,
+      oldestRowAgeMs: oldest === null ? 0 : Math.round(this.#nowMs() - oldest.enteredAtMs),
+      away: this.#state !== 'committing',
     };
   }
 
-  /** What the writers have in hand. */
-  #flyingEntries(): Entry[] {
-    return this.#flights.flatMap((flight) => flight?.entries ?? []);
+  #nowMs(): number {
+    return this.#options.clock.monotonicMs();
+  }
+
+  #to(next: LogState): void {
+    if (!moves[this.#state].includes(next)) throw new Error(`a log that is ${this.#state} cannot be ${next}`);
+    this.#state = next;
   }
 
   /** Rows recorded in one turn of the loop share a statement. */
@@ -131,59 +148,56 @@ class GroupCommitLog implements PostgresRequestLog {
   }
 
   #startWriters(): void {
-    for (let writer = 0; writer < maxWriters && !this.#away; writer += 1) {
-      if (this.#flights[writer] !== null) continue;
-      const needed = this.#flights.every((flight) => flight === null) ? 0 : secondWriterAboveRows;
+    for (let writer = 0; writer < maxWriters && this.#state === 'committing'; writer += 1) {
+      if (this.#batches[writer] !== null) continue;
+      const needed = this.#batches.every((batch) => batch === null) ? 0 : secondWriterAboveRows;
       if (this.#queue.length <= needed) return;
       void this.#write(writer);
     }
   }
 
   async #write(writer: number): Promise<void> {
-    const entries = this.#queue.splice(0, maxBatchRows).filter((entry) => !entry.settled);
-    if (entries.length === 0) {
+    const rows = this.#queue.splice(0, maxBatchRows).filter((row) => !row.isSettled);
+    if (rows.length === 0) {
       this.#startWriters();
       return;
     }
-    this.#flights[writer] = { entries, startedAtMs: this.#options.clock.monotonicMs() };
-    const rows = entries.map((entry) => entry.text);
+    this.#batches[writer] = { rows, startedAtMs: this.#nowMs() };
+    const texts = rows.map(({ text }) => text);
     try {
       const { insert = insertLogRows, pool } = this.#options;
-      await insert(pool, rows, this.#lane + writer);
-      for (const entry of entries) {
-        if (this.#settle(entry)) this.#written += 1;
-      }
+      await insert(pool, texts, this.#lane + writer);
+      for (const row of rows) this.#unsettled.settle(row, 'committed');
     } catch (error) {
       // A row that Postgres refuses for its content is found by the replay, which takes batches apart.
       if (!isDataError(error)) this.#startAway();
-      await Promise.all(entries.map((entry) => this.#spoolOrPrint(entry)));
+      await Promise.all(rows.map((row) => this.#spoolOrPrint(row)));
     }
-    this.#flights[writer] = null;
+    this.#batches[writer] = null;
     this.#startWriters();
   }
 
-  /** False when the row had already found its place. */
-  #settle(entry: Entry): boolean {
-    if (entry.settled) return false;
-    entry.settled = true;
-    entry.resolve();
-    return true;
+  /** True when the row has its place, in the spool or, before that, by its commit. Who asks meanwhile shares it. */
+  #trySpool(row: PendingRow): Promise<boolean> {
+    row.spooling ??= this.#appendToSpool(row);
+    return row.spooling;
   }
 
-  async #trySpool(entry: Entry): Promise<boolean> {
-    if (entry.settled) return true;
-    entry.spooling ??= this.#spool.append(entry.text);
-    const kept = await entry.spooling;
-    entry.spooling = null;
-    if (kept && this.#settle(entry)) this.#spooled += 1;
-    return kept;
+  async #appendToSpool(row: PendingRow): Promise<boolean> {
+    if (row.isSettled) return true;
+    row.to('spooling');
+    const kept = await this.#spool.append(row.text);
+    row.spooling = null;
+    if (row.isSettled) return true;
+    if (kept) return this.#unsettled.settle(row, 'spooled');
+    row.to('waiting');
+    row.spoolDueMs = this.#nowMs() + waitMs;
+    return false;
   }
 
-  async #spoolOrPrint(entry: Entry): Promise<void> {
-    if (await this.#trySpool(entry)) return;
-    if (!this.#settle(entry)) return;
-    this.#dropped += 1;
-    this.#print(entry.text);
+  async #spoolOrPrint(row: PendingRow): Promise<void> {
+    if (await this.#trySpool(row)) return;
+    if (this.#unsettled.settle(row, 'dropped')) this.#print(row.text);
   }
 
   #print(text: string): void {
@@ -193,25 +207,25 @@ class GroupCommitLog implements PostgresRequestLog {
 
   /** Rows that waited long enough go to the spool; what the spool does not take goes on waiting for its commit. */
   #onDeadline(): void {
-    const nowMs = this.#options.clock.monotonicMs();
-    const stalled = this.#flights.some((flight) => nowMs - (flight?.startedAtMs ?? nowMs) > stalledAfterMs);
+    const nowMs = this.#nowMs();
+    const stalled = this.#batches.some((batch) => nowMs - (batch?.startedAtMs ?? nowMs) > stalledAfterMs);
     if (stalled) this.#startAway();
-    const waiting = [...this.#flyingEntries(), ...this.#queue].filter((entry) => !entry.settled);
-    for (const entry of waiting) {
-      if (nowMs - entry.enteredAtMs >= waitMs) void this.#trySpool(entry);
+    const { rows, next } = this.#unsettled.overdue(nowMs - waitMs);
+    let dueMs = next?.spoolDueMs ?? nowMs + waitMs;
+    for (const row of rows) {
+      if (row.spoolDueMs <= nowMs) void this.#trySpool(row);
+      else dueMs = Math.min(dueMs, row.spoolDueMs);
     }
-    this.#deadline = null;
-    const next = waiting.find((entry) => nowMs - entry.enteredAtMs < waitMs);
-    const restMs = next === undefined ? waitMs : waitMs - (nowMs - next.enteredAtMs);
-    if (waiting.length > 0) this.#deadline = setTimeout(() => this.#onDeadline(), Math.max(1, restMs));
+    this.#deadline =
+      this.#unsettled.waiting === 0 ? null : setTimeout(() => this.#onDeadline(), Math.max(1, dueMs - nowMs));
   }
 
   /** From now on nothing waits for Postgres, until a probe finds it again. */
   #startAway(): void {
-    this.#away = true;
+    if (this.#state === 'committing') this.#to('away');
     const queue = this.#queue;
     this.#queue = [];
-    for (const entry of queue) void this.#spoolOrPrint(entry);
+    for (const row of queue) void this.#spoolOrPrint(row);
   }
 
   drain(timeoutMs: number): Promise<void> {
@@ -220,15 +234,16 @@ class GroupCommitLog implements PostgresRequestLog {
   }
 
   async #drain(timeoutMs: number): Promise<void> {
-    const endsAtMs = this.#options.clock.monotonicMs() + timeoutMs;
-    const leftMs = (): number => endsAtMs - this.#options.clock.monotonicMs();
-    while (leftMs() > 0 && (this.stats().queueDepth > 0 || this.#spool.bytes > 0)) {
+    const endsAtMs = this.#nowMs() + timeoutMs;
+    const leftMs = (): number => endsAtMs - this.#nowMs();
+    while (leftMs() > 0 && (this.#unsettled.waiting > 0 || this.#spool.bytes > 0)) {
       await sleep(Math.min(drainPollMs, leftMs()));
     }
+    this.#to('closing');
     this.#closing.abort();
     if (this.#deadline !== null) clearTimeout(this.#deadline);
-    this.#startAway();
-    await Promise.all(this.#flyingEntries().map((entry) => this.#spoolOrPrint(entry)));
+    this.#queue = [];
+    await Promise.all(this.#unsettled.all().map((row) => this.#spoolOrPrint(row)));
     await this.#recovering;
     try {
       for await (const row of this.#spool.rows()) this.#print(row);
