@@ -5,7 +5,7 @@ import type { AttemptFailure, FailureKind } from './outcome.ts';
 /** An SDK that honours a longer Retry-After hangs for minutes, so it is told not to retry by itself. */
 export const longestUsefulRetrySeconds = 60;
 
-type Family = 'rate-limited' | 'broken' | 'refused' | 'rejected' | 'ours';
+type Family = 'rate-limited' | 'broken' | 'refused' | 'rejected' | 'unexpected' | 'ours';
 
 const familyOf: Readonly<Record<FailureKind, Family>> = {
   'rate-limited': 'rate-limited',
@@ -17,6 +17,7 @@ const familyOf: Readonly<Record<FailureKind, Family>> = {
   refused: 'refused',
   'key-rejected': 'rejected',
   'not-found': 'rejected',
+  'unexpected-status': 'unexpected',
   'internal-error': 'ours',
 };
 
@@ -60,6 +61,11 @@ export function finalError(
       return new ServiceUnavailableError(
         'Every candidate rejected the stored key or does not know the model.',
         details({ code: 'upstream_key_rejected', headers: { 'x-should-retry': 'false' } }),
+      );
+    case 'unexpected':
+      return new ServiceUnavailableError(
+        'Every candidate answered with a status that says nothing of the request; attempts[] holds which.',
+        details({ code: 'upstream_unexpected_status' }),
       );
     case 'ours':
       return new ApiError(new Error('Every candidate failed for an error of ours; each was logged before.'));

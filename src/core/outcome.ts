@@ -10,6 +10,8 @@ export type FailureKind =
   | 'key-rejected'
   | 'not-found'
   | 'refused'
+  /** Another 4xx than those that refuse the request, the key or the model. */
+  | 'unexpected-status'
   /** A bug of ours, which costs the request this candidate only. */
   | 'internal-error';
 

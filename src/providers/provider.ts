@@ -56,8 +56,10 @@ export type UpstreamErrorKind =
   | 'key-rejected'
   /** 404: this model. */
   | 'not-found'
-  /** 400, 413, 422 and other 4xx: the request itself. */
-  | 'refused';
+  /** 400, 413, 422: the request itself. */
+  | 'refused'
+  /** Any other 4xx (405, 409, 451 …): no status with which a vendor answers chat requests, whoever is to blame. */
+  | 'unexpected-status';
 
 export interface UpstreamError {
   readonly kind: UpstreamErrorKind;

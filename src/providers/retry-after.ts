@@ -2,7 +2,9 @@ import { parseInstant } from '../core/parse-instant.ts';
 
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A wait of more than a day is no rate limit but a mistake, and would only be repeated to clients. */
+/**
+ * A longer wait is said as a day: no client waits for it by itself, but one that hears of no wait at all repeats at once.
+ */
 const longestWaitMs = 24 * 60 * 60 * 1000;
 
 const decimal = /^\d+(?:\.\d+)?$/;
@@ -23,14 +25,13 @@ function headerText(headers: UpstreamHeaders, name: string): string | null {
   return text === undefined ? null : text.trim();
 }
 
-function plausible(milliseconds: number | null): number | null {
-  if (milliseconds === null || !Number.isFinite(milliseconds) || milliseconds > longestWaitMs) return null;
-  return Math.max(0, milliseconds);
+function bounded(milliseconds: number): number {
+  return Math.min(Math.max(0, milliseconds), longestWaitMs);
 }
 
 function untilInstant(text: string, nowMs: number): number | null {
   const instant = parseInstant(text);
-  return instant === null ? null : plausible(instant - nowMs);
+  return instant === null ? null : bounded(instant - nowMs);
 }
 
 function durationMs(text: string): number | null {
@@ -41,7 +42,10 @@ function durationMs(text: string): number | null {
 }
 
 function resetMs(text: string, nowMs: number): number | null {
-  return untilInstant(text, nowMs) ?? plausible(decimal.test(text) ? Number(text) * 1000 : durationMs(text));
+  const instant = untilInstant(text, nowMs);
+  if (instant !== null) return instant;
+  const wait = decimal.test(text) ? Number(text) * 1000 : durationMs(text);
+  return wait === null ? null : bounded(wait);
 }
 
 /** The longest reset among the dimensions that are used up: all of them stand in the way. */
@@ -62,18 +66,15 @@ function exhaustedResetMs(headers: UpstreamHeaders, nowMs: number): number | nul
 /**
  * Milliseconds the vendor asks to wait: `retry-after-ms`, else `retry-after` (seconds, fractions included, or
  * an HTTP-date, RFC 9110 10.2.3), else the reset of a rate-limit dimension whose remaining is 0 (a duration or
- * an RFC 3339 instant). Negative, absurd and unreadable values count as absent; a past date is 0.
+ * an RFC 3339 instant). Negative and unreadable values count as absent; a past date is 0, more than a day is a day.
  */
 export function readRetryAfterMs(headers: UpstreamHeaders, nowMs: number): number | null {
   const milliseconds = headerText(headers, 'retry-after-ms');
-  if (milliseconds !== null && decimal.test(milliseconds)) {
-    const wait = plausible(Number(milliseconds));
-    if (wait !== null) return wait;
-  }
+  if (milliseconds !== null && decimal.test(milliseconds)) return bounded(Number(milliseconds));
   const retryAfter = headerText(headers, 'retry-after');
   if (retryAfter !== null) {
     const wait = decimal.test(retryAfter)
-      ? plausible(Number(retryAfter) * 1000)
+      ? bounded(Number(retryAfter) * 1000)
       : untilInstant(retryAfter, nowMs);
     if (wait !== null) return wait;
   }

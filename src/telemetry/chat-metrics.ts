@@ -41,6 +41,7 @@ const fallbackReasons: readonly FailureKind[] = [
   'key-rejected',
   'not-found',
   'refused',
+  'unexpected-status',
   'internal-error',
 ];
 

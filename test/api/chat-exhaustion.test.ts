@@ -25,7 +25,7 @@ afterAll(async () => {
 
 beforeEach(() => gateway.vendors.clear());
 
-type Class = '429' | 'upstream' | 'refused' | 'rejected';
+type Class = '429' | 'upstream' | 'refused' | 'rejected' | 'unexpected';
 
 /** Every kind of failure and the class it counts as. */
 const kinds: [name: string, script: Script, status: number | null, kind: Class][] = [
@@ -46,6 +46,9 @@ const kinds: [name: string, script: Script, status: number | null, kind: Class][
   ['402', failure(402), 402, 'rejected'],
   ['403', failure(403), 403, 'rejected'],
   ['404', failure(404), 404, 'rejected'],
+  ['405', failure(405), 405, 'unexpected'],
+  ['409', failure(409), 409, 'unexpected'],
+  ['451', failure(451), 451, 'unexpected'],
 ];
 
 const verdicts: Record<Class, { status: number; type: string; code?: string }> = {
@@ -53,6 +56,7 @@ const verdicts: Record<Class, { status: number; type: string; code?: string }> =
   upstream: { status: 502, type: 'provider_error' },
   refused: { status: 422, type: 'invalid_request_error', code: 'upstream_rejected' },
   rejected: { status: 503, type: 'service_unavailable_error' },
+  unexpected: { status: 503, type: 'service_unavailable_error', code: 'upstream_unexpected_status' },
 };
 const mixed = { status: 503, type: 'service_unavailable_error' };
 

@@ -18,7 +18,7 @@ function failure(kind: FailureKind, retryAfterMs: number | null = null): Attempt
   };
 }
 
-type Family = 'rate limit' | 'broken' | 'refused' | 'rejected';
+type Family = 'rate limit' | 'broken' | 'refused' | 'rejected' | 'unexpected';
 
 /** Which kinds are of one family: a mix within it answers as if all were the same. */
 const families: Readonly<Record<Family, readonly FailureKind[]>> = {
@@ -26,6 +26,7 @@ const families: Readonly<Record<Family, readonly FailureKind[]>> = {
   broken: ['upstream-failed', 'timed-out', 'unreachable', 'unreadable', 'incomplete'],
   refused: ['refused'],
   rejected: ['key-rejected', 'not-found'],
+  unexpected: ['unexpected-status'],
 };
 
 /** What an exhausted tier answers when all failures are of one family (SPEC 7). */
@@ -34,6 +35,7 @@ const answers: Readonly<Record<Family, readonly [status: number, type: string, c
   broken: [502, 'provider_error', 'upstream_failed'],
   refused: [422, 'invalid_request_error', 'upstream_rejected'],
   rejected: [503, 'service_unavailable_error', 'upstream_key_rejected'],
+  unexpected: [503, 'service_unavailable_error', 'upstream_unexpected_status'],
 };
 const mixed = [503, 'service_unavailable_error', 'upstream_mixed'] as const;
 
@@ -42,7 +44,7 @@ const kinds = Object.values(families).flat();
 const familyOf = (kind: FailureKind): Family =>
   familyNames.find((name) => families[name].includes(kind)) as Family;
 
-/** Every non-empty set of failure kinds: 255 of them. */
+/** Every non-empty set of failure kinds. */
 const mixes = Array.from({ length: 2 ** kinds.length - 1 }, (_, index) =>
   kinds.filter((_kind, bit) => ((index + 1) >> bit) & 1),
 );

@@ -63,7 +63,8 @@ export function translateAnthropicAnswer(
     return { kind: 'unreadable', reason: message, code };
   }
   if (!Array.isArray(given['content'])) return unreadable('the answer holds no content');
-  if (textOf(given['stop_reason']) === '') return incompleteAnswer;
+  const stopReason = textOf(given['stop_reason']);
+  if (stopReason === '') return incompleteAnswer;
   const blocks = given['content'].filter(isRecord);
   if (blocks.length > maxBlocks) return unreadable(overfullAnswer);
   const reader = new UsageReader();
@@ -77,7 +78,7 @@ export function translateAnthropicAnswer(
       {
         index: 0,
         message: messageOf(blocks, context.fallbackId),
-        finish_reason: finishReasonOf(given['stop_reason']),
+        finish_reason: finishReasonOf(stopReason),
       },
     ],
     usage: reader.wire ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },

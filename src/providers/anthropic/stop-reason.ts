@@ -1,7 +1,8 @@
 const finishReasons: Readonly<Record<string, string>> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
-  pause_turn: 'stop',
+  // The vendor's own limit on the steps of its tools was reached: there would have been more.
+  pause_turn: 'length',
   max_tokens: 'length',
   model_context_window_exceeded: 'length',
   tool_use: 'tool_calls',
@@ -9,11 +10,9 @@ const finishReasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * OpenAI's finish reason for Anthropic's stop reason; `stop` for values that are added later (Claude docs: Handling
- * stop reasons).
+ * OpenAI's finish reason for Anthropic's stop reason (Claude docs: Handling stop reasons). Values that are added later
+ * pass as they came: a `stop` made up for them would call an answer whole that may not be.
  */
-export function finishReasonOf(stopReason: unknown): string {
-  return typeof stopReason === 'string' && Object.hasOwn(finishReasons, stopReason)
-    ? (finishReasons[stopReason] ?? 'stop')
-    : 'stop';
+export function finishReasonOf(stopReason: string): string {
+  return Object.hasOwn(finishReasons, stopReason) ? (finishReasons[stopReason] ?? stopReason) : stopReason;
 }

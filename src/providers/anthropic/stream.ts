@@ -185,8 +185,9 @@ export class AnthropicStream implements StreamTranslator {
     if (call !== null) this.#emitToken({ tool_calls: [call] });
   }
 
-  #stop(stopReason: unknown): void {
-    if (typeof stopReason !== 'string' || this.finishReason !== null) return;
+  #stop(given: unknown): void {
+    const stopReason = textOf(given);
+    if (stopReason === '' || this.finishReason !== null) return;
     for (const call of this.#tools.finish()) this.#emitCall(call);
     this.finishReason = finishReasonOf(stopReason);
     this.#emitToken({}, this.finishReason);

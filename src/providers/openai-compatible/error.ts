@@ -17,7 +17,8 @@ export function readCompatibleError(
 ): UpstreamError {
   const error = readErrorBody(body);
   const byStatus = errorKindOfStatus(status);
-  const unknownModel = byStatus === 'refused' && error.code !== null && unknownModelCodes.has(error.code);
+  const mayBeModel = byStatus === 'refused' || byStatus === 'unexpected-status';
+  const unknownModel = mayBeModel && error.code !== null && unknownModelCodes.has(error.code);
   return {
     kind: dialect.errorKind(status, error) ?? (unknownModel ? 'not-found' : byStatus),
     message: error.message || `the provider answered with status ${status}`,

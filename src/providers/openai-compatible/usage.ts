@@ -47,9 +47,8 @@ function wireOf(given: JsonRecord, input: number, output: number): WireUsage {
     if (isRecord(value)) wire[name] = saneDetails(value);
     else if (isNumber(value) && name.endsWith('_tokens') && !isTokenCount(value)) delete wire[name];
   }
-  // A total that is no sum is passed as given: some servers count reasoning apart.
-  const total = tokenCount(given['total_tokens']) ?? input + output;
-  return { ...wire, prompt_tokens: input, completion_tokens: output, total_tokens: total };
+  // Never the vendor's own: where it is no sum, row and price would contradict it.
+  return { ...wire, prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
 }
 
 /**
