@@ -28,7 +28,7 @@ export const environmentSchema = z.object({
   GW_PROFILE: z.enum(['server', 'sidecar']).default('server'),
   DATABASE_URL: z.string().optional(),
   DATABASE_DIRECT_URL: z.string().optional(),
-  GW_DATABASE_POOL: z.coerce.number().int().min(1).max(200).default(10),
+  GW_DATABASE_POOL: z.coerce.number().int().min(2).max(200).default(10), // from 2 on: no user has them all
   REDIS_URL: z.string().optional(),
   GW_CACHE_MEMORY_BYTES: z.coerce
     .number()

@@ -1,3 +1,5 @@
+import type pg from 'pg';
+import { connectTimeoutMs } from './adapters/postgres/pool.ts';
 import { addProviderKey, deleteProviderKey, listProviderKeys } from './adapters/postgres/provider-keys.ts';
 import { readLogs } from './adapters/postgres/request-logs-query.ts';
 import { readStats } from './adapters/postgres/stats-query.ts';
@@ -18,6 +20,10 @@ export interface StoreRoutesWatch {
   readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed'>;
 }
 
+/** As long as the pool lets a query wait for a connection: Postgres is then not what the caller waits for. */
+const turnsOf = ({ options }: pg.Pool): UserTurns =>
+  new UserTurns({ connections: options.max, maxWaitMs: connectTimeoutMs });
+
 /** What the routes that need Postgres do; null where there is none. */
 export function storeRoutesIo(
   settings: Settings,
@@ -32,8 +38,8 @@ export function storeRoutesIo(
   const { metrics, httpTelemetry } = watch;
   const timeQuery = metrics.timeQuery.bind(metrics);
   // Apart, as their pools are: who reads statistics does not wait for who changes keys.
-  const keyTurns = new UserTurns();
-  const readTurns = new UserTurns();
+  const keyTurns = turnsOf(pool);
+  const readTurns = turnsOf(queryPool);
   return {
     mayRegister: registrationGuard(
       {

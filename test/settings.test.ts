@@ -104,6 +104,14 @@ describe('sealing keys', () => {
     ['of one id twice', `a:${keyOf(1)},a:${keyOf(2)}`],
     ['with an id that is no word', `a b:${keyOf(1)}`],
     ['that are a passphrase', 'a:correct horse battery staple'],
+    ['with a third part', `a:${keyOf(1)}:oops`],
+    ['with an empty third part', `a:${keyOf(1)}:`],
+    ['with characters before the key', `a:!!${keyOf(1)}`],
+    ['with characters behind the key', `a:${keyOf(1)}??`],
+    ['with a space in the key', `a:${keyOf(1).slice(0, 8)} ${keyOf(1).slice(8)}`],
+    ['without the padding', `a:${keyOf(1).slice(0, -1)}`],
+    ['with spare bits set', `a:${keyOf(1).slice(0, -2)}F=`],
+    ['in the alphabet of URLs', `a:${Buffer.alloc(32, 255).toString('base64url')}=`],
   ])('%s stop the start, without being shown', (_name, text) => {
     const message = mistake({ GW_SEALING_KEYS: text });
     expect(message).toMatch(/^GW_SEALING_KEYS must be kid:base64/);
@@ -117,6 +125,7 @@ describe('a mistake stops the start with one line that names it', () => {
     ['PORT', '65536'],
     ['PORT', 'http'],
     ['GW_PROFILE', 'edge'],
+    ['GW_DATABASE_POOL', '1'],
     ['GW_TABLES_CONFIGMAP', 'no-namespace'],
     ['GW_OPENAI_BASE_URL', 'ftp://host'],
     ['GW_OPENAI_BASE_URL', 'api.openai.com'],

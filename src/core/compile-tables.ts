@@ -25,6 +25,13 @@ function remembered<Value>(find: (provider: ProviderName, model: string) => Valu
   };
 }
 
+/** Throws for a text that no validated document holds: a sunset in the past would end the surface in silence. */
+function sunsetOf(text: string): number {
+  const sunsetMs = parseInstant(text);
+  if (sunsetMs === null) throw new RangeError('legacy.sunset is no instant');
+  return sunsetMs;
+}
+
 /**
  * Makes the tables that requests hold out of a validated document. `hash` is the first 16 hex digits of its
  * SHA-256; `generation` counts the successful loads of this process.
@@ -41,7 +48,7 @@ export function compileTables(
     hash,
     generation,
     indiaRegions: new Set(document.residency.india_regions.map((region) => region.trim().toLowerCase())),
-    legacy: legacy === undefined ? null : { name: legacy.name, sunsetMs: parseInstant(legacy.sunset) ?? 0 },
+    legacy: legacy === undefined ? null : { name: legacy.name, sunsetMs: sunsetOf(legacy.sunset) },
     tier: (name: TierName): readonly TierCandidate[] => document.tiers[name],
     facts: remembered<ModelFacts>((provider, model) => resolveFacts(document.models, provider, model)),
     price: remembered<Price | null>((provider, model) => findPrice(prices, provider, model)),

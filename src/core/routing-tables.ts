@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { modelFactsSchema } from './model-facts.ts';
+import { parseInstant } from './parse-instant.ts';
 import { priceSchema } from './price.ts';
 import { providerNames } from './provider-name.ts';
 
@@ -10,6 +11,14 @@ import { providerNames } from './provider-name.ts';
  */
 const seconds = (fallback: number, max: number) => z.number().positive().max(max).default(fallback);
 const count = (fallback: number, max: number) => z.int().positive().max(max).default(fallback);
+
+/** Read by our own parser when tables are compiled, so that what passes here has an instant there. */
+const instant = z.iso
+  .datetime({ offset: true, abort: true })
+  .refine(
+    (text) => parseInstant(text) !== null,
+    'must be a date and time with at most nine digits of a second',
+  );
 
 const candidateSchema = z.strictObject({
   provider: z.enum(providerNames).exclude(['self_hosted']),
@@ -89,7 +98,7 @@ export const routingTablesSchema = z.strictObject({
   legacy: z
     .strictObject({
       name: z.string().regex(/^[a-z][a-z0-9-]{0,31}$/),
-      sunset: z.iso.datetime({ offset: true }).default('2026-07-23T00:00:00Z'),
+      sunset: instant.default('2026-07-23T00:00:00Z'),
     })
     .optional(),
   timeouts: timeoutsSchema.prefault({}),

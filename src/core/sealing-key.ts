@@ -12,9 +12,11 @@ export function parseSealingKeys(text: string): readonly SealingKey[] | null {
   const keys: SealingKey[] = [];
   for (const entry of text.split(',').map((part) => part.trim())) {
     if (entry === '') continue;
-    const [id = '', encoded = ''] = entry.split(':');
+    const [id = '', encoded = '', ...rest] = entry.split(':');
     const key = Buffer.from(encoded, 'base64');
-    if (!/^[A-Za-z0-9_.-]{1,64}$/.test(id) || key.length !== keyBytes || seen.has(id)) return null;
+    if (rest.length > 0 || !/^[A-Za-z0-9_.-]{1,64}$/.test(id) || seen.has(id)) return null;
+    // Node's decoder passes over what is no base64: another key than the one meant would seal.
+    if (key.length !== keyBytes || key.toString('base64') !== encoded) return null;
     seen.add(id);
     keys.push({ id, key });
   }

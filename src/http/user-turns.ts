@@ -1,11 +1,16 @@
 import { RateLimitError } from '../core/errors.ts';
 
-/** Under way at once for one user: one of the four connections that read logs and statistics is left for others. */
-export const maxUnderWay = 3;
+/** Under way at once for one user, of any pool that has room for them and one more. */
+const mostUnderWay = 3;
 /** Waiting for one user: a caller that waits in line asks less often than one that is refused at once. */
 export const maxWaiting = 512;
-/** As long as a pool lets a query wait for a connection: Postgres is then not what the caller waits for. */
-export const maxWaitMs = 900;
+
+export interface UserTurnsOptions {
+  /** Size of the pool that the queries use, from 2 on: one connection is always left for others. */
+  readonly connections: number;
+  /** How long a query may wait for its user's turn. */
+  readonly maxWaitMs: number;
+}
 
 interface Waiter {
   readonly begin: () => void;
@@ -23,7 +28,16 @@ interface UserQueue {
  * nothing for users without a query.
  */
 export class UserTurns {
+  /** Under way at once for one user. */
+  readonly maxUnderWay: number;
+  readonly #maxWaitMs: number;
   readonly #queues = new Map<string, UserQueue>();
+
+  constructor({ connections, maxWaitMs }: UserTurnsOptions) {
+    if (connections < 2) throw new RangeError('a pool of one connection cannot be shared');
+    this.maxUnderWay = Math.min(mostUnderWay, connections - 1);
+    this.#maxWaitMs = maxWaitMs;
+  }
 
   /** `run` in its user's turn. Throws RateLimitError (`too_many_queries`) when the turn does not come in time. */
   share<Args extends readonly unknown[], Result>(
@@ -31,8 +45,8 @@ export class UserTurns {
   ): (userId: string, ...args: Args) => Promise<Result> {
     return async (userId, ...args) => {
       const queue = this.#queueOf(userId);
-      if (queue.underWay < maxUnderWay) queue.underWay += 1;
-      else await waitIn(queue);
+      if (queue.underWay < this.maxUnderWay) queue.underWay += 1;
+      else await waitIn(queue, this.#maxWaitMs);
       try {
         return await run(userId, ...args);
       } finally {
@@ -66,7 +80,7 @@ export class UserTurns {
   }
 }
 
-function waitIn(queue: UserQueue): Promise<void> {
+function waitIn(queue: UserQueue, maxWaitMs: number): Promise<void> {
   if (queue.waiting.length >= maxWaiting) return Promise.reject(tooMany());
   return new Promise((begin, reject) => {
     const timer = setTimeout(() => {

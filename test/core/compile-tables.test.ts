@@ -111,6 +111,32 @@ describe('compiled tables', () => {
     ).toBe(Date.UTC(2030, 0, 1));
   });
 
+  test.each([
+    ...[1, 2, 3, 6, 9, 10, 12, 30].map(
+      (digits) => `2030-01-01T00:00:00.${'1234567890'.repeat(3).slice(0, digits)}Z`,
+    ),
+    '2030-01-01T00:00Z',
+    '2030-01-01T00:00:60Z',
+    '2030-02-29T00:00:00Z',
+    '2030-01-01T24:00:00Z',
+    '2030-01-01T00:00:00+23:59',
+    '2030-01-01T00:00:00+24:00',
+    '2030-01-01T00:00:00+0530',
+    '2030-01-01T00:00:00-00:00',
+    '0000-01-01T00:00:00Z',
+    '9999-12-31T23:59:59-23:59',
+    '2030-01-01t00:00:00z',
+    '2030-01-01 00:00:00Z',
+    'Tue, 01 Jan 2030 00:00:00 GMT',
+    '2030-01-01',
+    '',
+  ])('a sunset is refused or is its instant, never another one: %s', (sunset) => {
+    const document = { ...short, legacy: { name: 'old', sunset } };
+    const problems = problemsOf(document);
+    if (problems.length > 0) expect(problems[0]).toContain('legacy.sunset');
+    else expect(compile(document).legacy?.sunsetMs).toBe(Math.trunc(Date.parse(sunset)));
+  });
+
   test('regions are compared without case', () => {
     const tables = compile({ ...short, residency: { india_regions: [' AP-South-9 '] } });
     expect(tables.indiaRegions).toEqual(new Set(['ap-south-9']));

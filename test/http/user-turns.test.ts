@@ -1,7 +1,11 @@
-/** One user's queries take two places at a time, whatever that user sends; others never wait for them. */
+/** One user's queries take a few places at a time, whatever that user sends; others never wait for them. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { connectTimeoutMs as maxWaitMs } from '../../src/adapters/postgres/pool.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { maxUnderWay, maxWaiting, maxWaitMs, UserTurns } from '../../src/http/user-turns.ts';
+import { maxWaiting, UserTurns } from '../../src/http/user-turns.ts';
+
+const maxUnderWay = 3;
+const ample = { connections: 10, maxWaitMs };
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -13,13 +17,18 @@ afterEach(() => {
 
 /** Work that ends when it is told to. */
 class Work {
-  readonly turns = new UserTurns();
+  readonly turns: UserTurns;
   readonly #ends: { userId: string; end: () => void }[] = [];
-  readonly send = this.turns.share((userId: string) => {
-    return new Promise<string>((resolve) => {
-      this.#ends.push({ userId, end: () => resolve(userId) });
+  readonly send: (userId: string) => Promise<string>;
+
+  constructor(options = ample) {
+    this.turns = new UserTurns(options);
+    this.send = this.turns.share((userId: string) => {
+      return new Promise<string>((resolve) => {
+        this.#ends.push({ userId, end: () => resolve(userId) });
+      });
     });
-  });
+  }
 
   underWay(userId: string): number {
     return this.#ends.filter((one) => one.userId === userId).length;
@@ -42,7 +51,7 @@ const refusal = {
   headers: { 'retry-after': '1' },
 };
 
-test('two of a user run at once, the others wait in line, and another user runs at once', async () => {
+test('three of a user run at once, the others wait in line, and another user runs at once', async () => {
   const work = new Work();
   const ann = Array.from({ length: 50 }, () => work.send('ann'));
   void work.send('bob');
@@ -55,6 +64,19 @@ test('two of a user run at once, the others wait in line, and another user runs 
   expect(await Promise.all(ann)).toHaveLength(50);
   await work.endOne('bob');
   expect(work.turns.users).toBe(0);
+});
+
+test.each([2, 3, 4, 5, 10, 200])('of a pool of %i one user never has all', async (connections) => {
+  const work = new Work({ connections, maxWaitMs });
+  const ann = Array.from({ length: 20 }, () => work.send('ann'));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(work.underWay('ann')).toBe(Math.min(maxUnderWay, connections - 1));
+  for (let ended = 0; ended < 20; ended += 1) await work.endOne('ann');
+  expect(await Promise.all(ann)).toHaveLength(20);
+});
+
+test('a pool of one cannot be shared', () => {
+  expect(() => new UserTurns({ connections: 1, maxWaitMs })).toThrow(RangeError);
 });
 
 test('a full line is refused at once, and a turn that does not come in time is refused then', async () => {
@@ -76,7 +98,7 @@ test('a full line is refused at once, and a turn that does not come in time is r
 });
 
 test('work that fails gives its turn back', async () => {
-  const turns = new UserTurns();
+  const turns = new UserTurns(ample);
   const fail = turns.share((userId: string) => Promise.reject(new Error(userId)));
   const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => fail('ann')));
   expect(outcomes.map((outcome) => outcome.status)).toEqual(Array(10).fill('rejected'));

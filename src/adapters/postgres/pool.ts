@@ -6,7 +6,7 @@ import { pgOptions } from './connection-options.ts';
  * Bounds that together keep every management call under 2 s when the server hangs: waiting for a
  * connection, then for the answer. Without them `pg` waits for ever on a half-open socket.
  */
-const connectTimeoutMs = 900;
+export const connectTimeoutMs = 900;
 /** The server gives up too, instead of going on with work that nobody waits for. */
 const statementTimeoutMs = 900;
 const queryTimeoutMs = 1000;
