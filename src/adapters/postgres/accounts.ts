@@ -8,9 +8,12 @@ import { isAway, isCrowded, withDatabase } from './pool.ts';
 
 /** About 1 KB each with a few keys: room for every active user of a replica. */
 const maxCachedAccounts = 20_000;
-/** What they may take of the memory together: 100 keys with long secrets make an account of 1.25 MiB. */
+/** What they may take of the memory together. */
 const maxCachedBytes = 32 * 1024 * 1024;
-/** A hundred keys of usual length fit. Larger accounts are read each time, so that few cannot evict all others. */
+/**
+ * Whatever a user may register fits (`maxKeyBytesPerUser`). Larger accounts, of before that limit, are read each time,
+ * so that few cannot evict all others.
+ */
 const maxAccountBytes = maxCachedBytes / 128;
 /** Objects, ids and Buffers of one key, or of an account without keys. */
 const recordBytes = 512;

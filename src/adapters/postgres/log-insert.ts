@@ -11,6 +11,9 @@ function storable(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.toWellFormed().replace(nul, '\uFFFD') : value;
 }
 
+/** The model of rollups that sum what is not told apart. */
+const otherModel = '_other';
+
 /** The row under the names of its columns. Bigints become text, which Postgres reads as well. */
 function storedRow(row: LogRow): Readonly<Record<string, unknown>> {
   return {
@@ -54,6 +57,11 @@ export function encodeLogRow(row: LogRow): string {
   const stored = storedRow(row);
   const text = JSON.stringify(stored);
   return unstorable.test(text) ? JSON.stringify(stored, storable) : text;
+}
+
+/** The same line, of a row that rollups do not tell apart by its model. */
+export function asOther(line: string): string {
+  return `{"is_other":true,${line.slice(1)}`;
 }
 
 /** Column and type of everything `storedRow` writes, except the time, which is converted. */
@@ -111,24 +119,27 @@ const summed = [
 ];
 
 /**
- * One statement: the rows that are new, and the rollups of exactly those. Rollup rows are taken in key
- * order, so that two writers never wait for each other in a circle. Microseconds times an interval of one
+ * One statement: the rows that are new, and the rollups of exactly those; `others` is empty as a rule. Rollup rows are
+ * taken in key order, so that two writers never wait for each other in a circle. Microseconds times an interval of one
  * microsecond is exact below 2^53.
  */
 const insertSql = `
 WITH input AS (
-  SELECT 'epoch'::timestamptz + created_micros * interval '1 microsecond' AS created_at, ${names}
-  FROM json_to_recordset($2::json) AS t (created_micros bigint, ${recordset})
+  SELECT 'epoch'::timestamptz + created_micros * interval '1 microsecond' AS created_at, is_other, ${names}
+  FROM json_to_recordset($2::json) AS t (created_micros bigint, is_other boolean, ${recordset})
+), others AS (
+  SELECT DISTINCT row_id FROM input WHERE is_other
 ), inserted AS (
   INSERT INTO request_logs (created_at, ${names})
   SELECT created_at, ${names} FROM input
   ON CONFLICT (created_at, row_id) DO NOTHING
-  RETURNING user_id, created_at, provider, model, mode, status, cache_hit, input_tokens, output_tokens,
+  RETURNING row_id, user_id, created_at, provider, model, mode, status, cache_hit, input_tokens, output_tokens,
     cost_micro_usd, saved_micro_usd, width_bucket(latency_ms, ARRAY[${latencyBoundsMs}]) AS bucket
 ), rolled_up AS (
   INSERT INTO request_rollups AS r
     (user_id, hour, provider, model, mode, lane, ${summed.join(', ')}, latency_buckets)
-  SELECT user_id, date_trunc('hour', created_at, 'UTC'), provider, model, mode, $1::smallint,
+  SELECT user_id, date_trunc('hour', created_at, 'UTC'), provider,
+    CASE WHEN row_id IN (SELECT row_id FROM others) THEN '${otherModel}' ELSE model END, mode, $1::smallint,
     count(*), count(*) FILTER (WHERE status = 'success'), count(*) FILTER (WHERE cache_hit),
     sum(input_tokens), sum(output_tokens), sum(cost_micro_usd), sum(saved_micro_usd), ARRAY[${bucketCounts}]
   FROM inserted GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5

@@ -13,6 +13,13 @@ export const keyChangesChannel = 'gw_key_changes';
 /** Bounds what one account query loads and one override has to choose from. */
 export const maxSelfHostedKeys = 100;
 
+/**
+ * Bytes that all keys of a user may take: sealed secrets, addresses, regions and labels. A hundred keys of usual length
+ * fit, and every account fits into the cache of accounts, whose largest entry is 256 KiB: one that did not would be
+ * read from Postgres for each of its requests.
+ */
+export const maxKeyBytesPerUser = 96 * 1024;
+
 export interface NewProviderKey {
   readonly provider: ProviderName;
   readonly apiKey: Secret;
@@ -45,6 +52,42 @@ function fromRow(row: Row): ProviderKeyRow {
   };
 }
 
+const taken = (provider: ProviderName): ConflictError =>
+  new ConflictError(`A key for ${provider} is already registered; delete it first.`, 'provider');
+
+interface Held {
+  /** The user has a key of this commercial provider. */
+  readonly taken: boolean;
+  readonly self_hosted: number;
+  readonly bytes: number;
+}
+
+/** Throws ConflictError or InvalidRequestError when the user may not have this key, of `bytes`, beside the others. */
+async function refuseBeyondLimits(
+  client: pg.PoolClient,
+  userId: string,
+  provider: ProviderName,
+  bytes: number,
+): Promise<void> {
+  const { rows } = await client.query<Held>(
+    `SELECT coalesce(bool_or(provider = $2 AND provider <> 'self_hosted'), false) AS taken,
+       count(*) FILTER (WHERE provider = 'self_hosted')::integer AS self_hosted,
+       coalesce(sum(octet_length(ciphertext) + octet_length(concat(base_url, declared_region, label))), 0)::integer AS bytes
+     FROM provider_keys WHERE user_id = $1`,
+    [userId, provider],
+  );
+  const held = rows[0] as Held;
+  if (held.taken) throw taken(provider);
+  if (provider === 'self_hosted' && held.self_hosted >= maxSelfHostedKeys) {
+    const message = `At most ${maxSelfHostedKeys} self_hosted keys can be registered; delete one first.`;
+    throw new InvalidRequestError(message, 'provider', 'too_many_keys');
+  }
+  if (held.bytes + bytes > maxKeyBytesPerUser) {
+    const message = `All provider keys of a user may take ${maxKeyBytesPerUser} bytes together; delete one first.`;
+    throw new InvalidRequestError(message, 'api_key', 'too_many_key_bytes');
+  }
+}
+
 async function insertKey(
   client: pg.PoolClient,
   sealer: Sealer,
@@ -53,20 +96,12 @@ async function insertKey(
 ): Promise<ProviderKeyRow> {
   // The lock makes the count exact when one user registers many keys at once.
   await client.query('SELECT 1 FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
-  if (key.provider === 'self_hosted') {
-    const { rows } = await client.query<{ held: number }>(
-      `SELECT count(*)::integer AS held FROM provider_keys WHERE user_id = $1 AND provider = 'self_hosted'`,
-      [userId],
-    );
-    if ((rows[0]?.held ?? 0) >= maxSelfHostedKeys) {
-      const message = `At most ${maxSelfHostedKeys} self_hosted keys can be registered; delete one first.`;
-      throw new InvalidRequestError(message, 'provider', 'too_many_keys');
-    }
-  }
   const id = randomUUID();
   const { provider, declaredRegion, baseUrl } = key;
   const binding = { id, userId, provider, declaredRegion, baseUrl };
   const sealed = sealer.seal(key.apiKey.reveal(), binding);
+  const texts = Buffer.byteLength(`${baseUrl ?? ''}${declaredRegion ?? ''}${key.label ?? ''}`);
+  await refuseBeyondLimits(client, userId, provider, sealed.ciphertext.length + texts);
   const { rows } = await client.query<Row>(
     `INSERT INTO provider_keys
        (id, user_id, provider, declared_region, base_url, label, seal_version, master_key_id, nonce, ciphertext)
@@ -87,9 +122,7 @@ async function insertKey(
     ],
   );
   const row = rows[0];
-  if (row === undefined) {
-    throw new ConflictError(`A key for ${key.provider} is already registered; delete it first.`, 'provider');
-  }
+  if (row === undefined) throw taken(provider);
   await client.query('SELECT pg_notify($1, $2)', [keyChangesChannel, userId]);
   return fromRow(row);
 }
@@ -97,7 +130,7 @@ async function insertKey(
 /**
  * Seals and stores a provider key (SPEC 4.2) and tells every replica. The fields were validated by the
  * caller. Throws ConflictError for a second commercial key of one provider, InvalidRequestError past
- * `maxSelfHostedKeys`, ServiceUnavailableError.
+ * `maxSelfHostedKeys` or `maxKeyBytesPerUser`, ServiceUnavailableError.
  */
 export function addProviderKey(
   pool: pg.Pool,

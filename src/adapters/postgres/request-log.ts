@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { crc32 } from 'node:zlib';
 import type { LogRow } from '../../core/log-row.ts';
 import { RowSpool } from '../row-spool.ts';
-import { encodeLogRow, insertLogRows } from './log-insert.ts';
+import { insertLogRows } from './log-insert.ts';
 import { recoverInBackground } from './log-recovery.ts';
 import { isDataError } from './pool.ts';
 import type { PostgresRequestLog, RequestLogOptions, RequestLogStats } from './request-log-contract.ts';
+import { firstLane } from './rollup-lane.ts';
+import { RollupNames } from './rollup-names.ts';
 import { SpoolReplay } from './spool-replay.ts';
 import { PendingRow, UnsettledRows } from './unsettled-rows.ts';
 
@@ -37,10 +38,7 @@ const maxWriters = 2;
 const secondWriterAboveRows = 32;
 /** A commit running for longer: Postgres is not answering, nothing waits for it any more. */
 const stalledAfterMs = 250;
-/** Rollup lanes of one replica: one per writer and one for the replay. */
-const lanesPerReplica = maxWriters + 1;
 const drainPollMs = 10;
-const laneGroups = 8192; // times lanes fits a smallint
 
 /** The rows that one writer is inserting. */
 interface InsertBatch {
@@ -53,6 +51,7 @@ class GroupCommitLog implements PostgresRequestLog {
   readonly #spool: RowSpool;
   readonly #replay: SpoolReplay;
   readonly #lane: number;
+  readonly #names = new RollupNames();
   readonly #closing = new AbortController();
   /** One place a writer. */
   readonly #batches: (InsertBatch | null)[] = new Array<null>(maxWriters).fill(null);
@@ -69,7 +68,8 @@ class GroupCommitLog implements PostgresRequestLog {
   constructor(options: RequestLogOptions, spool: RowSpool) {
     this.#options = options;
     this.#spool = spool;
-    this.#lane = (crc32(options.replica) % laneGroups) * lanesPerReplica;
+    // One for each writer and one for the replay.
+    this.#lane = firstLane(options.replica, maxWriters + 1);
     this.#replay = new SpoolReplay({
       pool: options.pool,
       spool,
@@ -95,7 +95,7 @@ class GroupCommitLog implements PostgresRequestLog {
   record(row: LogRow): Promise<void> {
     return new Promise((resolve) => {
       const nowMs = this.#nowMs();
-      const pending = new PendingRow(encodeLogRow(row), nowMs, nowMs + waitMs, resolve);
+      const pending = new PendingRow(this.#names.lineOf(row), nowMs, nowMs + waitMs, resolve);
       this.#unsettled.add(pending);
       if (this.#state !== 'committing') {
         void this.#spoolOrPrint(pending);

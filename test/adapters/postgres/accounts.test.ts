@@ -4,7 +4,12 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { PostgresAccounts } from '../../../src/adapters/postgres/accounts.ts';
 import { createAccounts } from '../../../src/adapters/postgres/accounts.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
-import { addProviderKey, deleteProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
+import {
+  addProviderKey,
+  deleteProviderKey,
+  maxKeyBytesPerUser,
+  maxSelfHostedKeys,
+} from '../../../src/adapters/postgres/provider-keys.ts';
 import { registerUser } from '../../../src/adapters/postgres/users.ts';
 import { createSealer } from '../../../src/adapters/sealer.ts';
 import type { HeldKey } from '../../../src/core/candidate.ts';
@@ -114,6 +119,22 @@ test('accounts are kept by their bytes, and one that is too large is served with
   }
   accounts.invalidate('huge 1');
   expect(accounts.size()).toBeGreaterThan(100);
+});
+
+test('the largest account that can be registered is kept', async () => {
+  const keys = Array.from({ length: maxSelfHostedKeys + 4 }, (_, index) => {
+    const baseUrl = 'x'.repeat(index === 0 ? maxKeyBytesPerUser : 0);
+    return { id: 'i', userId, baseUrl, sealed: { ciphertext: Buffer.alloc(0) } } as unknown as HeldKey;
+  });
+  const accounts = createAccounts({
+    pool: watchedPool(),
+    directUrl: database.url,
+    clock: { monotonicMs: () => 0 },
+    read: async () => ({ userId, keys, readAtMs: 0 }),
+  });
+  replicas.push(accounts);
+  await accounts.find('largest');
+  expect(accounts.size()).toBe(1);
 });
 
 test('concurrent loads of one key share a query', async () => {

@@ -1,4 +1,5 @@
 import { fork, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -262,3 +263,28 @@ test('a spool folder that cannot be used is refused at the start', async () => {
   writeFileSync(file, '');
   await expect(openLog({ spoolDir: join(file, 'spool') })).rejects.toThrow('ENOTDIR');
 });
+
+test('a user who names ever new models has a bounded number of rollup rows, and right sums', async () => {
+  const log = await openLog();
+  const userId = randomUUID();
+  const row = (model: string) => logRow({ userId, model, mode: 'override', provider: 'self_hosted' });
+  for (let part = 0; part < 6; part += 1) {
+    await Promise.all(Array.from({ length: 200 }, (_, index) => log.record(row(`m-${200 * part + index}`))));
+  }
+  // Known names are told apart as before, models of tiers and other users' always.
+  await log.record(row('m-0'));
+  await log.record(logRow({ userId, model: 'of a tier' }));
+  const other = randomUUID();
+  await log.record({ ...row('m-9999'), userId: other });
+  await log.drain(5_000);
+  const { rows } = await pool.query<{ user_id: string; model: string; requests: string }>(
+    'SELECT user_id, model, sum(requests)::text AS requests FROM request_rollups GROUP BY 1, 2',
+  );
+  const own = new Map(
+    rows.filter((each) => each.user_id === userId).map((each) => [each.model, each.requests]),
+  );
+  expect(own.size).toBe(1_002);
+  expect([own.get('_other'), own.get('m-0'), own.get('of a tier')]).toEqual(['200', '2', '1']);
+  expect(rows.find((each) => each.user_id === other)?.model).toBe('m-9999');
+  expect(await rolledUp(pool)).toBe(1_203);
+}, 60_000);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { latencyBucketCount, latencyPercentile } from '../../../src/adapters/postgres/latency-buckets.ts';
-import { encodeLogRow, insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
+import { asOther, encodeLogRow, insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { readStats } from '../../../src/adapters/postgres/stats-query.ts';
 import { formatMicroUsd } from '../../../src/core/cost.ts';
@@ -50,6 +50,26 @@ test('a user without requests has zeros and no percentiles', async () => {
     },
     groups: [],
   });
+});
+
+test('rows that are not told apart by their model are summed under _other, each once', async () => {
+  const userId = randomUUID();
+  const row = (model: string, other: boolean): string => {
+    const line = encodeLogRow(logRow({ userId, model, mode: 'override' }));
+    return other ? asOther(line) : line;
+  };
+  const other = row('x-1', true);
+  // A replayed line may be in one batch twice.
+  await insertLogRows(pool, [row('known', false), other, other, row('x-2', true)], 0);
+  await insertLogRows(pool, [other, row('known', false)], 1);
+  const { totals, groups } = await readStats(pool, userId, { ...all, groupBy: ['model'] });
+  expect(groups.map(({ model, requests }) => [model, requests])).toEqual([
+    ['_other', 2],
+    ['known', 2],
+  ]);
+  expect(totals).toMatchObject({ requests: 4, cost_usd: formatMicroUsd(4n * 1250n) });
+  const { rows } = await pool.query('SELECT model FROM request_logs WHERE user_id = $1 ORDER BY 1', [userId]);
+  expect(rows.map(({ model }) => model)).toEqual(['known', 'known', 'x-1', 'x-2']);
 });
 
 test('sums are exact over lanes, hours and statuses', async () => {

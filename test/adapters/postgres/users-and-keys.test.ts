@@ -7,6 +7,7 @@ import {
   addProviderKey,
   deleteProviderKey,
   listProviderKeys,
+  maxKeyBytesPerUser,
   maxSelfHostedKeys,
 } from '../../../src/adapters/postgres/provider-keys.ts';
 import { registerUser } from '../../../src/adapters/postgres/users.ts';
@@ -149,6 +150,37 @@ test('self_hosted keys stop at their limit, under concurrency too', async () => 
   for (const outcome of outcomes) {
     if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(InvalidRequestError);
   }
+});
+
+const longest = { apiKey: new Secret('s'.repeat(8192)), label: '\u{1f511}'.repeat(128) };
+
+test('the keys of a user stop at their bytes too, under concurrency, and a deleted one makes room', async () => {
+  const userId = await newUser();
+  const long: NewProviderKey = {
+    ...selfHosted,
+    ...longest,
+    baseUrl: `https://models.example/${'p'.repeat(2000)}`,
+    declaredRegion: 'r'.repeat(128),
+  };
+  const outcomes = await crowd(30, () => addProviderKey(pool, sealer, userId, long));
+  const each = 8192 + 16 + 4 * 128 + 'https://models.example/'.length + 2000 + 128;
+  expect(count(outcomes, 'fulfilled')).toBe(Math.floor(maxKeyBytesPerUser / each));
+  for (const outcome of outcomes) {
+    if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'too_many_key_bytes' });
+  }
+  const held = await listProviderKeys(pool, userId);
+  expect(held).toHaveLength(Math.floor(maxKeyBytesPerUser / each));
+  await expect(addProviderKey(pool, sealer, userId, { ...openai, ...longest })).rejects.toMatchObject({
+    status: 422,
+    type: 'invalid_request_error',
+    code: 'too_many_key_bytes',
+    message: expect.stringContaining(String(maxKeyBytesPerUser)),
+  });
+  await deleteProviderKey(pool, userId, held[0]?.id ?? '');
+  await addProviderKey(pool, sealer, userId, { ...openai, ...longest });
+  await expect(addProviderKey(pool, sealer, userId, { ...openai, ...longest })).rejects.toThrow(
+    ConflictError,
+  );
 });
 
 test('a deleted key is gone and makes room for another', async () => {
