@@ -119,8 +119,7 @@ export async function startGateway(
   try {
     const adminUrl = await listen(admin, settings.adminHost, settings.adminPort, own);
     const url = await listen(app, settings.host, settings.port, own);
-    // `adminUrl` is what scripts have waited for from the beginning; all other fields are in snake_case.
-    log.info({ url, admin_url: adminUrl, adminUrl }, 'listening');
+    log.info({ url, admin_url: adminUrl }, 'listening');
     lines.flush();
     return { url, adminUrl, close: stop };
   } catch (error) {

@@ -21,6 +21,19 @@ const seedSchema = z
 
 const stopSchema = z.union([z.string(), z.array(z.string())]);
 
+interface StreamOptions {
+  readonly include_usage?: boolean | undefined;
+  readonly [other: string]: unknown;
+}
+
+/** Its own option may be null as the optional fields of the body may; others are the vendor's. */
+const streamOptionsSchema = z
+  .looseObject({ include_usage: z.boolean().nullish() })
+  .transform((options): StreamOptions => {
+    const { include_usage: wish, ...others } = options;
+    return wish === null ? others : { ...others, include_usage: wish };
+  });
+
 /** SPEC 4.5 body fields plus the additional known fields of docs/decisions/0003. */
 export const chatRequestSchema = z.strictObject({
   model: z.string().min(1).max(256),
@@ -36,7 +49,7 @@ export const chatRequestSchema = z.strictObject({
   n: z.int().min(1).max(10).optional(),
   stream: z.boolean().optional(),
   user: z.string().max(1024).optional(),
-  stream_options: z.looseObject({ include_usage: z.boolean().optional() }).optional(),
+  stream_options: streamOptionsSchema.optional(),
   tools: z.array(z.looseObject({})).optional(),
   tool_choice: z.union([z.string(), z.looseObject({})]).optional(),
   parallel_tool_calls: z.boolean().optional(),

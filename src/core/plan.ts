@@ -178,10 +178,9 @@ function overrideKey(override: Override, keys: readonly HeldKey[]): HeldKey | un
       undefined,
     );
   }
-  return (
-    held.find((key) => key.id === override.selector) ??
-    held.findLast((key) => key.label === override.selector)
-  );
+  // Ids are read without case, as in DELETE /v1/keys/{id}; labels are what people wrote.
+  const id = override.selector.toLowerCase();
+  return held.find((key) => key.id === id) ?? held.findLast((key) => key.label === override.selector);
 }
 
 function planOverride(call: ChatCall, override: Override, input: PlanInput): Plan {

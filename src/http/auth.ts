@@ -24,8 +24,19 @@ export interface AuthIo {
   readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed' | 'authenticated' | 'legacyUsed' | 'within'>;
 }
 
-/** One space, one token: everything else is malformed and costs no look-up. */
-const bearer = /^Bearer ([!-~]{1,512})$/i;
+/** Spaces (RFC 7235 2.1), one token: everything else is malformed and costs no look-up. */
+const bearer = /^Bearer +([!-~]{1,512})$/i;
+const headerName = 'authorization';
+
+/** False when another line of the header says something else: Node keeps the first and drops the others unseen. */
+function isUnambiguous(rawHeaders: readonly string[], authorization: string): boolean {
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length !== headerName.length || name.toLowerCase() !== headerName) continue;
+    if (rawHeaders[index + 1] !== authorization) return false;
+  }
+  return true;
+}
 
 /**
  * Requires `Authorization: Bearer <service key>` on every route of the scope (SPEC 5), before the body is
@@ -42,7 +53,9 @@ export function requireServiceKey(scope: FastifyInstance, io: AuthIo): void {
     reply.header('cache-control', 'no-store');
     const { authorization } = request.headers;
     if (authorization === undefined) return done(refusal('missing', request));
-    const token = bearer.exec(authorization)?.[1];
+    const token = isUnambiguous(request.raw.rawHeaders, authorization)
+      ? bearer.exec(authorization)?.[1]
+      : undefined;
     const shape =
       token === undefined ? null : hasServiceKeyShape(token, activeLegacyName(io.tables(), io.clock));
     if (token === undefined || shape === null) return done(refusal('malformed', request));

@@ -91,8 +91,12 @@ function parseOverride(value: string): Override {
   const colon = text.indexOf(':');
   const target = text.slice(0, Math.max(0, colon));
   const model = text.slice(colon + 1);
-  if (colon <= 0 || model === '' || model.length > maxModelLength) {
+  if (colon <= 0 || model === '') {
     throw new InvalidRequestError(`${header} must be <provider>:<model>.`, header, 'invalid_override');
+  }
+  if (model.length > maxModelLength) {
+    const message = `${header} may name a model of at most ${maxModelLength} characters.`;
+    throw new InvalidRequestError(message, header, 'invalid_override');
   }
   const slash = target.indexOf('/');
   const provider = slash < 0 ? target : target.slice(0, slash);

@@ -10,7 +10,6 @@ const maxStackLength = 4000;
  */
 const allowedFields = new Set([
   'active',
-  'adminUrl',
   'admin_url',
   'audit',
   'client_address',

@@ -81,6 +81,18 @@ describe('before the sunset', () => {
     expectMarked(response.headers);
   });
 
+  test.each(['cheap', 'balanced', 'premium'])('the old mode name of %s is found as a model', async (tier) => {
+    for (const path of [`${name}%2F${tier}`, `${name}/${tier}`]) {
+      const response = await user.client.get(`/v1/models/${path}`);
+      expect(response.status, response.text).toBe(200);
+      expect(response.json<object>()).toMatchObject({ id: `gw/${tier}`, object: 'model' });
+      expectMarked(response.headers);
+    }
+    const current = await user.client.get(`/v1/models/gw%2F${tier}`);
+    expect(current.headers['deprecation']).toBeUndefined();
+    expect((await user.client.get('/v1/models/othername%2Fcheap')).status).toBe(404);
+  });
+
   test('an unknown old mode name is not', async () => {
     expectInvalid(await chat(user.client, { model: `${name}/fast` }), 'model');
     expectInvalid(await chat(user.client, { model: 'othername/balanced' }), 'model');

@@ -273,6 +273,7 @@ describe('an override', () => {
     ['a key by its label', 'prod', 'new'],
     ['the later of two keys with one label', 'lab', 'india'],
     ['a key by its id', 'old', 'old'],
+    ['a key by its id in capitals, as DELETE does', 'OLD', 'old'],
   ])('takes %s', (_name, selector, expected) => {
     const result = plan(selfHosted, { options: { override: override('self_hosted', selector) } });
     expect(result.kind === 'planned' && result.candidates.map(({ key }) => key.id)).toEqual([expected]);
@@ -289,6 +290,13 @@ describe('an override', () => {
 
   test.each<[name: string, target: Override, residency: 'india' | null, request: object, error: string[]]>([
     ['without a key', override('together'), null, {}, ['invalid_request_error', 'no_provider_key']],
+    [
+      'with a label in another case',
+      override('self_hosted', 'PROD'),
+      null,
+      {},
+      ['invalid_request_error', 'no_provider_key'],
+    ],
     [
       'with an unknown label',
       override('self_hosted', 'nope'),

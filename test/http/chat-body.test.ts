@@ -122,6 +122,14 @@ describe('a chat body', () => {
     expect(parseChatBody(body(fields), tables)).toEqual(body(fields));
   });
 
+  test.each([{ include_usage: null }, { include_usage: null, include_obfuscation: false }])(
+    'may hold the stream options %j: null is as if it were left out',
+    (options) => {
+      const { include_usage: _null, ...rest } = options;
+      expect(parseChatBody(body({ stream_options: options }), tables).stream_options).toEqual(rest);
+    },
+  );
+
   test('lets fields through that the operator names, unvalidated', () => {
     expect(parseChatBody(body({ logit_bias: { 50256: -100 } }), tables)['logit_bias']).toEqual({
       50256: -100,

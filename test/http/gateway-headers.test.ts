@@ -224,6 +224,12 @@ describe('X-Gateway-Override-Model', () => {
       code,
     ]);
   });
+
+  test.each([257, 300, 8000])('refuses a model of %i characters for its length', (length) => {
+    const error = refusal({ 'x-gateway-override-model': `openai:${'m'.repeat(length)}` });
+    expect(error.message).toBe('X-Gateway-Override-Model may name a model of at most 256 characters.');
+    expect(error.code).toBe('invalid_override');
+  });
 });
 
 describe('headers from before the rename', () => {

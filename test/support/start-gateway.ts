@@ -88,7 +88,7 @@ function launch(env: Record<string, string | undefined>, preload: string | undef
       createInterface({ input: stream }).on('line', (line) => {
         lines.push(line);
         if (!line.includes('"listening"')) return;
-        const { msg, url, adminUrl } = JSON.parse(line) as Record<string, string>;
+        const { msg, url, admin_url: adminUrl } = JSON.parse(line) as Record<string, string>;
         if (msg !== 'listening' || url === undefined || adminUrl === undefined) return;
         clearTimeout(timer);
         resolve({ url, adminUrl });

@@ -211,9 +211,7 @@ test('every line of the process is named in one way: snake_case, and the names o
   const lines = [...gateway.logs(), ...other.logs()];
   expect(lines.filter((line) => 'raw' in line)).toEqual([]);
   expect(lines.find((line) => line['level'] === 'error' && line['request_id'] === 'broken')).toBeDefined();
-  // What scripts have waited for since the first release; it has its twin beside it.
-  const exempt = new Set(['adminUrl']);
-  const names = new Set(lines.flatMap((line) => Object.keys(line)).filter((name) => !exempt.has(name)));
+  const names = new Set(lines.flatMap((line) => Object.keys(line)));
   for (const name of names) expect(name).toMatch(/^[a-z]+(_[a-z]+)*$/);
   for (const twin of ['req_id', 'request', 'user', 'id']) expect(names).not.toContain(twin);
 });

@@ -23,7 +23,7 @@ export class SpoolReplay {
   readonly #options: SpoolReplayOptions;
   /** Halved when a statement runs out of time, so that a slow Postgres takes little by little. */
   #rowsAtOnce = mostRows;
-  /** Rows Postgres has taken. */
+  /** Rows that Postgres lacked and has now: a batch whose answer was lost is sent again, and is no news then. */
   replayed = 0;
   /** Lines that are no rows, and rows Postgres refuses for their content. */
   bad = 0;
@@ -67,8 +67,7 @@ export class SpoolReplay {
   async #insert(spool: RowSpool, rows: readonly string[]): Promise<void> {
     if (rows.length === 0) return;
     try {
-      await insertLogRows(this.#options.pool, rows, this.#options.lane);
-      this.replayed += rows.length;
+      this.replayed += await insertLogRows(this.#options.pool, rows, this.#options.lane);
       this.#rowsAtOnce = Math.min(this.#rowsAtOnce * 2, mostRows);
     } catch (error) {
       if (sqlState(error) === statementTimeoutState) {

@@ -71,3 +71,20 @@ test('a line that an earlier release spooled, without columns that came later, i
   expect([replay.replayed, replay.bad]).toEqual([1, 0]);
   expect(await stored(row.rowId, 'key_id, usage_basis')).toEqual({ key_id: null, usage_basis: null });
 });
+
+test.each([
+  { name: 'none', already: [0, 0, 0], counted: 3 },
+  { name: 'one', already: [0, 1, 0], counted: 2 },
+  { name: 'all', already: [1, 1, 1], counted: 0 },
+])('of three spooled rows of which Postgres holds $name, those are counted that it lacked', async (given) => {
+  const rows = given.already.map(() => encodeLogRow(logRow()));
+  const present = rows.filter((_row, index) => given.already[index] === 1);
+  await insertLogRows(pool, present, 0);
+  const spool = await RowSpool.open({ directory, maxBytes: 1024 * 1024 });
+  for (const row of rows) await spool.append(row);
+  const replay = new SpoolReplay({ pool, spool, directory, maxBytes: 1024 * 1024, lane: 0 });
+  await replay.run(false, AbortSignal.timeout(10_000));
+  expect(spool.bytes).toBe(0);
+  await spool.close();
+  expect(replay.replayed).toBe(given.counted);
+});

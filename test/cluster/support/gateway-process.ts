@@ -78,7 +78,7 @@ function listening(child: ChildProcessByStdio<null, Readable, null>): Promise<st
     const timer = setTimeout(fail, startLimitMs);
     child.once('close', fail);
     createInterface(child.stdout).on('line', (line) => {
-      const { msg, adminUrl } = JSON.parse(line) as { msg?: string; adminUrl?: string };
+      const { msg, admin_url: adminUrl } = JSON.parse(line) as { msg?: string; admin_url?: string };
       if (msg !== 'listening' || adminUrl === undefined) return;
       clearTimeout(timer);
       resolve(adminUrl);
