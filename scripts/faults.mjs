@@ -9,7 +9,7 @@ import { runStage } from './lib/stage.mjs';
 
 /**
  * `npm run faults [-- TITLE...]`: runs the suites of faults and attacks (all, an hour or so; or those of these titles) and
- * writes docs/faults.md from what they say.
+ * writes what they say into docs/faults.md. The other suites' parts of the page stay as they are.
  */
 
 /**
@@ -62,29 +62,36 @@ function wantedSuites() {
 }
 
 await runStage('scripts/faults.mjs', async (node) => {
-  const { faultsPage } = await import('../test/support/scorecard-page.ts');
+  const { faultsPage, sectionsOf, suiteSection } = await import('../test/support/scorecard-page.ts');
+  const page = inProject('docs', 'faults.md');
+  // After each suite, so that a run that is broken off leaves what it found.
+  const writePage = (parts) => {
+    const sections = new Map([...sectionsOf(readFileSync(page, 'utf8')), ...parts]);
+    const inOrder = suites.flatMap(({ title }) => sections.get(title) ?? []);
+    writeFileSync(page, faultsPage(inOrder));
+  };
   const folder = makeRunFolder();
-  const found = [];
-  const busy = loadavg()[0].toFixed(1);
+  const all = [];
   let broken = 0;
   try {
     for (const suite of wantedSuites().filter(({ prefix }) => prefix === undefined)) {
       const entry = suite.script ?? scriptOf(suite.stage);
-      const file = join(folder.path, `${found.length}.jsonl`);
+      const file = join(folder.path, `${suites.indexOf(suite)}.jsonl`);
       const env = { ...process.env, GW_SCORECARD_FILE: file };
+      const madeAt = whereAndWhen();
       const args = [inProject('scripts', ...entry.split('/')), ...(suite.args ?? [])];
       const { code } = await run(node, args, { cwd: root, env });
       const rows = readRows(file);
       // A suite that broke off says so by its exit code alone.
       if (code !== 0 && rows.every(({ passed }) => passed)) broken += 1;
-      found.push(...split(suite, rows));
+      all.push(...rows);
+      const parts = split(suite, rows).filter((part) => part.rows.length > 0);
+      if (parts.length > 0) writePage(parts.map((part) => [part.title, suiteSection(madeAt, part)]));
     }
   } finally {
     await folder.remove();
   }
-  const all = found.flatMap(({ rows }) => rows);
   const failed = all.filter(({ passed }) => !passed).length;
-  if (all.length > 0) writeFileSync(inProject('docs', 'faults.md'), faultsPage(whereAndWhen(busy), found));
   console.log(`docs/faults.md: ${all.length} rows`);
   return { passed: all.length - failed, failed: failed + broken + (all.length === 0 ? 1 : 0), skipped: 0 };
 });
@@ -115,13 +122,13 @@ function split(suite, rows) {
   return [{ ...suite, rows: own }, ...moved];
 }
 
-/** `busy`: what else the machine was doing. */
-function whereAndWhen(busy) {
+/** With the load average: what else the machine was doing. */
+function whereAndWhen() {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
     cwd: root,
     encoding: 'utf8',
   }).trim();
   const gibibytes = Math.round(totalmem() / 1024 ** 3);
-  const machine = `a machine with ${cpus().length} cores and ${gibibytes} GiB, Node ${process.versions.node}, load average ${busy} before the run`;
+  const machine = `a machine with ${cpus().length} cores and ${gibibytes} GiB, Node ${process.versions.node}, load average ${loadavg()[0].toFixed(1)} before the run`;
   return { date: new Date().toISOString().slice(0, 10), commit, machine };
 }

@@ -36,12 +36,17 @@ const headersTimeoutMs = 15_000;
 const requestTimeoutMs = 30_000;
 const connectionsCheckMs = 2_000;
 /**
+ * What clients are told of how long an idle connection is kept. Those that listen, undici for instance, are gone before
+ * the drain delay of the chart (5 s) is over, and so never write to a connection that is being closed.
+ */
+const toldIdleMs = 4_000;
+/**
  * A proxy must close idle connections first, or it loses the request that it sends into a closing one. nginx keeps them
  * 60 s, Traefik 90, Google's balancers 600, Envoy an hour, AWS's as long as the chart tells it.
  */
-const keepAliveTimeoutMs = 3_660_000;
+const idleMs = 3_660_000;
 /** Where connections become scarce; still longer than nginx keeps them. */
-const scarceKeepAliveMs = 75_000;
+const scarceIdleMs = 75_000;
 /** Of the connections that are allowed; and a number at which idle ones take 35 MB, 17 KB each. */
 const scarceShare = 3 / 4;
 const manyConnections = 2_048;
@@ -80,7 +85,7 @@ export async function createServer(
     childLoggerFactory: (logger) => logger,
     bodyLimit: limits.bodyLimitBytes,
     requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: keepAliveTimeoutMs,
+    keepAliveTimeout: toldIdleMs,
     http: {
       ...nodeHttpOptions,
       IncomingMessage: MeasuredMessage,
@@ -134,8 +139,9 @@ function limitConnections(server: Server, most: number, life: Life, telemetry: H
   life.connections.watch(server);
   const many = Math.min(most * scarceShare, manyConnections);
   server.on('connection', () => {
-    const isScarce = life.connections.count > many;
-    server.keepAliveTimeout = isScarce ? scarceKeepAliveMs : keepAliveTimeoutMs;
+    const keptMs = life.connections.count > many ? scarceIdleMs : idleMs;
+    // Node adds it to what it tells.
+    server.keepAliveTimeoutBuffer = keptMs - toldIdleMs;
   });
 }
 

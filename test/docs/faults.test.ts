@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { cellsOf, faultsPage, rowKey } from '../support/scorecard-page.ts';
+import { cellsOf, faultsPage, rowKey, sectionsOf, suiteSection } from '../support/scorecard-page.ts';
 import { readDocument } from './documents.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -36,7 +36,10 @@ async function rowsOf(...args: string[]): Promise<string[]> {
   });
 }
 
-test.each([['test/faults', ['test/faults'], 70]])(
+test.each([
+  ['test/faults', ['test/faults'], 70],
+  ['test/kills', ['--config', 'test/kills/vitest.config.ts'], 3],
+])(
   'every test of %s is a row',
   async (_folder, args, atLeast) => {
     const page = readDocument('docs/faults.md');
@@ -58,9 +61,11 @@ test('npm run faults runs stages that exist', () => {
   expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
 });
 
-test('the page says when, at which commit and on what it was made', () => {
-  const page = readDocument('docs/faults.md');
-  expect(page).toMatch(/on \d{4}-\d\d-\d\d at commit [0-9a-f]{7,}, on a machine with \d+ cores/);
+test('each part of the page says when, at which commit and on what it was made', () => {
+  const made = /^`npm .+` on \d{4}-\d\d-\d\d at commit [0-9a-f]{7,}, on a machine with \d+ cores/m;
+  const sections = [...sectionsOf(readDocument('docs/faults.md'))];
+  expect(sections.length).toBeGreaterThanOrEqual(3);
+  expect(sections.filter(([, section]) => !made.test(section)).map(([title]) => title)).toEqual([]);
 });
 
 describe('the page is written', () => {
@@ -71,10 +76,20 @@ describe('the page is written', () => {
       { fault: 'a | b', required: 'lives', figure: '1 ms', passed: true },
       { fault: 'c', required: 'dies\nnot', figure: '', passed: false },
     ];
-    const page = faultsPage(run, [{ title: 'One', command: 'npm run one', rows }]);
+    const page = faultsPage([suiteSection(run, { title: 'One', command: 'npm run one', rows })]);
     expect(page).toContain('| a \\| b | lives | 1 ms | yes |');
     expect(page).toContain('| c | dies not |  | **no** |');
     expect(page).toContain('1 of 2 passed');
+  });
+
+  test('suite by suite: what another run made stays as it is', () => {
+    const one = suiteSection(run, { title: 'One', command: 'npm run one', rows: [] });
+    const two = suiteSection(run, { title: 'Two, too', command: 'npm run two', rows: [] });
+    const sections = sectionsOf(faultsPage([one, two]));
+    expect([...sections]).toEqual([
+      ['One', one],
+      ['Two, too', two],
+    ]);
   });
 
   test('with the suites around a test as its fault, else with the subject of its file', () => {

@@ -1,5 +1,7 @@
 /** More connections than the process may hold: those that are there are served. */
+import { readFileSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { eventually } from '../support/eventually.ts';
 import type { Client, Edge } from './edge.ts';
 import { head, startEdge } from './edge.ts';
@@ -33,16 +35,22 @@ test('connections beyond the limit are closed and counted; those within it, and 
   });
 });
 
+const { drain } = parse(readFileSync('charts/model-gateway/values.yaml', 'utf8')) as {
+  drain: { delaySeconds: number };
+};
+
 /** What an answer says of how long its connection is kept. */
-const keptSeconds = ({ text }: Client): number => Number(/keep-alive: timeout=(\d+)/i.exec(text)?.[1]);
+const toldSeconds = ({ text }: Client): number => Number(/keep-alive: timeout=(\d+)/i.exec(text)?.[1]);
 
 test("idle connections outlive those of every proxy; where connections become scarce they outlive nginx's", async () => {
   edge = await startEdge((scope) => scope.get('/ping', async () => ({})), { maxConnections: 20 });
+  const { server } = edge.app;
   const seconds: number[] = [];
   for (let open = 0; open < 20; open += 1) {
     const client = edge.connect(ping).read();
     await eventually(async () => client.text.includes('200 OK') || undefined);
-    seconds.push(keptSeconds(client));
+    seconds.push((server.keepAliveTimeout + server.keepAliveTimeoutBuffer) / 1000);
+    expect(toldSeconds(client)).toBeLessThan(drain.delaySeconds);
   }
   const envoySeconds = 3_600;
   expect(seconds.slice(0, 15).filter((kept) => kept > envoySeconds)).toHaveLength(15);

@@ -1,6 +1,6 @@
 import type { FaultRow } from './scorecard.ts';
 
-/** One suite of docs/faults.md: its rows, and the command that made them. */
+/** One suite of docs/faults.md: its rows, and the command that makes them. */
 export interface FaultSuite {
   readonly title: string;
   readonly command: string;
@@ -13,6 +13,8 @@ export interface FaultRun {
   readonly commit: string;
   readonly machine: string;
 }
+
+const heading = '## ';
 
 /** Between the suite and the test in a full name. */
 const separator = ' > ';
@@ -43,13 +45,17 @@ export function rowKey({ fault, required }: Pick<FaultRow, 'fault' | 'required'>
   return `| ${cell(fault)} | ${cell(required)} |`;
 }
 
-function suiteTable({ title, command, rows }: FaultSuite): string {
+/** The part of the page that one suite makes: when, where, and its rows. */
+export function suiteSection(
+  { date, commit, machine }: FaultRun,
+  { title, command, rows }: FaultSuite,
+): string {
   const passed = rows.filter((row) => row.passed).length;
   const lines = rows.map((row) => `${rowKey(row)} ${cell(row.figure)} | ${row.passed ? 'yes' : '**no**'} |`);
   return [
-    `## ${title}`,
+    `${heading}${title}`,
     '',
-    `\`${command}\`: ${passed} of ${rows.length} passed.`,
+    `\`${command}\` on ${date} at commit ${commit}, on ${machine}: ${passed} of ${rows.length} passed.`,
     '',
     '| fault or attack | required behaviour | figure | passed |',
     '|---|---|---|---|',
@@ -57,17 +63,20 @@ function suiteTable({ title, command, rows }: FaultSuite): string {
   ].join('\n');
 }
 
+/** The parts of a page as it stands, by their titles. */
+export function sectionsOf(page: string): ReadonlyMap<string, string> {
+  const [, ...parts] = page.split(new RegExp(`^${heading}`, 'm'));
+  return new Map(parts.map((part) => [part.slice(0, part.indexOf('\n')), `${heading}${part.trimEnd()}`]));
+}
+
 /** The whole page. */
-export function faultsPage(run: FaultRun, suites: readonly FaultSuite[]): string {
-  const rows = suites.flatMap((suite) => suite.rows);
-  const passed = rows.filter((row) => row.passed).length;
+export function faultsPage(sections: readonly string[]): string {
   return `# Faults and attacks
 
-Written by \`npm run faults\` on ${run.date} at commit ${run.commit}, on ${run.machine}: ${passed} of ${rows.length} passed.
-Do not edit. Each row is a test that ran, against the built gateway as a process and real servers; a figure is what this run
-measured on a machine that other programs shared. A bound is for one replica on a machine of its own; the tests allow
-three times as much.
+Written by \`npm run faults\`, suite by suite: do not edit. Each row is a test that ran, against the built gateway as a
+process and real servers; a figure is what that run measured on a machine that other programs shared. A bound is for one
+replica on a machine of its own; the tests allow three times as much.
 
-${suites.map(suiteTable).join('\n\n')}
+${sections.join('\n\n')}
 `;
 }
