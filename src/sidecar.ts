@@ -9,7 +9,8 @@ import type { Sealer } from './adapters/sealer.ts';
 import type { Account, Accounts } from './chat/ports.ts';
 import { registerKeySchema } from './core/account-requests.ts';
 import type { HeldKey } from './core/candidate.ts';
-import { parseSelfHostedUrl } from './core/self-hosted-url.ts';
+import { checkProviderKey } from './core/new-provider-key.ts';
+import type { ProviderName } from './core/provider-name.ts';
 import { hashServiceKey, hasServiceKeyShape } from './core/service-key.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
@@ -31,7 +32,7 @@ function keyId(index: number): string {
   return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-4${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
 }
 
-/** Provider keys of a mounted Secret (`GW_PROVIDER_KEYS_FILE`), sealed in memory at once. Throws SettingsError. */
+/** Provider keys of a mounted Secret (`GW_PROVIDER_KEYS_FILE`), as the API takes them, sealed at once. Throws SettingsError. */
 function readProviderKeys(path: string, sealer: Sealer): HeldKey[] {
   let document: unknown;
   try {
@@ -47,25 +48,21 @@ function readProviderKeys(path: string, sealer: Sealer): HeldKey[] {
       `GW_PROVIDER_KEYS_FILE: ${issue?.path.join('.') || 'the document'}: ${issue?.message}`,
     );
   }
+  const providers = new Set<ProviderName>();
   return parsed.data.map((entry, index) => {
-    const { provider, api_key: apiKey, base_url: baseUrl, declared_region: region, label } = entry;
-    const selfHosted = provider === 'self_hosted';
-    if (selfHosted !== (baseUrl != null)) {
-      throw new SettingsError(
-        `GW_PROVIDER_KEYS_FILE: ${index}.base_url goes with self_hosted, and only with it.`,
-      );
-    }
-    const url = baseUrl == null ? null : parseSelfHostedUrl(baseUrl);
-    if (url !== null && !url.ok)
-      throw new SettingsError(`GW_PROVIDER_KEYS_FILE: ${index}.base_url ${url.message}`);
-    const binding = {
-      id: keyId(index),
-      userId: sidecarUserId,
-      provider,
-      declaredRegion: region ?? null,
-      baseUrl: url === null ? null : url.url,
+    const refuse = (field: string, message: string): never => {
+      throw new SettingsError(`GW_PROVIDER_KEYS_FILE: ${index}.${field}: ${message}`);
     };
-    return { ...binding, label: label ?? null, createdAtMs: index, sealed: sealer.seal(apiKey, binding) };
+    const checked = checkProviderKey(entry);
+    if (!checked.ok) return refuse(checked.field, checked.message);
+    const { provider, apiKey, baseUrl, declaredRegion, label } = checked.key;
+    // A mode and an override would each take another one of them.
+    if (provider !== 'self_hosted' && providers.has(provider)) {
+      return refuse('provider', `A key for ${provider} is already in the file.`);
+    }
+    providers.add(provider);
+    const binding = { id: keyId(index), userId: sidecarUserId, provider, declaredRegion, baseUrl };
+    return { ...binding, label, createdAtMs: index, sealed: sealer.seal(apiKey.reveal(), binding) };
   });
 }
 
@@ -90,30 +87,31 @@ type Lines = Pick<StdoutLines, 'write' | 'flush'>;
 
 /**
  * The stores of a gateway that runs beside one application and has no database: one service key and the
- * provider keys from mounted files, answers cached in memory, rows as NDJSON on stdout.
+ * provider keys from mounted files, answers cached in memory, rows as NDJSON on stdout. There is no place behind that
+ * one: rows that come while nobody reads it are dropped, and are gone.
  */
 export function openSidecarStores(settings: Settings, sealer: Sealer, lines: Lines): Stores {
   const accounts = onlyAccount(settings, sealer);
-  let printed = 0;
+  let written = 0;
   let dropped = 0;
   return {
     accounts: { ...accounts, invalidate: () => undefined },
     database: null,
     requestLog: {
       async record(row) {
-        if (lines.write(`${encodeLogRow(row)}\n`)) printed += 1;
+        if (lines.write(`${encodeLogRow(row)}\n`)) written += 1;
         else dropped += 1;
         lines.flush();
       },
       accepting: () => true,
       stats: (): RequestLogStats => ({
-        accepted: printed + dropped,
-        written: printed,
+        accepted: written + dropped,
+        written,
         spooled: 0,
         dropped,
         replayed: 0,
         bad: 0,
-        printed,
+        printed: 0,
         queueDepth: 0,
         spoolBytes: 0,
         oldestRowAgeMs: 0,

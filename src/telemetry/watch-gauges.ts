@@ -131,12 +131,20 @@ function watchRequestLog(metrics: Metrics, { stores, settings }: WatchedParts): 
     'Log rows settled; accepted = written + spooled + dropped + queue.',
     (log) => log.accepted,
   );
-  count('written', 'Log rows committed at once.', (log) => log.written);
+  count(
+    'written',
+    'Log rows committed at once; of a sidecar without a database: on stdout.',
+    (log) => log.written,
+  );
   count('spooled', 'Log rows put into the spool.', (log) => log.spooled);
-  count('dropped', 'Log rows that neither Postgres nor the spool took; printed.', (log) => log.dropped);
+  count(
+    'dropped',
+    'Log rows that neither Postgres nor the spool took, printed; of a sidecar: not taken by stdout, gone.',
+    (log) => log.dropped,
+  );
   count('replayed', 'Log rows taken from the spool to Postgres.', (log) => log.replayed);
   count('bad', 'Spool lines that Postgres refuses.', (log) => log.bad);
-  count('printed', 'Log rows printed at the end.', (log) => log.printed);
+  count('printed', 'Log rows printed because no store took them, or at the end.', (log) => log.printed);
   const gauge = (name: string, help: string, read: () => number) =>
     metrics.observe('gauge', name, help, read);
   gauge('gw_log_queue_depth', 'Log rows waiting.', () => rows().queueDepth);

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
+import type { NewProviderKey } from '../../core/new-provider-key.ts';
 import type { ProviderKeyRow } from '../../core/provider-key-record.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
-import type { Secret } from '../../core/secret.ts';
 import type { Sealer } from '../sealer.ts';
 import { inTransaction, withDatabase } from './pool.ts';
 
@@ -19,15 +19,6 @@ export const maxSelfHostedKeys = 100;
  * read from Postgres for each of its requests.
  */
 export const maxKeyBytesPerUser = 96 * 1024;
-
-export interface NewProviderKey {
-  readonly provider: ProviderName;
-  readonly apiKey: Secret;
-  /** Set for self_hosted only. */
-  readonly baseUrl: string | null;
-  readonly declaredRegion: string | null;
-  readonly label: string | null;
-}
 
 interface Row {
   readonly id: string;

@@ -5,17 +5,17 @@ import type { insertLogRows } from './log-insert.ts';
 export interface RequestLogStats {
   /** Rows handed to `record`. */
   readonly accepted: number;
-  /** Rows committed by the group commit. */
+  /** Rows committed by the group commit; of a sidecar without a database: written to stdout. */
   readonly written: number;
   /** Rows put into the spool, whether replayed since or not. */
   readonly spooled: number;
-  /** Rows that neither Postgres nor the spool took; each was printed. */
+  /** Rows that neither Postgres nor the spool took; each was printed. Of such a sidecar: not taken by stdout, gone. */
   readonly dropped: number;
   /** Rows taken from a spool to Postgres, those of dead processes included. */
   readonly replayed: number;
   /** Spool lines that were torn or that Postgres refuses for their content; kept in `bad.ndjson`. */
   readonly bad: number;
-  /** Rows printed at the end because Postgres did not take them. */
+  /** Rows printed because neither Postgres nor the spool took them, or at the end because Postgres did not. */
   readonly printed: number;
   /** Rows that are neither committed nor spooled yet. */
   readonly queueDepth: number;

@@ -1,13 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import type { NewProviderKey } from '../../adapters/postgres/provider-keys.ts';
 import type { RegisterKeyBody } from '../../core/account-requests.ts';
-import { canBeNamed, registerKeySchema } from '../../core/account-requests.ts';
+import { registerKeySchema } from '../../core/account-requests.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
+import type { NewProviderKey } from '../../core/new-provider-key.ts';
+import { checkProviderKey } from '../../core/new-provider-key.ts';
 import type { ProviderKeyRow } from '../../core/provider-key-record.ts';
 import { providerKeyRecord } from '../../core/provider-key-record.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
-import { Secret } from '../../core/secret.ts';
-import { parseSelfHostedUrl } from '../../core/self-hosted-url.ts';
 import type { RoutingTables } from '../../core/tables.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
@@ -22,30 +21,11 @@ export interface KeysIo {
   readonly httpTelemetry: Pick<HttpTelemetry, 'audited'>;
 }
 
-/** Which fields go with which provider (SPEC 4.2); `base_url` comes out normalised. */
+/** Throws InvalidRequestError for fields that do not go with the provider. */
 function checkedKey(body: RegisterKeyBody): NewProviderKey {
-  const { provider, base_url: baseUrl, declared_region: region } = body;
-  const shared = { provider, apiKey: new Secret(body.api_key), label: body.label ?? null };
-  if (provider !== 'self_hosted') {
-    for (const name of ['base_url', 'declared_region'] as const) {
-      if (body[name] != null) throw new InvalidRequestError(`${name} may be set for self_hosted only.`, name);
-    }
-    return { ...shared, baseUrl: null, declaredRegion: null };
-  }
-  if (baseUrl == null) throw new InvalidRequestError('base_url is required for self_hosted.', 'base_url');
-  if (region == null) {
-    throw new InvalidRequestError('declared_region is required for self_hosted.', 'declared_region');
-  }
-  // Of vendors' keys there is one each, so that their labels are hints to people only.
-  if (shared.label !== null && !canBeNamed(shared.label)) {
-    throw new InvalidRequestError(
-      'label may not be blank nor hold "/" or ":": an override names a self_hosted key by it.',
-      'label',
-    );
-  }
-  const parsed = parseSelfHostedUrl(baseUrl);
-  if (!parsed.ok) throw new InvalidRequestError(`base_url ${parsed.message}`, 'base_url');
-  return { ...shared, baseUrl: parsed.url, declaredRegion: region };
+  const checked = checkProviderKey(body);
+  if (checked.ok) return checked.key;
+  throw new InvalidRequestError(checked.message, checked.field);
 }
 
 /** `/v1/keys` (SPEC 4.2-4.4). Secrets go in and never come out. */

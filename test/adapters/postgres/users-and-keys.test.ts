@@ -2,7 +2,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
-import type { NewProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
 import {
   addProviderKey,
   deleteProviderKey,
@@ -13,6 +12,7 @@ import {
 import { registerUser } from '../../../src/adapters/postgres/users.ts';
 import { createSealer } from '../../../src/adapters/sealer.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../../src/core/errors.ts';
+import type { NewProviderKey } from '../../../src/core/new-provider-key.ts';
 import { providerKeyRecord } from '../../../src/core/provider-key-record.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { hashServiceKey } from '../../../src/core/service-key.ts';
