@@ -32,7 +32,7 @@ function keyId(index: number): string {
   return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-4${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
 }
 
-/** Provider keys of a mounted Secret (`GW_PROVIDER_KEYS_FILE`), as the API takes them, sealed at once. Throws SettingsError. */
+/** Keys of a mounted Secret (`GW_PROVIDER_KEYS_FILE`), as the API takes them, sealed at once. Throws SettingsError. */
 function readProviderKeys(path: string, sealer: Sealer): HeldKey[] {
   let document: unknown;
   try {

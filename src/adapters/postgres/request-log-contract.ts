@@ -9,13 +9,13 @@ export interface RequestLogStats {
   readonly written: number;
   /** Rows put into the spool, whether replayed since or not. */
   readonly spooled: number;
-  /** Rows that neither Postgres nor the spool took; each was printed. Of such a sidecar: not taken by stdout, gone. */
+  /** Rows that neither Postgres nor the spool took, printed; of such a sidecar: not taken by stdout, gone. */
   readonly dropped: number;
   /** Rows taken from a spool to Postgres, those of dead processes included. */
   readonly replayed: number;
   /** Spool lines that were torn or that Postgres refuses for their content; kept in `bad.ndjson`. */
   readonly bad: number;
-  /** Rows printed because neither Postgres nor the spool took them, or at the end because Postgres did not. */
+  /** Rows printed because no store took them, or at the end because Postgres did not. */
   readonly printed: number;
   /** Rows that are neither committed nor spooled yet. */
   readonly queueDepth: number;
