@@ -88,8 +88,11 @@ class TlsSessions {
 /** Where to; `onread` takes the reads of sockets whose owner has a buffer of its own. */
 export type ConnectTarget = buildConnector.Options & { readonly onread?: OnReadOpts };
 
-/** Opens one connection; calls back once. */
-export type Connector = (target: ConnectTarget, callback: buildConnector.Callback) => void;
+/**
+ * Opens one connection; calls back once. What it returns gives the connection up, as `aborted`, unless it is made
+ * already.
+ */
+export type Connector = (target: ConnectTarget, callback: buildConnector.Callback) => () => void;
 
 function openSocket(
   target: ConnectTarget,
@@ -190,5 +193,6 @@ export function createConnector(policy: OutboundPolicy, options: ConnectorOption
       });
       opened.on('error', (cause) => fail(failureOf(cause, handshaking)));
     });
+    return () => fail(new ConnectError('aborted', 'Nobody waits for this connection any more.'));
   };
 }

@@ -13,8 +13,9 @@ import { ConnectError } from './guarded-connector.ts';
 import { openFilesLimit } from './open-files.ts';
 import type { UpstreamHttp } from './upstream/upstream-http-port.ts';
 import { transportFailure } from './upstream/upstream-http-port.ts';
+import type { PoolStats } from './upstream-connections.ts';
 import { connectionsOf } from './upstream-connections.ts';
-import type { OpenPool, UserLimits } from './upstream-pools.ts';
+import type { ConnectionPool, OpenPool, UserLimits } from './upstream-pools.ts';
 import { UpstreamPools, userLimitsWithin } from './upstream-pools.ts';
 
 /** Answers that say that the answer is still to come (1xx); one or two are in use. */
@@ -157,10 +158,48 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
 
 const maxHeaderBytes = 64 * 1024;
 
-const openPool: OpenPool<Pool> = (origin, connect, { keepAliveMs, longestKeepAliveMs, connections }) =>
-  new Pool(origin, {
+/** A pool of undici's. It cannot close one idle socket alone, so all go while no call is under way. */
+class UndiciPool implements ConnectionPool {
+  readonly #open: () => Pool;
+  #pool: Pool;
+
+  constructor(origin: string, options: Pool.Options) {
+    this.#open = () => new Pool(origin, options);
+    this.#pool = this.#open();
+  }
+
+  get stats(): PoolStats {
+    return this.#pool.stats;
+  }
+
+  get idleSinceMs(): number {
+    const { connected, size } = this.#pool.stats;
+    return connected > 0 && size === 0 ? 0 : Number.POSITIVE_INFINITY;
+  }
+
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    this.#pool.dispatch(options, handler);
+  }
+
+  closeOldestIdle(): void {
+    const closing = this.#pool;
+    this.#pool = this.#open();
+    void closing.destroy().catch(() => undefined);
+  }
+
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  destroy(): Promise<void> {
+    return this.#pool.destroy();
+  }
+}
+
+const openPool: OpenPool<UndiciPool> = (origin, connect, { keepAliveMs, longestKeepAliveMs }) =>
+  new UndiciPool(origin, {
     connect,
-    connections,
+    connections: null,
     allowH2: false,
     pipelining: 1,
     // No timers of its own: the attempt holds the deadline.

@@ -1,7 +1,10 @@
+import { randomInt } from 'node:crypto';
 import type { UpstreamCall } from '../chat/ports.ts';
+import { FairPlaces } from '../core/fair-places.ts';
 import type { OutboundPolicy } from '../core/outbound-policy.ts';
+import { slotOf } from '../core/shared-room.ts';
 import type { Connector } from './guarded-connector.ts';
-import { ConnectError, createConnector } from './guarded-connector.ts';
+import { createConnector } from './guarded-connector.ts';
 import type { PoolStats } from './upstream-connections.ts';
 
 /** DNS, TCP and TLS together (docs/decisions): a black hole costs no more than this. */
@@ -19,10 +22,8 @@ const sweepMs = 15_000;
 
 /** What servers that users name may take of this process. */
 export interface UserLimits {
-  /** Sockets to all of them, idle ones included. */
+  /** Calls to all of them under way, and with them sockets: each has one, and idle ones make room. */
   readonly sockets: number;
-  /** Sockets to one of them; as many calls more may wait for one. */
-  readonly perOrigin: number;
   /** Calls of one user under way to any of them. */
   readonly perUser: number;
 }
@@ -30,16 +31,18 @@ export interface UserLimits {
 /** A socket with its buffers takes some 50 KiB, so that all of them are 100 MiB where files are no bound. */
 const mostUserSockets = 2048;
 
-/** A quarter of all files for users' servers, and a quarter of that for one server or one user. */
+/** A quarter of all files for users' servers, and a quarter of that for one user. */
 export function userLimitsWithin(openFiles: number): UserLimits {
   const sockets = Math.min(mostUserSockets, Math.floor(openFiles / 4));
-  const share = Math.max(1, Math.floor(sockets / 4));
-  return { sockets, perOrigin: share, perUser: share };
+  return { sockets, perUser: Math.max(1, Math.floor(sockets / 4)) };
 }
 
 /** The sockets to one origin, of whichever client. */
 export interface ConnectionPool {
   readonly stats: PoolStats;
+  /** Since when that socket is idle which has been so the longest (monotonic milliseconds); Infinity: none is. */
+  readonly idleSinceMs: number;
+  closeOldestIdle(): void;
   /** Calls under way finish first. */
   close(): Promise<void>;
   /** Calls under way are cut. */
@@ -51,8 +54,8 @@ export interface PoolSettings {
   readonly keepAliveMs: number;
   /** And at most, whatever the server says. */
   readonly longestKeepAliveMs: number;
-  /** Sockets at once; further calls wait. Null: no limit. */
-  readonly connections: number | null;
+  /** A socket that is being made when its call ends is made all the same, for the next call. */
+  readonly connectsAhead: boolean;
 }
 
 export type OpenPool<P> = (origin: string, connect: Connector, settings: PoolSettings) => P;
@@ -70,61 +73,100 @@ export interface PoolSeat<P> {
   leave(): void;
 }
 
+/** Calls to vendors are not counted: one seat serves them all. */
+class VendorSeat<P> implements PoolSeat<P> {
+  readonly pool: P;
+
+  constructor(pool: P) {
+    this.pool = pool;
+  }
+
+  leave(): void {
+    // Nobody counts.
+  }
+}
+
+class UserSeat<P> implements PoolSeat<P> {
+  readonly #entry: UserPool<P>;
+  readonly #places: FairPlaces;
+  readonly #slot: number;
+
+  constructor(entry: UserPool<P>, places: FairPlaces, slot: number) {
+    this.#entry = entry;
+    this.#places = places;
+    this.#slot = slot;
+    entry.calls += 1;
+    entry.resting = false;
+  }
+
+  get pool(): P {
+    return this.#entry.pool;
+  }
+
+  leave(): void {
+    this.#entry.calls -= 1;
+    this.#places.give(this.#slot);
+  }
+}
+
 const vendorSettings: PoolSettings = {
   keepAliveMs,
   longestKeepAliveMs: vendorKeepAliveMs,
-  connections: null,
+  connectsAhead: true,
 };
-const userSettings = { keepAliveMs, longestKeepAliveMs: userKeepAliveMs };
-
-const nothing = (): void => undefined;
+/** A black hole would hold a socket for as long as connecting may take, though its call has left. */
+const userSettings: PoolSettings = {
+  keepAliveMs,
+  longestKeepAliveMs: userKeepAliveMs,
+  connectsAhead: false,
+};
 
 /**
  * Keep-alive pools per origin, of whichever client: the operator's vendors without bounds, users' servers within
- * theirs.
+ * theirs. No origin has a limit of its own: whoever filled it would keep the other users of that server out.
  */
 export class UpstreamPools<P extends ConnectionPool> {
   readonly #open: OpenPool<P>;
   readonly #policy: OutboundPolicy;
   readonly #limits: UserLimits;
-  readonly #vendors = new Map<string, P>();
+  readonly #vendors = new Map<string, VendorSeat<P>>();
   /** The least recently used first. */
   readonly #users = new Map<string, UserPool<P>>();
-  readonly #callsOf = new Map<string, number>();
+  readonly #places: FairPlaces;
+  readonly #seed: number;
   readonly #sweeper: NodeJS.Timeout;
   #userSockets = 0;
 
-  constructor(open: OpenPool<P>, policy: OutboundPolicy, limits: UserLimits) {
+  /** `seed`: for `slotOf`. */
+  constructor(
+    open: OpenPool<P>,
+    policy: OutboundPolicy,
+    limits: UserLimits,
+    seed: number = randomInt(2 ** 31),
+  ) {
     this.#open = open;
     this.#policy = policy;
     this.#limits = limits;
+    this.#places = new FairPlaces(limits.sockets, limits.perUser);
+    this.#seed = seed;
     this.#sweeper = setInterval(() => this.#sweep(), sweepMs);
     this.#sweeper.unref();
   }
 
-  /** Null: the user, or the server, has too many calls under way. */
+  /** Null: the user has too many calls under way, be it that all of them together have many. */
   take(call: UpstreamCall): PoolSeat<P> | null {
     // A user's address and a vendor's are never the same pool: different rules opened their sockets.
     const name = `${call.provider} ${call.origin}`;
-    if (!call.userAddress) return { pool: this.#vendorPool(name, call.origin), leave: nothing };
-    const userCalls = this.#callsOf.get(call.userId) ?? 0;
-    const entry = this.#userPool(name, call.origin);
-    if (userCalls >= this.#limits.perUser || entry.calls >= 2 * this.#limits.perOrigin) return null;
-    this.#callsOf.set(call.userId, userCalls + 1);
-    entry.calls += 1;
-    entry.resting = false;
-    return { pool: entry.pool, leave: () => this.#leave(entry, call.userId) };
+    if (!call.userAddress) return this.#vendors.get(name) ?? this.#openVendor(name, call.origin);
+    const slot = slotOf(call.userId, this.#seed);
+    if (!this.#places.take(slot)) return null;
+    return new UserSeat(this.#userPool(name, call.origin), this.#places, slot);
   }
 
   /** By name, which begins with the provider. */
   *entries(): Generator<readonly [name: string, pool: P]> {
-    yield* this.#vendors;
-    for (const [name, { pool }] of this.#users.entries()) yield [name, pool];
-  }
-
-  /** Sockets to users' servers, idle and being connected included. */
-  get userSockets(): number {
-    return this.#userSockets;
+    for (const [name, { pool }] of this.#vendors) yield [name, pool];
+    for (const [name, { pool }] of this.#users) yield [name, pool];
   }
 
   async close(): Promise<void> {
@@ -132,20 +174,11 @@ export class UpstreamPools<P extends ConnectionPool> {
     await Promise.all([...this.entries()].map(([, pool]) => pool.destroy()));
   }
 
-  #leave(entry: UserPool<P>, userId: string): void {
-    entry.calls -= 1;
-    const others = (this.#callsOf.get(userId) ?? 1) - 1;
-    if (others > 0) this.#callsOf.set(userId, others);
-    else this.#callsOf.delete(userId);
-  }
-
-  #vendorPool(name: string, origin: string): P {
-    const known = this.#vendors.get(name);
-    if (known !== undefined) return known;
+  #openVendor(name: string, origin: string): VendorSeat<P> {
     const connect = createConnector(this.#policy, { userAddress: false, connectTimeoutMs });
-    const pool = this.#open(origin, connect, vendorSettings);
-    this.#vendors.set(name, pool);
-    return pool;
+    const seat = new VendorSeat(this.#open(origin, connect, vendorSettings));
+    this.#vendors.set(name, seat);
+    return seat;
   }
 
   #userPool(name: string, origin: string): UserPool<P> {
@@ -157,26 +190,23 @@ export class UpstreamPools<P extends ConnectionPool> {
     }
     if (this.#users.size >= maxUserOrigins) this.#makeRoom();
     const connect = this.#counted(createConnector(this.#policy, { userAddress: true, connectTimeoutMs }));
-    const pool = this.#open(origin, connect, { ...userSettings, connections: this.#limits.perOrigin });
-    const entry = { pool, calls: 0, resting: false };
+    const entry = { pool: this.#open(origin, connect, userSettings), calls: 0, resting: false };
     this.#users.set(name, entry);
     return entry;
   }
 
-  /** Counts sockets from their first look-up to their end, and opens none beyond the limit. */
+  /**
+   * Counts sockets from their first look-up to their end. Each that is not idle belongs to a call, and those have
+   * places: beyond the limit only an idle one can be too many, whosever it was.
+   */
   #counted(connector: Connector): Connector {
     return (target, callback) => {
-      // Idle sockets go before anybody is refused.
-      if (this.#userSockets >= (this.#limits.sockets * 3) / 4) this.#closeIdle();
-      if (this.#userSockets >= this.#limits.sockets) {
-        callback(new ConnectError('no-room', 'Too many connections to servers of users are open.'), null);
-        return;
-      }
+      if (this.#userSockets >= this.#limits.sockets) this.#closeOldestIdle();
       this.#userSockets += 1;
       const closed = (): void => {
         this.#userSockets -= 1;
       };
-      connector(target, (...outcome) => {
+      return connector(target, (...outcome) => {
         const [error, socket] = outcome;
         if (error === null) socket.once('close', closed);
         else closed();
@@ -185,17 +215,21 @@ export class UpstreamPools<P extends ConnectionPool> {
     };
   }
 
-  /** A pool with calls stays, for its limit, its metrics and `close`: the limit of sockets bounds how many. */
+  #closeOldestIdle(): void {
+    let oldest: P | null = null;
+    for (const { pool } of this.#users.values()) {
+      if (pool.idleSinceMs < (oldest?.idleSinceMs ?? Number.POSITIVE_INFINITY)) oldest = pool;
+    }
+    oldest?.closeOldestIdle();
+  }
+
+  /** A pool with calls stays, for its metrics and `close`: the places bound how many. */
   #makeRoom(): void {
     for (const [name, { calls }] of this.#users) {
       if (calls > 0) continue;
       this.#drop(name);
       return;
     }
-  }
-
-  #closeIdle(): void {
-    for (const [name, { calls }] of [...this.#users.entries()]) if (calls === 0) this.#drop(name);
   }
 
   #sweep(): void {
@@ -212,3 +246,5 @@ export class UpstreamPools<P extends ConnectionPool> {
     void entry?.pool.destroy().catch(nothing);
   }
 }
+
+const nothing = (): void => undefined;

@@ -2,7 +2,7 @@
  * Who holds how much is kept in this many slots, by a hash that nobody outside can guess. Two owners of one slot
  * share its share, which hurts neither; a map that requests enter and leave would cost every request more.
  */
-const slots = 4096;
+export const slots = 4096;
 
 /** The slot of an owner, an account's id or a stranger's address: FNV-1a from a random `seed` of 31 bits. */
 export function slotOf(owner: string, seed: number): number {

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { ConnectError } from '../guarded-connector.ts';
 import type { ResponseHead } from './response-head.ts';
 import type { ResponseFault, ResponseReader } from './response-parser.ts';
 import { ResponseParser } from './response-parser.ts';
@@ -12,12 +13,32 @@ export interface ConnectionCall extends ResponseReader {
   onFault(fault: ConnectionFault): void;
 }
 
+/** Opens a socket whose reads go to `read`; `done` is called once. What it returns gives the attempt up. */
+export type OpenSocket = (
+  read: Connection['read'],
+  done: (error: Error | null, socket: Socket | null) => void,
+) => () => void;
+
+/** A call that needs a connection. */
+export interface Waiting {
+  /** The caller has left: it gets none. */
+  readonly isOver: boolean;
+  /** One is being made for it. `abandon` says that it is not needed any more. */
+  onOpening(connection: Connection): void;
+  onConnection(connection: Connection): void;
+  onConnectError(error: Error): void;
+}
+
 /** Who lends the connection out. Each is called in the turn of its cause. */
 export interface ConnectionOwner {
+  /** When a byte last came, on any of the owner's connections. */
+  heardAtMs: number;
+  /** Whether a connection is made to its end when the call it was meant for is over. */
+  readonly connectsAhead: boolean;
   /** The answer is whole and the connection can carry another call. */
   onFree(connection: Connection): void;
   onClosed(connection: Connection): void;
-  /** A call was given up because nothing came: what was idle all the while may be dead as well. */
+  /** A call was given up, to which nothing had come since then. */
   onSilent(sinceMs: number): void;
 }
 
@@ -25,7 +46,7 @@ export interface ConnectionOwner {
 const readBufferBytes = 64 * 1024;
 const readBuffer = Buffer.allocUnsafeSlow(readBufferBytes);
 
-/** Silence that makes an origin's idle connections suspect: a path that is broken says nothing on any of them. */
+/** Silence that is worth telling: a path that is broken says nothing on any connection. */
 const suspectMs = 1_000;
 
 /** A request that is larger is written as head and body, and not put together first. */
@@ -34,11 +55,11 @@ const joinedWriteLength = 64 * 1024;
 /**
  * One socket to one origin, which carries one call at a time.
  *
- * `idle` → `busy` (a request was written) → `idle` when its answer was whole and the vendor keeps the connection, else
- * `closed`. Whatever comes while it is idle closes it.
+ * `opening` → `idle` → `busy` (a request was written) → `idle` when its answer was whole and the vendor keeps the
+ * connection, else `closed`. Whatever comes while it is idle closes it.
  */
 export class Connection {
-  state: 'idle' | 'busy' | 'closed' = 'idle';
+  state: 'opening' | 'idle' | 'busy' | 'closed' = 'opening';
   /** Its place in the owner's list. */
   place = 0;
   /** Monotonic milliseconds at which it became idle. */
@@ -50,6 +71,9 @@ export class Connection {
   readonly #owner: ConnectionOwner;
   readonly #monotonicMs: () => number;
   #socket: Socket | null = null;
+  /** Who waits for the socket. */
+  #opener: Waiting | null = null;
+  #stopOpening: () => void = nothing;
   #call: ConnectionCall | null = null;
   #parser: ResponseParser | null = null;
   #paused = false;
@@ -70,13 +94,34 @@ export class Connection {
     },
   };
 
-  /** The connected socket; from now on requests can be written. */
-  adopt(socket: Socket): void {
+  /** Connects for `call`, which hears what came of it unless it has abandoned the connection. */
+  open(open: OpenSocket, call: Waiting): void {
+    this.#opener = call;
+    call.onOpening(this);
+    this.#stopOpening = open(this.read, this.#onOpened);
+  }
+
+  readonly #onOpened = (error: Error | null, socket: Socket | null): void => {
+    this.#stopOpening = nothing;
+    if (this.state === 'closed') {
+      socket?.destroy();
+      return;
+    }
+    const call = this.#opener;
+    this.#opener = null;
+    if (socket === null) {
+      this.#close();
+      call?.onConnectError(error as Error);
+      return;
+    }
+    this.state = 'idle';
     this.#socket = socket;
     socket.on('end', this.#onEnd);
     socket.on('error', this.#onGone);
     socket.on('close', this.#onGone);
-  }
+    if (call === null) this.#owner.onFree(this);
+    else call.onConnection(this);
+  };
 
   /** Writes one request whole; `call` hears of the answer. */
   send(head: string, body: string, call: ConnectionCall): void {
@@ -98,6 +143,7 @@ export class Connection {
   }
 
   pause(): void {
+    if (this.state !== 'busy') return;
     this.#paused = true;
     this.#socket?.pause();
   }
@@ -111,11 +157,16 @@ export class Connection {
   /** Closes now, without a word to the call. */
   destroy(): void {
     this.#call = null;
+    this.#opener = null;
     this.#close();
   }
 
-  /** The caller gives the call up: closes now, without a word to it. */
+  /** The caller gives the call up, and hears nothing more. */
   abandon(): void {
+    if (this.state === 'opening' && this.#owner.connectsAhead) {
+      this.#opener = null;
+      return;
+    }
     const silentMs = this.#monotonicMs() - this.#heardAtMs;
     const wasSilent = this.state === 'busy' && !this.#paused && silentMs >= suspectMs;
     this.destroy();
@@ -124,7 +175,9 @@ export class Connection {
 
   /** Closes now; the call fails. */
   cut(): void {
+    const opener = this.#opener;
     this.#fail('reset');
+    opener?.onConnectError(new ConnectError('reset', 'The connection is not needed any more.'));
   }
 
   readonly #reader: ResponseReader = {
@@ -144,6 +197,7 @@ export class Connection {
       return;
     }
     this.#heardAtMs = this.#monotonicMs();
+    this.#owner.heardAtMs = this.#heardAtMs;
     parser.push(bytes);
     if (parser.state === 'failed') this.#fail(parser.fault ?? 'protocol');
     else if (parser.state === 'complete') this.#complete(parser);
@@ -183,10 +237,13 @@ export class Connection {
     if (this.state === 'closed') return;
     this.state = 'closed';
     this.#parser = null;
+    this.#stopOpening();
     this.#socket?.destroy();
     this.#owner.onClosed(this);
   }
 }
+
+const nothing = (): void => undefined;
 
 const timeoutHint = /(?:^|[\s,;])timeout\s*=\s*"?(\d{1,6})/i;
 

@@ -1,86 +1,84 @@
-import type { Socket } from 'node:net';
 import type { PoolStats } from '../upstream-connections.ts';
 import type { ConnectionPool, PoolSettings } from '../upstream-pools.ts';
 import type { AfterNextPoll, PollWaiter } from './after-next-poll.ts';
-import type { ConnectionOwner } from './connection.ts';
+import type { ConnectionOwner, OpenSocket, Waiting } from './connection.ts';
 import { Connection } from './connection.ts';
-
-/** Opens a socket whose reads go to `read`; `done` is called once. */
-export type OpenSocket = (
-  read: Connection['read'],
-  done: (error: Error | null, socket: Socket | null) => void,
-) => void;
-
-/** A call that needs a connection. */
-export interface Waiting {
-  /** The caller has left: it gets none. */
-  readonly isOver: boolean;
-  onConnection(connection: Connection): void;
-  onConnectError(error: Error): void;
-}
 
 /** The vendor's own limit runs from its last byte: we close this much before it. */
 const hintMarginMs = 2_000;
+/**
+ * Calls given up without a byte, on as many connections and with nothing heard on any other, until the idle ones are
+ * closed as dead. One alone may have had a short limit of its own: its user would cost all others their connections.
+ */
+const silencesThatTell = 2;
 
-/** The sockets to one origin. */
+/** The sockets to one origin. Nobody waits for a free one: each call has its own. */
 export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
+  heardAtMs = 0;
+  readonly connectsAhead: boolean;
   readonly #open: OpenSocket;
   readonly #limits: PoolSettings;
   readonly #monotonicMs: () => number;
   readonly #looked: AfterNextPoll;
-  /** The one used last is used next, so that the others can grow old. */
+  /** Those idle the longest first: the one used last is used next, so that the others can grow old. */
   readonly #idle: Connection[] = [];
+  /** Until the next poll is over: of each its end is known then. */
   readonly #waiting: Waiting[] = [];
-  /** All that are open, in no order; each knows its place. */
-  readonly #opened: Connection[] = [];
-  #sockets = 0;
-  #connecting = 0;
+  /** All of them, in no order; each knows its place. */
+  readonly #all: Connection[] = [];
+  #silences = 0;
+  #silentAtMs = 0;
   #closed = false;
 
   constructor(open: OpenSocket, limits: PoolSettings, monotonicMs: () => number, looked: AfterNextPoll) {
     this.#open = open;
     this.#limits = limits;
+    this.connectsAhead = limits.connectsAhead;
     this.#monotonicMs = monotonicMs;
     this.#looked = looked;
   }
 
   get stats(): PoolStats {
-    const connected = this.#sockets - this.#connecting;
+    let opening = 0;
+    for (const { state } of this.#all) if (state === 'opening') opening += 1;
+    const connected = this.#all.length - opening;
     return {
       connected,
       running: connected - this.#idle.length,
-      pending: this.#connecting + this.#waiting.length,
+      pending: opening + this.#waiting.length,
     };
   }
 
-  get #hasRoom(): boolean {
-    const { connections } = this.#limits;
-    return connections === null || this.#sockets < connections;
+  get idleSinceMs(): number {
+    return this.#idle[0]?.idleSinceMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Finds a connection for a call: an idle one that proves to be open, else a new one, else the next that is free. */
+  closeOldestIdle(): void {
+    this.#idle[0]?.destroy();
+  }
+
+  /** Finds a connection for a call: an idle one that proves to be open, else a new one. */
   take(call: Waiting): void {
-    if (this.#idle.length > 0 || !this.#hasRoom) {
-      this.#waiting.push(call);
-      if (this.#idle.length > 0) this.#looked.add(this);
-    } else {
+    if (this.#idle.length === 0) {
       this.#connect(call);
+      return;
     }
+    this.#waiting.push(call);
+    this.#looked.add(this);
   }
 
   onPolled(): void {
     while (this.#waiting.length > 0) {
       const call = this.#waiting[0] as Waiting;
-      if (!call.isOver) {
-        const connection = this.#takeLooked();
-        if (connection === null) {
-          // What became idle in this very turn has to be looked at first.
-          if (this.#idle.length > 0) this.#looked.add(this);
-          if (this.#idle.length > 0 || !this.#hasRoom) return;
-          this.#connect(call);
-        } else call.onConnection(connection);
+      const connection = call.isOver ? null : this.#takeLooked();
+      if (!call.isOver && connection === null && this.#idle.length > 0) {
+        // What became idle in this very turn has to be looked at first.
+        this.#looked.add(this);
+        return;
       }
       this.#waiting.shift();
+      if (connection !== null) call.onConnection(connection);
+      else if (!call.isOver) this.#connect(call);
     }
   }
 
@@ -92,22 +90,25 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
       return;
     }
     this.#idle.push(connection);
-    if (this.#waiting.length > 0) this.#looked.add(this);
   }
 
   onClosed(connection: Connection): void {
-    this.#sockets -= 1;
-    const last = this.#opened.pop() as Connection;
+    const last = this.#all.pop() as Connection;
     if (last !== connection) {
       last.place = connection.place;
-      this.#opened[last.place] = last;
+      this.#all[last.place] = last;
     }
     const at = this.#idle.lastIndexOf(connection);
     if (at >= 0) this.#idle.splice(at, 1);
-    if (this.#waiting.length > 0) this.#looked.add(this);
   }
 
   onSilent(sinceMs: number): void {
+    // Others were answered meanwhile: the path is sound.
+    if (this.heardAtMs > sinceMs) return;
+    if (this.heardAtMs >= this.#silentAtMs) this.#silences = 0;
+    this.#silentAtMs = this.#monotonicMs();
+    this.#silences += 1;
+    if (this.#silences < silencesThatTell) return;
     for (const connection of this.#idle.slice()) if (connection.idleSinceMs <= sinceMs) connection.destroy();
   }
 
@@ -120,12 +121,12 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const connection of this.#opened.slice()) if (connection.state === 'idle') connection.destroy();
+    for (const connection of this.#idle.slice()) connection.destroy();
   }
 
   async destroy(): Promise<void> {
     this.#closed = true;
-    for (const connection of this.#opened.slice()) connection.cut();
+    for (const connection of this.#all.slice()) connection.cut();
   }
 
   /** The connection used last among those that were idle, and not closed, at the last look at all sockets. */
@@ -147,23 +148,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
 
   #connect(call: Waiting): void {
     const connection = new Connection(this, this.#monotonicMs);
-    this.#sockets += 1;
-    this.#connecting += 1;
-    this.#open(connection.read, (error, socket) => {
-      this.#connecting -= 1;
-      if (socket === null) {
-        this.#sockets -= 1;
-        call.onConnectError(error as Error);
-        if (this.#waiting.length > 0) this.#looked.add(this);
-        return;
-      }
-      connection.adopt(socket);
-      connection.place = this.#opened.push(connection) - 1;
-      if (!call.isOver) {
-        call.onConnection(connection);
-        return;
-      }
-      this.onFree(connection);
-    });
+    connection.place = this.#all.push(connection) - 1;
+    connection.open(this.#open, call);
   }
 }

@@ -2,8 +2,8 @@ import type { TransportFailure, UpstreamCall, UpstreamControl, UpstreamListener 
 import type { ContentDecoder } from '../content-decoder.ts';
 import { decoderFor } from '../content-decoder.ts';
 import { ConnectError } from '../guarded-connector.ts';
-import type { Connection, ConnectionCall, ConnectionFault } from './connection.ts';
-import type { Waiting } from './origin-pool.ts';
+import type { PoolSeat } from '../upstream-pools.ts';
+import type { Connection, ConnectionCall, ConnectionFault, Waiting } from './connection.ts';
 import type { ResponseHead } from './response-head.ts';
 import { transportFailure } from './upstream-http-port.ts';
 
@@ -23,28 +23,34 @@ export function requestHead(call: UpstreamCall, host: string): string | null {
   return `${head}content-length: ${Buffer.byteLength(call.body)}\r\n\r\n`;
 }
 
+type Seat = Pick<PoolSeat<unknown>, 'leave'>;
+
 /**
  * One call from `send` to its end: the connection on one side, the story's listener on the other.
  *
- * `waiting` (for a connection) → `sent` → `over`.
+ * `waiting` (for a connection) → `sent` → `over`. The request is let go of once it is written: it holds the key.
  */
 export class UpstreamCallRun implements ConnectionCall, Waiting, UpstreamControl {
   state: 'waiting' | 'sent' | 'over' = 'waiting';
-  readonly #head: string;
-  /** Given up once the call is over: a call that waits for a connection may be long gone. */
+  #head: string;
   #body: string;
   readonly #userAddress: boolean;
-  readonly #leave: () => void;
+  readonly #seat: Seat | null;
   readonly #listener: UpstreamListener;
   #connection: Connection | null = null;
   #decoder: ContentDecoder | null = null;
 
-  /** `leave` is called once, when the call is over. */
-  constructor(head: string, call: UpstreamCall, listener: UpstreamListener, leave: () => void) {
+  /** `seat` is left once, when the call is over. */
+  constructor(
+    head: string,
+    call: Pick<UpstreamCall, 'body' | 'userAddress'>,
+    listener: UpstreamListener,
+    seat: Seat | null,
+  ) {
     this.#head = head;
     this.#body = call.body;
     this.#userAddress = call.userAddress;
-    this.#leave = leave;
+    this.#seat = seat;
     this.#listener = listener;
   }
 
@@ -52,13 +58,20 @@ export class UpstreamCallRun implements ConnectionCall, Waiting, UpstreamControl
     return this.state === 'over';
   }
 
+  onOpening(connection: Connection): void {
+    this.#connection = connection;
+  }
+
   onConnection(connection: Connection): void {
     this.state = 'sent';
     this.#connection = connection;
-    connection.send(this.#head, this.#body, this);
+    const [head, body] = [this.#head, this.#body];
+    this.#forget();
+    connection.send(head, body, this);
   }
 
   onConnectError(error: Error): void {
+    this.#connection = null;
     this.#finish(transportFailure(error instanceof ConnectError ? error.kind : 'protocol'));
   }
 
@@ -125,13 +138,18 @@ export class UpstreamCallRun implements ConnectionCall, Waiting, UpstreamControl
     return this.#decoder !== null;
   }
 
+  #forget(): void {
+    this.#head = '';
+    this.#body = '';
+  }
+
   #finish(failure: TransportFailure | null): void {
     if (this.state === 'over') return;
     this.state = 'over';
-    this.#body = '';
+    this.#forget();
     // At once: it may have megabytes to unpack that nobody wants any more.
     this.#decoder?.destroy();
-    this.#leave();
+    this.#seat?.leave();
     if (failure === null) this.#listener.onEnd();
     else this.#listener.onFailure(failure);
   }

@@ -8,7 +8,7 @@ import { connectionsOf } from '../upstream-connections.ts';
 import type { OpenPool, UserLimits } from '../upstream-pools.ts';
 import { UpstreamPools, userLimitsWithin } from '../upstream-pools.ts';
 import { AfterNextPoll } from './after-next-poll.ts';
-import type { OpenSocket } from './origin-pool.ts';
+import type { OpenSocket } from './connection.ts';
 import { OriginPool } from './origin-pool.ts';
 import { requestHead, UpstreamCallRun } from './upstream-call.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
@@ -56,7 +56,7 @@ export function createUpstreamClient(
       }
       const seat = pools.take(call);
       const head = requestHead(call, hostOf(call));
-      const run = new UpstreamCallRun(head ?? '', call, listener, seat?.leave ?? nothing);
+      const run = new UpstreamCallRun(head ?? '', call, listener, seat);
       // The caller has its control before anything is told.
       if (seat === null) queueMicrotask(() => run.fail('no-room'));
       else if (head === null) queueMicrotask(() => run.fail('protocol'));
@@ -70,5 +70,3 @@ export function createUpstreamClient(
     },
   };
 }
-
-const nothing = (): void => undefined;

@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { AfterNextPoll } from '../../../src/adapters/upstream/after-next-poll.ts';
+import type { OpenSocket } from '../../../src/adapters/upstream/connection.ts';
+import { OriginPool } from '../../../src/adapters/upstream/origin-pool.ts';
+import { UpstreamCallRun } from '../../../src/adapters/upstream/upstream-call.ts';
+import { eventually } from '../../support/eventually.ts';
+
+/**
+ * A path that is broken says nothing on any connection, and each idle one would cost its next call a time-out. But a
+ * silent call may also be a slow one whose client had a short limit: its user must not cost all others their connections.
+ */
+
+const cleanUp: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const undo of cleanUp.splice(0).reverse()) await undo();
+});
+
+/** Steps: calls that are answered, and calls that hang until they are given up, each after so many milliseconds. */
+class Vendor {
+  readonly #port: number;
+  readonly #pool: OriginPool;
+  readonly #hanging: ServerResponse[];
+  #nowMs = 1_000_000;
+
+  private constructor(port: number, hanging: ServerResponse[]) {
+    this.#port = port;
+    this.#hanging = hanging;
+    const settings = { keepAliveMs: 600_000, longestKeepAliveMs: 600_000, connectsAhead: true };
+    this.#pool = new OriginPool(this.#open, settings, () => this.#nowMs, new AfterNextPoll());
+    cleanUp.push(() => this.#pool.destroy());
+  }
+
+  static async start(): Promise<Vendor> {
+    const hanging: ServerResponse[] = [];
+    const server = createServer((request, response) => {
+      if (request.url === '/answer') response.end('{}');
+      else hanging.push(response);
+    });
+    server.keepAliveTimeout = 600_000;
+    server.on('connection', (socket: Socket) => socket.on('error', () => undefined));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    cleanUp.push(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return new Vendor((server.address() as AddressInfo).port, hanging);
+  }
+
+  readonly #open: OpenSocket = ({ buffer, callback }, done) => {
+    const socket = connect({ port: this.#port, host: '127.0.0.1', onread: { buffer, callback } });
+    socket.once('connect', () => done(null, socket));
+    return () => socket.destroy();
+  };
+
+  get idle(): number {
+    const { connected, running } = this.#pool.stats;
+    return connected - running;
+  }
+
+  pass(ms: number): void {
+    this.#nowMs += ms;
+  }
+
+  #send(path: string, ended: () => void): UpstreamCallRun {
+    const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`;
+    const listener = { onHead: () => undefined, onData: () => undefined, onEnd: ended, onFailure: ended };
+    const run = new UpstreamCallRun(head, { body: '', userAddress: false }, listener, null);
+    this.#pool.take(run);
+    return run;
+  }
+
+  /** So many at once, so that as many connections are idle afterwards. */
+  async answered(count: number): Promise<void> {
+    await Promise.all(
+      Array.from({ length: count }, () => new Promise<void>((resolve) => this.#send('/answer', resolve))),
+    );
+  }
+
+  async hanging(): Promise<UpstreamCallRun> {
+    const before = this.#hanging.length;
+    const run = this.#send('/hang', () => undefined);
+    await eventually(async () => this.#hanging.length > before || undefined);
+    return run;
+  }
+}
+
+test('one call given up in silence, however late, costs nobody a connection', async () => {
+  const vendor = await Vendor.start();
+  await vendor.answered(5);
+  for (const ms of [2_000, 60_000]) {
+    const run = await vendor.hanging();
+    vendor.pass(ms);
+    run.abort();
+    // Its own is gone.
+    expect(vendor.idle).toBe(4);
+    await vendor.answered(5);
+  }
+});
+
+test('two in a row close what was idle all the while', async () => {
+  const vendor = await Vendor.start();
+  await vendor.answered(5);
+  const runs = [await vendor.hanging(), await vendor.hanging()];
+  vendor.pass(2_000);
+  for (const run of runs) run.abort();
+  expect(vendor.idle).toBe(0);
+});
+
+test('two with an answer between them, or beside them, do not', async () => {
+  const vendor = await Vendor.start();
+  await vendor.answered(5);
+  const [first, second, third] = [await vendor.hanging(), await vendor.hanging(), await vendor.hanging()];
+  vendor.pass(2_000);
+  first?.abort();
+  vendor.pass(1);
+  await vendor.answered(2);
+  vendor.pass(2_000);
+  second?.abort();
+  third?.abort();
+  expect(vendor.idle).toBe(2);
+});
+
+test('short silences do not count', async () => {
+  const vendor = await Vendor.start();
+  await vendor.answered(5);
+  const runs = [await vendor.hanging(), await vendor.hanging(), await vendor.hanging()];
+  vendor.pass(900);
+  for (const run of runs) run.abort();
+  expect(vendor.idle).toBe(2);
+});
