@@ -15,7 +15,7 @@ function formsOf(secret: string): ReadonlySet<string> {
     secret,
     JSON.stringify(secret).slice(1, -1),
     encodeURIComponent(secret),
-    bytes.toString('base64').replace(/=+$/, ''),
+    bytes.toString('base64').replace(/={1,2}$/, ''),
     bytes.toString('base64url'),
   ]);
 }
