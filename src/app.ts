@@ -1,6 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { getHeapStatistics } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
@@ -22,6 +21,7 @@ import type { Clock, UpstreamTransport } from './chat/ports.ts';
 import { outboundPolicy } from './core/outbound-policy.ts';
 import { drain } from './drain.ts';
 import { createAdminServer } from './http/admin-server.ts';
+import { BodyBudget, bodiesHeapShare } from './http/body-budget.ts';
 import { Life } from './http/life.ts';
 import { openApiDocument, packageVersion } from './http/openapi.ts';
 import type { RoutesIo } from './http/routes.ts';
@@ -77,7 +77,7 @@ export async function startGateway(
     databaseUrl === null
       ? openSidecarStores(settings, sealer, lines)
       : await openStores({ settings, databaseUrl, sealer, clock, log, lines, metrics: metrics.stores });
-  const life = new Life();
+  const life = new Life(new BodyBudget(settings.heapBytes * bodiesHeapShare));
   const audit = createAuditLog(log, clock.monotonicMs);
   const telemetry = new Telemetry(metrics, writeAccess, audit, tracing, settings.tracing);
   const cooldown = new CooldownBook(clock.monotonicMs);
@@ -170,7 +170,7 @@ function chatIo(
     openKey: metrics.stores.openKey(sealer.open),
     clock,
     newId: randomUUID,
-    answers: new AnswerBudget(getHeapStatistics().heap_size_limit * answersHeapShare, randomInt(2 ** 31)),
+    answers: new AnswerBudget(settings.heapBytes * answersHeapShare, randomInt(2 ** 31)),
     withoutStreamOptions: {
       has: (keyId) => refusals.has(keyId),
       add: (keyId) => refusals.set(keyId, true),

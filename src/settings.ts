@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { getHeapStatistics } from 'node:v8';
 import { z } from 'zod';
 import { clientConnectionsWithin, openFilesLimit } from './adapters/open-files.ts';
 import { DatabaseUrlError, parseDatabaseUrl } from './core/database-url.ts';
@@ -7,6 +6,7 @@ import type { CommercialProviderName } from './core/provider-name.ts';
 import type { SealingKey } from './core/sealing-key.ts';
 import { parseSealingKeys } from './core/sealing-key.ts';
 import { Secret } from './core/secret.ts';
+import { guardedHeapShare, heapLimitBytes } from './heap-limit.ts';
 import type { KubernetesApi } from './kubernetes-api.ts';
 import { readKubernetesApi } from './kubernetes-api.ts';
 import type { TracingSettings } from './tracing-settings.ts';
@@ -15,9 +15,6 @@ import { readTracing, tracingVariables } from './tracing-settings.ts';
 const port = z.coerce.number().int().min(0).max(65535);
 const seconds = z.coerce.number().min(0).max(86_400);
 const httpUrl = z.url({ protocol: /^https?$/ });
-
-/** Of the heap's limit: beyond it garbage alone cannot account for what is in use, and the rest is room to finish. */
-const guardedHeapShare = 0.85;
 
 /** Every setting with its default; the README's table is checked against it. */
 export const environmentSchema = z.object({
@@ -128,6 +125,8 @@ export interface Settings {
   readonly registrationsPerMinutePerIp: number;
   /** 0: not watched. */
   readonly maxEventLoopDelayMs: number;
+  /** Beyond it V8 ends the process. */
+  readonly heapBytes: number;
   readonly maxHeapBytes: number;
   readonly maxConnections: number;
   readonly logLevel: string;
@@ -243,7 +242,8 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     registrationsPerMinute: env.GW_REGISTRATIONS_PER_MINUTE,
     registrationsPerMinutePerIp: env.GW_REGISTRATIONS_PER_MINUTE_PER_IP,
     maxEventLoopDelayMs: env.GW_MAX_EVENT_LOOP_DELAY_MS,
-    maxHeapBytes: env.GW_MAX_HEAP_BYTES ?? Math.floor(getHeapStatistics().heap_size_limit * guardedHeapShare),
+    heapBytes: heapLimitBytes(environment),
+    maxHeapBytes: env.GW_MAX_HEAP_BYTES ?? Math.floor(heapLimitBytes(environment) * guardedHeapShare),
     maxConnections: clientConnectionsWithin(openFilesLimit()),
     logLevel: env.GW_LOG_LEVEL,
     serviceKey: env.GW_SERVICE_KEY === undefined ? null : new Secret(env.GW_SERVICE_KEY),

@@ -1,23 +1,23 @@
 import { randomInt } from 'node:crypto';
-import { getHeapStatistics } from 'node:v8';
 import { SharedRoom, slotOf } from '../core/shared-room.ts';
 
 /** Bodies up to this size have room of their own: they must not be refused for the sake of large ones. */
 export const smallBodyBytes = 64 * 1024;
 /**
- * What large bodies, and small ones, may take of the heap's limit. A body of n bytes costs up to some 8 n on its
- * way: as bytes, as text of two bytes per character, parsed, and written again for the vendor.
+ * What large bodies, and small ones, may take of the heap, by their cost (http/body-cost.ts). With both rooms full and
+ * the largest body of all besides (96 MiB), a heap of 307 MiB has 60 left for all else and for one body on its way.
  */
-const heapShare = 1 / 16;
+export const bodiesHeapShare = 3 / 16;
 /** Of that room, what strangers may take: a registration is a hundred bytes. */
 const strangersShare = 1 / 8;
-/** What one request holds of the budget: what has arrived of its body. */
+
+/** What one request holds of the budget: the bytes that have arrived of its body, then its cost. */
 export class BodyHold {
   readonly #budget: BodyBudget;
   readonly #slot: number;
   readonly #isStranger: boolean;
   #room: SharedRoom | null = null;
-  #bytes = 0;
+  #cost = 0;
   #released = false;
 
   constructor(budget: BodyBudget, slot: number, isStranger: boolean) {
@@ -26,44 +26,47 @@ export class BodyHold {
     this.#isStranger = isStranger;
   }
 
-  /** Makes it hold `bytes` in all; false, and nothing changes, when there is no room or the request is over. */
-  grow(bytes: number): boolean {
+  /**
+   * Makes it hold `cost` in all, for a body of so many bytes; false, and nothing changes, when there is no room or the
+   * request is over.
+   */
+  grow(bytes: number, cost = bytes): boolean {
     if (this.#released) return false;
-    const room = this.#roomFor(bytes);
+    const room = this.#roomFor(bytes, cost);
     if (room === null) return false;
-    this.#room?.move(this.#slot, -this.#bytes);
-    room.move(this.#slot, bytes);
+    this.#room?.move(this.#slot, -this.#cost);
+    room.move(this.#slot, cost);
     this.#room = room;
-    this.#bytes = bytes;
+    this.#cost = cost;
     return true;
   }
 
   /** For good: a body that still comes in is not taken any more. */
   release(): void {
     this.#released = true;
-    this.#room?.move(this.#slot, -this.#bytes);
+    this.#room?.move(this.#slot, -this.#cost);
     this.#room = null;
-    this.#bytes = 0;
+    this.#cost = 0;
   }
 
-  #roomFor(bytes: number): SharedRoom | null {
+  #roomFor(bytes: number, cost: number): SharedRoom | null {
     const { small, large, oversize, strangers } = this.#budget.rooms;
     const slot = this.#slot;
     if (this.#room === oversize) return oversize;
     const room = this.#isStranger ? strangers : bytes <= smallBodyBytes ? small : large;
-    const held = room === this.#room ? this.#bytes : 0;
-    if (room.hasRoom(slot, bytes - held)) return room;
+    const held = room === this.#room ? this.#cost : 0;
+    if (room.hasRoom(slot, cost - held)) return room;
     const only = room === large && large.heldBy(slot) === held;
     return only && oversize.heldBytes === 0 ? oversize : null;
   }
 }
 
 /**
- * Bytes of request bodies that the process has in memory, from their arrival until nothing of them is needed any
- * more. Declared lengths count for nothing: what has not arrived takes no memory.
+ * What request bodies cost the process, from their arrival until nothing of them is needed any more. Declared lengths
+ * count for nothing: what has not arrived takes no memory.
  */
 export class BodyBudget {
-  /** The room of large bodies. */
+  /** The room of large bodies; small ones have as much. */
   readonly limitBytes: number;
   /**
    * `oversize` takes one body at a time, whatever its size: so a body within the body limit that is larger than
@@ -73,10 +76,7 @@ export class BodyBudget {
   readonly #seed: number;
 
   /** `seed`: for `slotOf`. */
-  constructor(
-    limitBytes = Math.floor(getHeapStatistics().heap_size_limit * heapShare),
-    seed = randomInt(2 ** 31),
-  ) {
+  constructor(limitBytes: number, seed = randomInt(2 ** 31)) {
     this.limitBytes = limitBytes;
     this.#seed = seed;
     this.rooms = {

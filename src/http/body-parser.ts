@@ -1,10 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { clientNetwork } from '../core/client-network.ts';
-import { HttpRequestError, InvalidRequestError } from '../core/errors.ts';
+import { HttpRequestError, InvalidRequestError, overloaded } from '../core/errors.ts';
 import { inexactNumberPath } from '../core/inexact-number.ts';
-import { isBeyond } from '../core/json-values.ts';
+import type { JsonBounds } from '../core/json-values.ts';
+import { countJson } from '../core/json-values.ts';
+import { parseStrictJson } from '../core/strict-json.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
+import { bodyCost } from './body-cost.ts';
 import { shownName } from './parse.ts';
 import { ArrivingBodies, readBody } from './read-body.ts';
 
@@ -15,10 +18,12 @@ declare module 'fastify' {
   }
 }
 
-/** Many times what a chat of the longest context needs; no more than is parsed in half a second. */
-const maxValues = 1_000_000;
-/** How deep a body may be is in the tables, which the route knows. */
-const bounds = { values: maxValues, depth: Number.POSITIVE_INFINITY, keys: Number.POSITIVE_INFINITY };
+/**
+ * Values and keys of one body, and keys of one object: many times what a chat of the longest context needs, and no more
+ * than is parsed, copied and put in order in a fifth of a second. How deep a body may be is in the tables, which the
+ * route knows.
+ */
+const bounds: JsonBounds = { values: 200_000, depth: Number.POSITIVE_INFINITY, keys: 10_000 };
 
 const notJson = (what: string): Error =>
   new InvalidRequestError(`The body is not valid ${what}.`, null, 'invalid_json');
@@ -34,47 +39,37 @@ function refusal(request: FastifyRequest, body: Buffer): Error | null {
   if (named !== undefined && named !== 'utf-8' && named !== 'utf8') {
     return new HttpRequestError(415, 'The body must be UTF-8.', 'unsupported_charset');
   }
-  if (!isUtf8(body)) return notJson('UTF-8');
-  if (!isBeyond(body, bounds)) return null;
-  return new InvalidRequestError(`The body holds more than ${maxValues} values.`, null, 'too_many_values');
+  return isUtf8(body) ? null : notJson('UTF-8');
 }
 
-/** Parses strictly: the value, or the error as a value. */
-function jsonParser(app: FastifyInstance): (request: FastifyRequest, text: string) => unknown {
-  const parser = (...actions: Parameters<FastifyInstance['getDefaultJsonParser']>) => {
-    const parse = app.getDefaultJsonParser(...actions);
-    return (request: FastifyRequest, text: string): { error: Error | null; value: unknown } => {
-      let result: { error: Error | null; value: unknown } = { error: null, value: undefined };
-      void parse(request, text, (error: Error | null, value?: unknown) => {
-        result = { error, value };
-      });
-      return result;
-    };
-  };
-  const strict = parser('error', 'error');
-  const lenient = parser('ignore', 'ignore');
-  const withoutProto = parser('error', 'ignore');
-  return (request, text) => {
-    const { error, value } = strict(request, text);
-    if (error === null) return value;
-    if (lenient(request, text).error !== null) return notJson('JSON');
-    const key = withoutProto(request, text).error === null ? 'constructor.prototype' : '__proto__';
-    return new InvalidRequestError(`The key ${key} is not allowed.`, key, 'forbidden_key');
-  };
+function beyond(bound: keyof JsonBounds): Error {
+  const [what, code] =
+    bound === 'keys' ? ['An object of the body', 'too_many_keys'] : ['The body', 'too_many_values'];
+  const unit = bound === 'keys' ? 'keys' : 'values and keys';
+  return new InvalidRequestError(`${what} holds more than ${bounds[bound]} ${unit}.`, null, code);
 }
 
 /** The value, or the error as a value; a number that could not be passed on unchanged is one. */
-function parseExactly(
-  request: FastifyRequest,
-  body: Buffer,
-  parseJson: ReturnType<typeof jsonParser>,
-): unknown {
+function parseExactly(body: Buffer): unknown {
   const text = body.toString('utf8');
-  const value = parseJson(request, text);
-  const path = value instanceof Error ? null : inexactNumberPath(body, text);
-  if (path === null) return value;
+  const parsed = parseStrictJson(text);
+  if (parsed.kind === 'no-json') return notJson('JSON');
+  if (parsed.kind === 'forbidden-key') {
+    return new InvalidRequestError(`The key ${parsed.key} is not allowed.`, parsed.key, 'forbidden_key');
+  }
+  const path = inexactNumberPath(body, text);
+  if (path === null) return parsed.value;
   const param = shownName(path);
   return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');
+}
+
+/** What is known of a body before it is parsed decides whether there is room for it. */
+function readWithin(hold: BodyHold, onShortage: () => void, body: Buffer): unknown {
+  const values = countJson(body, bounds);
+  if (typeof values === 'string') return beyond(values);
+  if (hold.grow(body.length, bodyCost(body, values))) return parseExactly(body);
+  onShortage();
+  return overloaded();
 }
 
 /** Whom a body is booked to: the account, or the client's network where there is none. */
@@ -92,7 +87,6 @@ function holdFor(request: FastifyRequest, budget: BodyBudget): BodyHold {
  * close the connection.
  */
 export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, onShortage: () => void): void {
-  const parseJson = jsonParser(app);
   const arriving = new ArrivingBodies();
   app.addHook('onClose', (_app, done) => {
     arriving.close();
@@ -107,7 +101,7 @@ export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, onShort
     readBody(request, limits, arriving, (error, body) => {
       if (body === null) return done(null, error);
       if (body.length === 0) return done(null, undefined);
-      return done(null, refusal(request, body) ?? parseExactly(request, body, parseJson));
+      return done(null, refusal(request, body) ?? readWithin(hold, onShortage, body));
     });
   });
   app.addHook('preValidation', (request, _reply, done) => {

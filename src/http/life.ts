@@ -1,5 +1,5 @@
 import type { CancelReason } from '../chat/client-stream.ts';
-import { BodyBudget } from './body-budget.ts';
+import type { BodyBudget } from './body-budget.ts';
 import { KeptConnections } from './kept-connections.ts';
 
 /** One chat request under way. */
@@ -28,7 +28,7 @@ export class Life {
   /** Too little of the drain is left for new chat requests: they are refused. */
   closing = false;
 
-  constructor(bodies = new BodyBudget()) {
+  constructor(bodies: BodyBudget) {
     this.bodies = bodies;
   }
 

@@ -22,7 +22,7 @@ import { answerParserError, nodeHttpOptions, refuseOddRequests } from './odd-req
 import { requestIdOf } from './request-id.ts';
 import { allowedMethods } from './route-methods.ts';
 import { letGoOfStalledReaders } from './stalled-readers.ts';
-import { Turns } from './turns.ts';
+import { Turns, turnsHeapShare } from './turns.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -62,6 +62,7 @@ export interface ServerLimits {
   readonly trustedProxyHops: number;
   /** 0: not watched. */
   readonly maxEventLoopDelayMs: number;
+  readonly heapBytes: number;
   readonly maxHeapBytes: number;
   /** Further connections are closed as they come. */
   readonly maxConnections: number;
@@ -77,7 +78,7 @@ export async function createServer(
   log: FastifyBaseLogger,
   telemetry: HttpTelemetry,
 ): Promise<FastifyInstance> {
-  const turns = new Turns();
+  const turns = new Turns(limits.heapBytes * turnsHeapShare);
   const options: FastifyHttpOptions<Server> = {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),

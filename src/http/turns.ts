@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { getHeapStatistics } from 'node:v8';
 import { earlyBytes } from './early-body.ts';
 import { isBodyComing } from './linger.ts';
 
 /** Behind the one that is worked on. Clients that pipeline at all send a handful; one read can hold 2,500. */
 export const maxWaitingRequests = 128;
-/** What waiting requests of all connections may take of the heap's limit: it is room for strangers too. */
-const heapShare = 1 / 32;
+/** What waiting requests of all connections may take of the heap: it is room for strangers too. */
+export const turnsHeapShare = 1 / 32;
 /** A request, its response, Fastify's two and the closures that wait: measured at 2 KB. */
 const requestBytes = 2 * 1024;
 
@@ -35,7 +34,7 @@ export class Turns {
   readonly #limitBytes: number;
   #bytes = 0;
 
-  constructor(limitBytes = Math.floor(getHeapStatistics().heap_size_limit * heapShare)) {
+  constructor(limitBytes: number) {
     this.#limitBytes = limitBytes;
   }
 

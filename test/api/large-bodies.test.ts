@@ -118,13 +118,17 @@ describe('large bodies', () => {
     expect((await user.client.post(chatPath, chatOf(19 * mebibyte))).status).toBe(200);
   }, 30_000);
 
-  test.each(['{},', '[],', '"k":1,'])(
+  test.each([
+    ['{},', 'too_many_values'],
+    ['[],', 'too_many_values'],
+    ['"k":1,', 'too_many_keys'],
+  ])(
     'of very many values are refused before they are parsed: %s',
-    async (unit) => {
+    async (unit, code) => {
       const inner = unit.repeat(Math.floor((19 * mebibyte) / unit.length)).slice(0, -1);
       const text = unit.startsWith('"') ? `{${inner}}` : `{"model":"gw/balanced","messages":[${inner}]}`;
       const error = expectInvalid(await user.client.post(chatPath, text), null);
-      expect(error.code).toBe('too_many_values');
+      expect(error.code).toBe(code);
     },
     30_000,
   );

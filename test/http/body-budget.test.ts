@@ -7,10 +7,17 @@ const kibibyte = 1024;
 const limitBytes = 16 * 65 * kibibyte;
 
 describe('the budget of bodies', () => {
-  test('is a small part of the heap', () => {
-    const budget = new BodyBudget();
-    expect(budget.limitBytes).toBeGreaterThan(kibibyte * kibibyte);
-    expect(Number.isInteger(budget.limitBytes)).toBe(true);
+  test('books what a body costs once that is known, in the room of its bytes', () => {
+    const budget = new BodyBudget(limitBytes, 1);
+    const [small, large] = [budget.open('a', false), budget.open('b', false)];
+    expect(small.grow(kibibyte)).toBe(true);
+    expect(small.grow(kibibyte, 100 * kibibyte)).toBe(true);
+    expect(budget.rooms.small.heldBytes).toBe(100 * kibibyte);
+    expect(large.grow(65 * kibibyte)).toBe(true);
+    expect(large.grow(65 * kibibyte, limitBytes), 'the only one of its sender').toBe(true);
+    expect(budget.rooms.oversize.heldBytes).toBe(limitBytes);
+    expect(budget.open('c', false).grow(65 * kibibyte, limitBytes), 'a second one').toBe(false);
+    expect(budget.heldBytes).toBe(100 * kibibyte + limitBytes);
   });
 
   test('admits any body of one who has no other, one at a time', () => {

@@ -41,6 +41,7 @@ const limitsOfTests: ServerLimits = {
   bodyLimitBytes: 20 * 1024 * 1024,
   trustedProxyHops: 0,
   maxEventLoopDelayMs: 0,
+  heapBytes: 384 * 1024 * 1024,
   maxHeapBytes: 0,
   maxConnections: 10_000,
 };

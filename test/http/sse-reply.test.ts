@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import fastify from 'fastify';
 import { afterEach, expect, test } from 'vitest';
+import { BodyBudget } from '../../src/http/body-budget.ts';
 import { Life } from '../../src/http/life.ts';
 import { ReplyClient } from '../../src/http/sse-reply.ts';
 
@@ -16,7 +17,7 @@ let app: FastifyInstance;
 afterEach(() => app.close());
 
 /** A server whose one route hands its client to the test, and a request to it. */
-async function exchange(life = new Life()) {
+async function exchange(life = new Life(new BodyBudget(24 * 1024 * 1024))) {
   let hand: (client: ReplyClient) => void;
   const handed = new Promise<ReplyClient>((resolve) => {
     hand = resolve;
@@ -64,7 +65,7 @@ test('an opened stream has the headers of a stream and those set before', async 
 });
 
 test('a stream opened while the process closes asks for the connection to be closed', async () => {
-  const life = new Life();
+  const life = new Life(new BodyBudget(24 * 1024 * 1024));
   life.draining = true;
   const { client, answer } = await exchange(life);
   client.open();

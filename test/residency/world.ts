@@ -8,6 +8,7 @@ import { errorBody } from '../../src/core/error-body.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
 import type { RoutingTables } from '../../src/core/tables.ts';
+import { BodyBudget } from '../../src/http/body-budget.ts';
 import { toGatewayError } from '../../src/http/error-handler.ts';
 import { Life } from '../../src/http/life.ts';
 import { chatCompletionsRoute } from '../../src/http/routes/chat-completions.ts';
@@ -84,7 +85,7 @@ export class ResidencyWorld {
     chatCompletionsRoute(this.app, {
       ...io,
       tables: () => this.#tables,
-      life: new Life(),
+      life: new Life(new BodyBudget(24 * 1024 * 1024)),
       httpTelemetry: { legacyUsed: () => {} },
       refreshAccount: (hash) =>
         Promise.resolve({ userId: hash, keys: this.#keysOf(hash as UserId), readAtMs: 0 }),

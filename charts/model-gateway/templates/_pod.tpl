@@ -84,7 +84,7 @@
 {{- end }}
 {{- include "model-gateway.telemetryEnv" . }}
 {{- with include "model-gateway.heapMiB" . }}
-- { name: NODE_OPTIONS, value: {{ printf "--max-old-space-size=%s" . | quote }} }
+- { name: NODE_OPTIONS, value: {{ printf "--max-old-space-size=%s --max-semi-space-size=16" . | quote }} }
 {{- end }}
 {{- end -}}
 

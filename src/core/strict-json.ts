@@ -1,0 +1,46 @@
+/** A parsed JSON text, or why it is not taken. */
+export type StrictJson =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'no-json' }
+  | { readonly kind: 'forbidden-key'; readonly key: '__proto__' | 'constructor.prototype' };
+
+const byteOrderMark = '\ufeff';
+
+/** False when no key of the text can be a forbidden one, which escapes may spell too. */
+function mayHoldForbiddenKey(text: string): boolean {
+  return text.includes('__proto__') || text.includes('"constructor"') || text.includes('\\u');
+}
+
+/** Looks at each object once; without recursion, since nobody has bounded the depth. */
+function forbiddenKey(root: unknown): '__proto__' | 'constructor.prototype' | null {
+  const left: unknown[] = [root];
+  while (left.length > 0) {
+    const value = left.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    if (!Array.isArray(value)) {
+      if (Object.hasOwn(value, '__proto__')) return '__proto__';
+      const named = Object.hasOwn(value, 'constructor')
+        ? (value as { constructor: unknown }).constructor
+        : null;
+      if (typeof named === 'object' && named !== null && Object.hasOwn(named, 'prototype'))
+        return 'constructor.prototype';
+    }
+    for (const item of Object.values(value)) if (typeof item === 'object') left.push(item);
+  }
+  return null;
+}
+
+/**
+ * Parses JSON in which no object may have a key that a careless copy would take for its prototype: `__proto__`, or
+ * `constructor` with a `prototype` in it. Parses once, whatever the verdict.
+ */
+export function parseStrictJson(text: string): StrictJson {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text);
+  } catch {
+    return { kind: 'no-json' };
+  }
+  const key = mayHoldForbiddenKey(text) ? forbiddenKey(value) : null;
+  return key === null ? { kind: 'value', value } : { kind: 'forbidden-key', key };
+}
