@@ -9,6 +9,8 @@ export interface ClientStream {
   open(): void;
   /** False when the client reads too slowly: stop until `onDrain` calls back. */
   write(bytes: Buffer | string): boolean;
+  /** So many bytes of a whole answer stay in memory until this client has taken it, or is let go for others. */
+  keeps(bytes: number): void;
   /** Calls back once, when the client has caught up. */
   onDrain(callback: () => void): void;
   /** The last bytes, then a clean end. */

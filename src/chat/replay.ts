@@ -20,6 +20,8 @@ export interface Replay {
   readonly monotonicMs: () => number;
   readonly settlement: Settlement;
   readonly completion: ChatCompletion;
+  /** What it takes of the memory while it goes out. */
+  readonly bytes: number;
   /** What follows its own chunks. */
   readonly last: string;
   /** How the request is settled when its client takes everything. */
@@ -36,10 +38,12 @@ export async function replay({
   monotonicMs,
   settlement,
   completion,
+  bytes,
   last,
   end,
 }: Replay): Promise<void> {
   client.stream.open();
+  client.stream.keeps(bytes);
   for (const event of chunksFromCompletion(completion)) {
     if (client.signal.aborted) break;
     if (!client.stream.write(event)) await caughtUp(client, monotonicMs);

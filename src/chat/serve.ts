@@ -89,7 +89,7 @@ export async function serveAnswer(serve: Serve, answer: TranslatedAnswer, servin
       json: null,
       whole: true,
       stored,
-      sending: sendWhole(serve, completion, wireUsage, metadata, end),
+      sending: sendWhole(serve, { completion, bytes: answer.json.length }, wireUsage, metadata, end),
     };
   }
   // Put together first: what throws here must not leave a row that says success.
@@ -179,19 +179,20 @@ export async function serveStored(serve: Serve, answer: StoredAnswer): Promise<S
     return { json, whole: true, stored: null };
   }
   const completion = parseExactly(answer.completionJson) as ChatCompletion;
-  const sending = sendWhole(serve, completion, completion.usage, metadata, end);
+  const whole = { completion, bytes: answer.completionJson.length };
+  const sending = sendWhole(serve, whole, completion.usage, metadata, end);
   return { json: null, whole: true, stored: null, sending };
 }
 
 /** A whole answer as a stream, with the last chunks of one. */
 function sendWhole(
   { call, client, settlement, io }: Serve,
-  completion: ChatCompletion,
+  { completion, bytes }: { readonly completion: ChatCompletion; readonly bytes: number },
   usage: unknown,
   metadata: GatewayMetadata,
   end: RequestEnd,
 ): Promise<void> {
   const last = lastChunks(call, completion, metadata, { usage, extras: extrasOf(completion) });
   const { monotonicMs } = io.clock;
-  return replay({ requestId: call.requestId, client, monotonicMs, settlement, completion, last, end });
+  return replay({ requestId: call.requestId, client, monotonicMs, settlement, completion, bytes, last, end });
 }

@@ -1,6 +1,7 @@
 import type { CancelReason } from '../chat/client-stream.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { KeptConnections } from './kept-connections.ts';
+import { UnreadAnswers } from './unread-answers.ts';
 
 /** One chat request under way. */
 export interface Served {
@@ -19,6 +20,8 @@ export class Life {
   readonly bodies: BodyBudget;
   /** Connections of the API's listener. */
   readonly connections = new KeptConnections();
+  /** Whole answers that their clients have not taken yet. */
+  readonly unread = new UnreadAnswers();
   /** Requests on the API's listener under way, those that are being refused included. */
   requestCount = 0;
   /** Chat requests whose row is not settled yet; their clients may have left. */

@@ -123,6 +123,7 @@ export async function createServer(
   refuseOddRequests(app);
   limitConnections(app.server, limits.maxConnections, life, telemetry);
   letGoOfStalledReaders(app.server, () => telemetry.readerStalled());
+  life.unread.onLetGo = () => telemetry.readerStalled();
   handleErrors(app, allowedMethods);
   // Only the routes that ask for it take large bodies.
   app.addHook('onRoute', (route) => {

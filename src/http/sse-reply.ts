@@ -20,13 +20,15 @@ export class ReplyClient implements Client, ClientStream, Served {
   readonly #reply: FastifyReply;
   readonly #raw: ServerResponse;
   readonly #life: Life;
+  readonly #userId: string;
   readonly #controller = new AbortController();
   #onDrain: (() => void) | null = null;
 
-  constructor(reply: FastifyReply, life: Life) {
+  constructor(reply: FastifyReply, life: Life, userId: string) {
     this.#reply = reply;
     this.#raw = reply.raw;
     this.#life = life;
+    this.#userId = userId;
     this.signal = this.#controller.signal;
     life.add(this);
     this.#raw.once('close', this.#onClose);
@@ -60,6 +62,10 @@ export class ReplyClient implements Client, ClientStream, Served {
   write(bytes: Buffer | string): boolean {
     // A client that left does not slow down those who wait for the same answer.
     return this.#raw.destroyed || this.#raw.write(bytes);
+  }
+
+  keeps(bytes: number): void {
+    this.#life.unread.add(this.#userId, this.#raw, bytes);
   }
 
   onDrain(callback: () => void): void {

@@ -27,6 +27,8 @@ export interface Sending {
   readonly lengthLie: number;
   /** Of each HTTP chunk, or of each write where the length is declared. */
   readonly pieceBytes: number;
+  /** Of each write of the head. */
+  readonly headPieceBytes: number;
   /** Between writes; only the first hundred are kept apart. */
   readonly pauseMs: number;
   /** The client waits for 100 Continue, 200 ms at most. */
@@ -102,6 +104,7 @@ export const plainSending: Sending = {
   framing: 'length',
   lengthLie: 0,
   pieceBytes: 64 * 1024,
+  headPieceBytes: 64 * 1024,
   pauseMs: 0,
   expectContinue: false,
   stopAt: 1,

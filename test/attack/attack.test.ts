@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Family } from './attack-case.ts';
 import type { BatchResult } from './batch.ts';
 import { families, leastCases } from './families.ts';
-import { baseSeed, batchesOf, fixtureSeeds, readSeed, shareOfCases } from './seeds.ts';
+import { baseSeed, batchesOf, fixtureSeeds, readSeeds, shareOfCases } from './seeds.ts';
 import { Stage } from './stage.ts';
 
 /** Cases of one test: few enough to be taken apart when one fails, enough that waiting for quiet does not cost more. */
@@ -31,8 +31,13 @@ async function expectNothing(family: Family, seeds: readonly number[]): Promise<
 
 if (only !== undefined) {
   test(`seed ${only}`, async () => {
-    const { family, seed } = readSeed(only);
-    await expectNothing(family, [seed]);
+    const seeds = readSeeds(only);
+    const [first] = seeds;
+    if (first === undefined) throw new Error(`${only} names no seed.`);
+    await expectNothing(
+      first.family,
+      seeds.map(({ seed }) => seed),
+    );
   });
 } else {
   test.each(families.filter((family) => fixtureSeeds().some((one) => one.family === family)))(

@@ -1,5 +1,6 @@
 import type { Family } from './attack-case.ts';
 import { framingCase } from './cases/framing-cases.ts';
+import { headCase } from './cases/head-cases.ts';
 import { leaveCase, slowPostgresMs } from './cases/leave-cases.ts';
 import { readCase } from './cases/read-cases.ts';
 import { hoardCase, sendCase } from './cases/send-cases.ts';
@@ -26,8 +27,9 @@ const family = (name: string, make: Family['make'], count: number, more: Partial
 
 /** The whole attack. The counts add up to what the stage promises. */
 export const families: readonly Family[] = [
-  family('send', sendCase, 4_800),
-  family('hoard', hoardCase, 800, { width: hoarders }),
+  family('send', sendCase, 4_000),
+  family('hoard', hoardCase, 400, { width: hoarders }),
+  family('head', headCase, 1_200),
   family('read', readCase, 3_200),
   family('vendor-json', vendorJsonCase, 4_000),
   family('vendor-stream', vendorStreamCase, 3_200),

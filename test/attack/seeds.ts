@@ -7,7 +7,7 @@ import type { Family } from './attack-case.ts';
 import { families } from './families.ts';
 
 const fixtureFolder = join(import.meta.dirname, 'fixtures');
-const seedText = /^([a-z-]+):(\d+)$/;
+const seedText = /^([a-z-]+):(\d+)(?:-(\d+))?$/;
 
 const fixtureSchema = z.array(z.strictObject({ seed: z.string().regex(seedText), found: z.string() }));
 
@@ -16,15 +16,16 @@ export interface Seed {
   readonly seed: number;
 }
 
-/** `vendor-json:4711` → the family and its seed. Throws for a family that does not exist. */
-export function readSeed(text: string): Seed {
-  const [, name = '', digits = ''] = seedText.exec(text) ?? [];
+/** `vendor-json:4711`, or `vendor-json:4711-4720` → the family and its seeds. Throws for a family that does not exist. */
+export function readSeeds(text: string): Seed[] {
+  const [, name = '', digits = '', last = digits] = seedText.exec(text) ?? [];
   const family = families.find((one) => one.name === name);
   if (family === undefined)
     throw new Error(
       `${text} is no seed: family:number, one of ${families.map((one) => one.name).join(', ')}`,
     );
-  return { family, seed: Number(digits) };
+  const count = Number(last) - Number(digits) + 1;
+  return Array.from({ length: count }, (_, index) => ({ family, seed: Number(digits) + index }));
 }
 
 /** Seeds that failed once, of all files below fixtures/. */
@@ -32,7 +33,7 @@ export function fixtureSeeds(): Seed[] {
   return readdirSync(fixtureFolder)
     .filter((file) => file.endsWith('.yaml'))
     .flatMap((file) => fixtureSchema.parse(parse(readFileSync(join(fixtureFolder, file), 'utf8')) ?? []))
-    .map(({ seed }) => readSeed(seed));
+    .flatMap(({ seed }) => readSeeds(seed));
 }
 
 /** The line that makes a regression of a failure. */

@@ -19,6 +19,8 @@ import type { Auth } from './attack-case.ts';
 import { chartProcess } from './chart-process.ts';
 import type { Witness } from './judge/witness-client.ts';
 import { witnessOf } from './judge/witness-client.ts';
+import type { Yardstick } from './judge/yardstick-client.ts';
+import { yardstickOf } from './judge/yardstick-client.ts';
 import type { AttackVendor } from './wire/vendor.ts';
 import { startAttackVendor } from './wire/vendor.ts';
 
@@ -37,6 +39,9 @@ export interface World {
   readonly bystander: User;
   gateway(): GatewayUnderTest;
   witness(): Witness;
+  /** The same gateway on the same stores and machine, which nobody attacks. */
+  readonly control: GatewayUnderTest;
+  readonly yardstick: Yardstick;
   /** The service key of a case, and what must be done before it is sent. */
   keyFor(auth: Auth, index: number): Promise<string | null>;
   query<Row extends pg.QueryResultRow>(text: string, values: readonly unknown[]): Promise<Row[]>;
@@ -45,7 +50,8 @@ export interface World {
   close(): Promise<void>;
 }
 
-export async function makeWorld(): Promise<World> {
+/** `limits`: of the tables, beyond the defaults. */
+export async function makeWorld(limits: Readonly<Record<string, number>> = {}): Promise<World> {
   const [database, vendor] = await Promise.all([createDatabase(), startAttackVendor()]);
   const postgres = await startFaultyWire(database.url);
   const { env, limitBytes } = chartProcess();
@@ -57,7 +63,7 @@ export async function makeWorld(): Promise<World> {
       ['OPENAI', 'ANTHROPIC', 'TOGETHER', 'SARVAM'].map((name) => [`GW_${name}_BASE_URL`, vendor.url]),
     ),
   };
-  const start = async (): Promise<GatewayUnderTest> => {
+  const start = async (preload: string): Promise<GatewayUnderTest> => {
     const started = await startGateway({
       database,
       vendors: {} as VendorPack,
@@ -67,14 +73,16 @@ export async function makeWorld(): Promise<World> {
           stream_idle_seconds: attemptSeconds,
           request_seconds: requestSeconds,
         },
+        limits,
       }),
       env: settings,
-      preload: pathToFileURL(join(import.meta.dirname, 'witness.ts')).href,
+      preload: pathToFileURL(join(import.meta.dirname, preload)).href,
     });
     await untilReadyIs(started, 200);
     return started;
   };
-  let gateway = await start();
+  let gateway = await start('witness.ts');
+  const control = await start('yardstick.ts');
   let witness = witnessOf(gateway.process);
   const users: User[] = [];
   for (let index = 0; index < attackers; index += 1) users.push(await registerWithKeys(gateway.url));
@@ -89,6 +97,8 @@ export async function makeWorld(): Promise<World> {
     bystander,
     gateway: () => gateway,
     witness: () => witness,
+    control,
+    yardstick: yardstickOf(control.process),
     keyFor: async (auth, index) => {
       const user = users[index % users.length] as User;
       if (auth === 'none') return null;
@@ -101,12 +111,12 @@ export async function makeWorld(): Promise<World> {
     renew: async () => {
       await gateway.stop('SIGKILL');
       postgres.heal();
-      gateway = await start();
+      gateway = await start('witness.ts');
       witness = witnessOf(gateway.process);
     },
     close: async () => {
       await client.end();
-      await gateway.stop();
+      await Promise.all([gateway.stop(), control.stop()]);
       await Promise.all([postgres.close(), vendor.close()]);
       await database.drop();
     },

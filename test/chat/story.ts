@@ -194,6 +194,8 @@ export class FakeClient implements Client, ClientStream {
   ended: 'clean' | 'destroyed' | null = null;
   /** False: the client's buffer is full after each write. */
   ready = true;
+  /** Bytes of whole answers that wait for it. */
+  kept = 0;
   #onDrain: (() => void) | null = null;
 
   get stream(): ClientStream {
@@ -206,6 +208,10 @@ export class FakeClient implements Client, ClientStream {
 
   open(): void {
     this.opened += 1;
+  }
+
+  keeps(bytes: number): void {
+    this.kept += bytes;
   }
 
   write(bytes: Buffer | string): boolean {

@@ -25,7 +25,7 @@ async function exchange(life = new Life(new BodyBudget(24 * 1024 * 1024))) {
   app = fastify({ forceCloseConnections: true });
   app.get('/', (_request, reply) => {
     reply.header('x-request-id', 'r-1');
-    hand(new ReplyClient(reply, life));
+    hand(new ReplyClient(reply, life, 'u-1'));
     return reply;
   });
   await app.listen({ host: '127.0.0.1', port: 0 });

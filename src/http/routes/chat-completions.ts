@@ -80,7 +80,7 @@ export function chatCompletionsRoute(app: FastifyInstance, io: ChatRouteIo): voi
   app.post('/v1/chat/completions', { bodyLimit }, async (request, reply) => {
     refuseNewWork(io);
     const call = readCall(request, reply, io);
-    const client = new ReplyClient(reply, io.life);
+    const client = new ReplyClient(reply, io.life, call.userId);
     io.life.unsettled += 1;
     let json: string | null;
     try {
@@ -91,6 +91,7 @@ export function chatCompletionsRoute(app: FastifyInstance, io: ChatRouteIo): voi
       io.life.unsettled -= 1;
     }
     if (json === null) return reply;
+    client.keeps(json.length);
     return reply.header('content-type', 'application/json; charset=utf-8').send(json);
   });
 }

@@ -5,8 +5,8 @@ import type { World } from '../world.ts';
 /** Everything that a case may occupy is let go within this time: the longest request, lingering and a look around. */
 const quietLimitMs = 12_000;
 const pollMs = 50;
-/** Memory is looked at so many times; what a worker thread frees follows a little later. */
-const memoryLooks = 6;
+/** Memory is looked at so many times; what a worker thread frees follows a little later, and late on a busy machine. */
+const memoryLooks = 12;
 const memoryPauseMs = 250;
 const mostGrowthBytes = 32 * 1024 * 1024;
 
@@ -18,17 +18,20 @@ const noGauges = /_limit_bytes|_max_bytes/;
 
 export interface Baseline {
   readonly rssBytes: number;
-  readonly heapUsedBytes: number;
+  /** In the heap, and in Buffers outside it. */
+  readonly heldBytes: number;
   readonly timers: number;
   /** Connections that this process keeps for its own questions. */
   readonly clientSockets: number;
 }
 
 /** Before anything is known, no more is asked than that vendors are let go. */
-const nothingKnown: Baseline = { rssBytes: 0, heapUsedBytes: 0, timers: 100, clientSockets: 100 };
+const nothingKnown: Baseline = { rssBytes: 0, heldBytes: 0, timers: 100, clientSockets: 100 };
 
 export interface QuietFacts {
   readonly problems: readonly string[];
+  /** Memory that is not held by anything we know of, and is not back either. */
+  readonly growth: string | null;
   readonly report: WitnessReport;
 }
 
@@ -86,12 +89,19 @@ export async function untilQuiet(world: World, baseline: Baseline | null): Promi
     leftOver(world, await world.witness().ask(), baseline ?? nothingKnown);
   problems.push(...(await until(left, quietLimitMs)).map((text) => `left over: ${text}`));
   const report = await settledMemory(world, baseline);
-  if (baseline !== null && report.rssBytes > baseline.rssBytes + mostGrowthBytes) {
-    problems.push(
-      `resident ${mib(report.rssBytes)} after ${mib(baseline.rssBytes)} (heap ${mib(report.heapUsedBytes)}, outside it ${mib(report.externalBytes)})`,
-    );
-  }
-  return { problems, report: { ...report, ...turnOf(first) } };
+  const before = baseline ?? {
+    ...nothingKnown,
+    rssBytes: Number.POSITIVE_INFINITY,
+    heldBytes: Number.POSITIVE_INFINITY,
+  };
+  const held = report.heapUsedBytes + report.externalBytes;
+  if (held > before.heldBytes + mostGrowthBytes)
+    problems.push(`holds ${mib(held)} after ${mib(before.heldBytes)}`);
+  const grown = report.rssBytes > before.rssBytes + mostGrowthBytes;
+  const growth = grown
+    ? `resident ${mib(report.rssBytes)} after ${mib(before.rssBytes)} (heap ${mib(report.heapUsedBytes)}, outside it ${mib(report.externalBytes)})`
+    : null;
+  return { problems, growth, report: { ...report, ...turnOf(first) } };
 }
 
 const turnOf = ({ longestTurnCpuMs, longestTurnWallMs }: WitnessReport) => ({
@@ -112,6 +122,11 @@ async function settledMemory(world: World, baseline: Baseline | null): Promise<W
 /** How the gateway is when nobody has attacked it yet. */
 export async function baselineOf(world: World): Promise<Baseline> {
   const { report } = await untilQuiet(world, null);
-  const { rssBytes, heapUsedBytes, timers } = report;
-  return { rssBytes, heapUsedBytes, timers, clientSockets: clientSockets(world, report) };
+  const { rssBytes, heapUsedBytes, externalBytes, timers } = report;
+  return {
+    rssBytes,
+    heldBytes: heapUsedBytes + externalBytes,
+    timers,
+    clientSockets: clientSockets(world, report),
+  };
 }

@@ -73,7 +73,7 @@ async function send(socket: Socket, request: RequestBytes, attack: AttackCase): 
   for (const [index, piece] of request.pieces.entries()) {
     if (socket.destroyed || socket.writableEnded) return false;
     if (!socket.write(piece)) await drained(socket);
-    if (index === 0 && expectContinue) await delay(continueMs);
+    if (index === 0 && expectContinue && attack.sending.headPieceBytes >= 1024) await delay(continueMs);
     else if (pauseMs > 0 && pauses < mostPauses) {
       pauses += 1;
       await delay(pauseMs);

@@ -31,6 +31,15 @@ function cut(bytes: Buffer, pieceBytes: number): Buffer[] {
   return pieces;
 }
 
+/** A head of many kilobytes byte by byte is a system call each: the last write takes what is left. */
+const mostHeadPieces = 400;
+
+function cutHead(head: Buffer, pieceBytes: number): Buffer[] {
+  const dripped = Math.min(head.length, pieceBytes * mostHeadPieces);
+  const rest = head.subarray(dripped);
+  return [...cut(head.subarray(0, dripped), pieceBytes), ...(rest.length > 0 ? [rest] : [])];
+}
+
 function headOf(sending: Sending, id: string, key: string | null, bodyBytes: number): Buffer {
   const { method, path, headers, framing, lengthLie, expectContinue, body } = sending;
   const length =
@@ -57,14 +66,15 @@ export function requestBytes({ sending }: AttackCase, id: string, key: string | 
   const pieces: Buffer[] = [];
   for (let copy = 0; copy < sending.copies; copy += 1) {
     const own = copyId(id, copy);
-    const { body, framing, pieceBytes, stopIn, stopAt } = sending;
+    const { body, framing, pieceBytes, headPieceBytes, stopIn, stopAt } = sending;
     const bytes = body === null ? Buffer.alloc(0) : body.kind === 'bytes' ? body.bytes : chatJson(body, own);
     const head = headOf(sending, own, key, bytes.length);
     if (stopIn === 'head') {
-      pieces.push(head.subarray(0, Math.floor(head.length * stopAt)));
+      for (const part of cutHead(head.subarray(0, Math.floor(head.length * stopAt)), headPieceBytes))
+        pieces.push(part);
       return { pieces };
     }
-    pieces.push(head);
+    for (const part of cutHead(head, headPieceBytes)) pieces.push(part);
     const stop = stopIn === 'body' ? Math.floor(bytes.length * stopAt) : bytes.length;
     const kept = bytes.subarray(0, stop);
     const parts = framing === 'length' ? cut(kept, pieceBytes) : chunked(kept, pieceBytes);

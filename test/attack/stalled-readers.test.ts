@@ -1,0 +1,201 @@
+/**
+ * Clients that never read, hundreds of megabytes of answers between them: the process lives, is let go of what it made
+ * by its own limits, which are really waited for, and serves others meanwhile.
+ */
+
+import type { Socket } from 'node:net';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { metric } from '../support/fault-metrics.ts';
+import { recordFault } from '../support/scorecard.ts';
+import type { AttackCase, VendorScript } from './attack-case.ts';
+import { plainSending } from './attack-case.ts';
+import { chunkEvent, completionJson, jsonAnswer, streamAnswer } from './cases/wire-form.ts';
+import { bystanderLimitMs, startBystander } from './judge/bystander.ts';
+import type { Baseline } from './judge/quiet.ts';
+import { baselineOf, untilQuiet } from './judge/quiet.ts';
+import { requestBytes } from './wire/request-bytes.ts';
+import type { World } from './world.ts';
+import { makeWorld } from './world.ts';
+
+const mebibyte = 1024 * 1024;
+/** More than the kernel takes of an answer whose reader does not read. */
+const answerBytes = 6 * mebibyte;
+/** A reader is let go after 30 s, one of a replay after 60: and a busy machine may look late. */
+const letGoLimitMs = 150_000;
+/** It takes some 80 s on a quiet machine, half of which are waited for; five minutes were seen at a load of 30. */
+const testLimitMs = 600_000;
+const text = 'word '.repeat(answerBytes / 5);
+
+type Kind = 'JSON answers' | 'streams' | 'cache hits' | 'replays of cached answers';
+
+/** At once, not together: answers of vendors have a room of their own while they come. */
+const lanes = 4;
+/** A cached answer belongs to its user. */
+const cachingUsers = 2;
+const mostTries = 60;
+/** As the refusal says. */
+const retryAfterMs = 1_000;
+const readers: Readonly<Record<Kind, number>> = {
+  'JSON answers': 80,
+  streams: 15,
+  'cache hits': 15,
+  'replays of cached answers': 10,
+};
+const all = Object.values(readers).reduce((sum, count) => sum + count, 0);
+
+const scripts: Readonly<Record<Kind, VendorScript>> = {
+  'JSON answers': jsonAnswer(Buffer.from(completionJson(text))),
+  'cache hits': jsonAnswer(Buffer.from(completionJson(text))),
+  'replays of cached answers': jsonAnswer(Buffer.from(completionJson(text))),
+  streams: streamAnswer([
+    {
+      kind: 'repeat',
+      bytes: Buffer.from(chunkEvent({ content: 'word '.repeat(40) })),
+      times: answerBytes / 200,
+    },
+  ]),
+};
+
+let world: World;
+let baseline: Baseline;
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+  world = await makeWorld({ cache_entry_bytes: 2 * answerBytes });
+  baseline = await baselineOf(world);
+});
+
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy();
+  await world?.close();
+});
+
+function caseOf(kind: Kind, prompt: string): AttackCase {
+  const stream = kind === 'streams' || kind === 'replays of cached answers';
+  const cached = kind === 'cache hits' || kind === 'replays of cached answers';
+  const messages = [{ role: 'user', content: `call ${prompt} x` }];
+  const fields = stream ? { messages, stream: true } : { messages };
+  const cache = cached ? { 'x-gateway-cache': 'true' } : {};
+  return {
+    sending: {
+      ...plainSending,
+      headers: { 'x-gateway-override-model': 'openai:gpt-test', connection: 'close', ...cache },
+      body: { kind: 'chat', fields, totalBytes: 0 },
+    },
+    reading: { kind: 'all' },
+    vendor: null,
+    statuses: [200],
+  };
+}
+
+function open(request: ReturnType<typeof requestBytes>): Socket {
+  const { hostname: host, port } = new URL(world.gateway().url);
+  const socket = connect({ host, port: Number(port) });
+  sockets.push(socket);
+  socket.on('error', () => undefined);
+  for (const piece of request.pieces) socket.write(piece);
+  return socket;
+}
+
+/** One who reads everything: so that a cached answer is there. */
+async function fill(user: number, prompt: string): Promise<void> {
+  const { key } = world.users[user] as { key: string };
+  world.vendor.play(prompt, scripts['cache hits']);
+  const socket = open(requestBytes(caseOf('cache hits', prompt), `${prompt}-first`, key));
+  await new Promise((resolve) => socket.once('close', resolve).resume());
+}
+
+/** Takes the beginning of an answer and no more; empty where none came. */
+async function begin(socket: Socket): Promise<string> {
+  return new Promise<string>((resolve) => {
+    socket.once('close', () => resolve(''));
+    socket.once('data', (bytes) => {
+      socket.pause();
+      resolve(bytes.toString('latin1', 0, 2_000));
+    });
+  });
+}
+
+/** Asks until it is answered: a busy gateway sheds load, and answers of vendors have a room of their own. */
+async function beginReading(kind: Kind, index: number): Promise<string> {
+  const cached = kind === 'cache hits' || kind === 'replays of cached answers';
+  const user = index % (cached ? cachingUsers : world.users.length);
+  const { key } = world.users[user] as { key: string };
+  let answer = '';
+  for (let time = 0; time < mostTries; time += 1) {
+    const id = `atk-stall-${kind.replaceAll(' ', '-')}-${index}-${time}`;
+    if (!cached) world.vendor.play(id, scripts[kind]);
+    const socket = open(requestBytes(caseOf(kind, cached ? `atk-cached-${user}` : id), id, key));
+    answer = await begin(socket);
+    if (answer.startsWith('HTTP/1.1 200 ')) return id;
+    socket.destroy();
+    await delay(retryAfterMs);
+  }
+  throw new Error(`${kind} ${index} was refused ${mostTries} times, last with ${answer}`);
+}
+
+/** Statuses of the rows of each request. */
+async function rows(): Promise<Map<string, string[]>> {
+  const found = await world.query<{ request_id: string; status: string }>(
+    "SELECT request_id, status FROM request_logs WHERE request_id LIKE 'atk-stall-%'",
+    [],
+  );
+  const byId = Map.groupBy(found, (row) => row.request_id);
+  return new Map([...byId].map(([id, own]) => [id, own.map(({ status }) => status)]));
+}
+
+test(
+  `${all} clients that never read ${answerBytes / mebibyte} MiB each are let go, and nobody else suffers`,
+  async () => {
+    for (let user = 0; user < cachingUsers; user += 1) await fill(user, `atk-cached-${user}`);
+    world.witness().peakBytes();
+    const bystander = startBystander(world, 'stall');
+    const kinds = Object.entries(readers) as [Kind, number][];
+    const waiting = kinds.flatMap(([kind, count]) =>
+      Array.from({ length: count }, (_, index) => ({ kind, index })),
+    );
+    const ids: string[] = [];
+    const lane = async (): Promise<void> => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+        ids.push(await beginReading(next.kind, next.index));
+    };
+    await Promise.all(Array.from({ length: lanes }, lane));
+    const own = Number(new URL(world.gateway().url).port);
+    const clients = async () =>
+      (await world.witness().ask()).sockets.filter(({ localPort }) => localPort === own).length;
+    const stalled = await clients();
+    await eventually(async () => (await clients()) <= baseline.clientSockets + 2 || undefined, letGoLimitMs);
+    const { problems, slowestMs, controlMs } = await bystander.stop();
+    const peakBytes = world.witness().peakBytes();
+    const quiet = await untilQuiet(world, baseline);
+    const byId = await rows();
+    const statusesOf = (kind: Kind) => [
+      ...new Set(
+        ids.filter((id) => id.includes(kind.replaceAll(' ', '-'))).map((id) => byId.get(id)?.join(' and ')),
+      ),
+    ];
+    const letGo = await metric(world.gateway(), 'gw_stalled_readers_total');
+    const figure = `${stalled} connections at once, peak ${(peakBytes / mebibyte).toFixed(0)} MiB, a bystander waited ${slowestMs.toFixed(0)} ms at most (${controlMs.toFixed(0)} ms where nobody attacks)`;
+    process.stdout.write(`${figure}; let go ${letGo}\n`);
+    expect(problems).toEqual([]);
+    expect(quiet.problems).toEqual([]);
+    expect(peakBytes).toBeLessThan(world.limitBytes);
+    expect(slowestMs).toBeLessThan(bystanderLimitMs(controlMs));
+    expect(statusesOf('JSON answers')).toEqual(['success']);
+    expect(statusesOf('cache hits')).toEqual(['success']);
+    expect(statusesOf('streams')).toEqual(['client_closed']);
+    expect(statusesOf('replays of cached answers')).toEqual(['client_closed']);
+    expect(letGo).toBeGreaterThan(0);
+    recordFault({
+      fault: `${all} clients that never read answers of ${answerBytes / mebibyte} MiB`,
+      required:
+        'the process lives within its memory, lets go of them by its own limits, and serves others in time',
+      figure,
+      passed: true,
+    });
+  },
+  testLimitMs,
+);
