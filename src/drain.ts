@@ -40,7 +40,8 @@ export async function drain(
 ): Promise<void> {
   life.draining = true;
   let accepting = true;
-  const look = () => life.connections.look(performance.now(), limits.delayMs, !accepting);
+  let quietMs = limits.delayMs;
+  const look = () => life.connections.look(performance.now(), quietMs, !accepting);
   look();
   const sweep = setInterval(look, sweepMs);
   const wait = (ms: number) => sleep(ms, undefined, { signal: hurry }).catch(() => undefined);
@@ -52,6 +53,7 @@ export async function drain(
   life.closing = true;
   await Promise.race([gone, wait(limits.drainMs - newWorkMs)]);
   life.cutAll();
+  quietMs = 0;
   await Promise.race([gone, sleep(cutGraceMs, undefined, { ref: false })]);
   clearInterval(sweep);
   app.server.closeAllConnections();

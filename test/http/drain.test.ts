@@ -38,8 +38,10 @@ afterEach(async () => {
   await edge.app.close();
 });
 
-const begin = (limits: { delayMs: number; drainMs: number }): Promise<void> =>
-  drain(edge.app, edge.life, limits, new AbortController().signal);
+const begin = (
+  limits: { delayMs: number; drainMs: number },
+  hurry = new AbortController().signal,
+): Promise<void> => drain(edge.app, edge.life, limits, hurry);
 
 const until = (client: Client, text: string): Promise<true> =>
   eventually(async () => client.text.includes(text) || undefined);
@@ -114,5 +116,21 @@ test('new work is taken on kept connections until half of the time for answers i
   await eventually(async () => edge.life.closing || undefined);
   expect(performance.now() - openedAtMs).toBeGreaterThan(400);
   letAnswer();
+  await drained;
+});
+
+test('in a hurry, idle connections are let go at once, before those that still read', async () => {
+  const reader = edge.connect(head({}, 'GET /large'));
+  reader.socket.pause();
+  const idle = edge.connect(head({}, 'GET /ping')).read();
+  await until(idle, '200 OK');
+  await eventually(async () => edge.life.requestCount === 1 || undefined);
+  const drained = begin({ delayMs: 60_000, drainMs: 60_000 }, AbortSignal.abort());
+  await idle.closed;
+  const left = await new Promise<number>((resolve) =>
+    edge.app.server.getConnections((_error, found) => resolve(found)),
+  );
+  expect(left).toBe(1);
+  reader.socket.destroy();
   await drained;
 });
