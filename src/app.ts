@@ -141,6 +141,7 @@ async function openTables(
       log.info({ generation: loaded.generation, hash: loaded.hash }, 'tables reloaded');
     },
     onProblem: (problem) => log.error({ problem }, 'new tables are not usable; the last good ones stay'),
+    onBug: (err) => log.error({ err }, 'a bug while following the tables; they stay in use'),
   };
   const { tablesConfigMap, tablesFile } = settings;
   const tables =

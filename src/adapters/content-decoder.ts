@@ -1,8 +1,7 @@
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { largestStreamBytes } from '../core/routing-tables.ts';
 
-/** Decoded bytes of one answer; the attempt's own limits are lower and destroy the decoder, this is the last one. */
-const maxDecodedBytes = 256 * 1024 * 1024;
 /** Codings make bytes fewer: beyond this and twice what came out, the rest is padding without an end. */
 const maxPaddingBytes = 1024 * 1024;
 
@@ -40,12 +39,14 @@ const vendorMakers: ReadonlyMap<string, () => Transform> = new Map<string, () =>
 /**
  * Decodes an answer that a vendor compressed although identity was asked for. One layer only: null for an
  * unknown coding or a chain of them, which no vendor sends and bombs are made of, and for Brotli from a server
- * that a user named.
+ * that a user named. The attempt's own limits are those of its tables and destroy the decoder; `maxDecodedBytes` is the
+ * last one, which no tables reach.
  */
 export function decoderFor(
   encoding: string,
   userAddress: boolean,
   listener: DecoderListener,
+  maxDecodedBytes = largestStreamBytes,
 ): ContentDecoder | null {
   const transform = (userAddress ? makers : vendorMakers).get(encoding.trim().toLowerCase())?.();
   if (transform === undefined) return null;

@@ -1,7 +1,6 @@
 import type { LookupFunction, OnReadOpts, Socket } from 'node:net';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type { buildConnector } from 'undici';
 import type { TransportFailureKind } from '../chat/ports.ts';
 import type { OutboundPolicy, OutboundRefusal } from '../core/outbound-policy.ts';
 import { decideOutbound } from '../core/outbound-policy.ts';
@@ -85,14 +84,27 @@ class TlsSessions {
   }
 }
 
-/** Where to; `onread` takes the reads of sockets whose owner has a buffer of its own. */
-export type ConnectTarget = buildConnector.Options & { readonly onread?: OnReadOpts };
+/** Where to. undici's `connect` option is called with such a thing too. */
+export interface ConnectTarget {
+  /** A name, or an IP literal without brackets. */
+  readonly hostname: string;
+  readonly protocol: string;
+  /** Empty: that of the protocol. */
+  readonly port: string;
+  /** For TLS; absent for IP literals. */
+  readonly servername?: string | undefined;
+  /** Takes the reads of sockets whose owner has a buffer of its own. */
+  readonly onread?: OnReadOpts;
+}
 
 /**
- * Opens one connection; calls back once. What it returns gives the connection up, as `aborted`, unless it is made
- * already.
+ * Opens one connection; calls back once, with the error or the socket. What it returns gives the connection up, as
+ * `aborted`, unless it is made already.
  */
-export type Connector = (target: ConnectTarget, callback: buildConnector.Callback) => () => void;
+export type Connector = (
+  target: ConnectTarget,
+  callback: (...outcome: [error: null, socket: Socket] | [error: Error, socket: null]) => void,
+) => () => void;
 
 function openSocket(
   target: ConnectTarget,
@@ -142,7 +154,7 @@ function refusalAmong(
 }
 
 /**
- * A connector for undici's `connect` option that checks where a connection goes when it is made: IP
+ * A connector that checks where a connection goes when it is made: IP
  * literals and every address a name resolves to, and then connects to those very addresses. One forbidden
  * address among several refuses them all. Fails with `ConnectError`, whose `kind` the transport reports.
  */

@@ -74,14 +74,23 @@ export function lookupWithoutThread(
   return (host, signal, callback) => {
     const known = knownAddresses(host);
     if (known !== null) return queueMicrotask(() => callback(null, known));
-    void files.read().then(({ hosts, search }) => {
+    let told = false;
+    const tell: typeof callback = (error, addresses) => {
+      if (told || signal.aborted) return;
+      told = true;
+      callback(error, addresses);
+    };
+    const ask = async (): Promise<void> => {
+      const { hosts, search } = await files.read();
       if (signal.aborted) return;
       const listed = hosts.get(withoutDot(host).toLowerCase());
-      if (listed !== undefined) return callback(null, listed);
+      if (listed !== undefined) return tell(null, listed);
       const resolver = new Resolver({ timeout: serverTimeoutMs, tries: serverTries });
       if (nameServers !== null) resolver.setServers(nameServers);
-      askInTurn(resolver, namesToAsk(host, search), signal, callback);
-    });
+      askInTurn(resolver, namesToAsk(host, search), signal, tell);
+    };
+    // Users choose the names: whatever goes wrong over one ends that look-up, and not the process.
+    ask().catch((error: unknown) => tell(error instanceof Error ? error : new Error(String(error)), []));
   };
 }
 

@@ -99,6 +99,8 @@ export interface TablesListeners {
   readonly onReload?: (tables: RoutingTables) => void;
   /** Once per distinct fault, until a good document came. */
   readonly onProblem?: (problem: TablesFault) => void;
+  /** A listener threw, or following the source did: a bug of ours. The tables stay in use and are followed. */
+  readonly onBug?: (cause: unknown) => void;
 }
 
 /** Keeps the last good tables, wherever the documents come from, and says once what is wrong with a new one. */

@@ -90,8 +90,13 @@ export class RowSpool {
     const lock = tryLock(join(folder, 'lock'));
     if (lock === null) return null;
     const spool = new RowSpool(folder, maxBytes, lock);
-    await spool.#findSegments();
-    return spool;
+    try {
+      await spool.#findSegments();
+      return spool;
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
   }
 
   async #findSegments(): Promise<void> {

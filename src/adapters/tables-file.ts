@@ -76,7 +76,8 @@ export async function watchTablesFile(path: string, options: TablesFileOptions =
   const first = readTablesFile(path);
   if (!first.ok) throw new TablesError(`${path}: ${first.fault.message}`);
   const tables = new LastGoodTables(first, options, options.wallMs ?? Date.now);
-  const follower = new FileFollower(path, seen, () => tables.offer(readTablesFile(path)));
+  const offer = (): void => tables.offer(readTablesFile(path));
+  const follower = new FileFollower(path, seen, offer, (cause) => options.onBug?.(cause));
   await follower.start();
   return {
     current: () => tables.current(),
@@ -89,6 +90,7 @@ export async function watchTablesFile(path: string, options: TablesFileOptions =
 class FileFollower {
   readonly #path: string;
   readonly #onChange: () => void;
+  readonly #onBug: (cause: unknown) => void;
   #watcher: FSWatcher | null = null;
   #watched: string | null = null;
   #seen: string | null;
@@ -96,15 +98,15 @@ class FileFollower {
   #poll: NodeJS.Timeout | null = null;
   #closed = false;
 
-  constructor(path: string, seen: string | null, onChange: () => void) {
+  constructor(path: string, seen: string | null, onChange: () => void, onBug: (cause: unknown) => void) {
     this.#path = path;
     this.#seen = seen;
     this.#onChange = onChange;
+    this.#onBug = onBug;
   }
 
   async start(): Promise<void> {
-    await this.#watchDirectory();
-    await this.#check();
+    await this.#look();
   }
 
   close(): void {
@@ -141,8 +143,18 @@ class FileFollower {
     if (this.#closed || this.#debounce !== null) return;
     this.#debounce = setTimeout(() => {
       this.#debounce = null;
-      this.#check().catch(() => undefined);
+      void this.#look();
     }, debounceMs);
+  }
+
+  /** Never rejects: the next look comes with the poll. */
+  async #look(): Promise<void> {
+    try {
+      await this.#watchDirectory();
+      await this.#check();
+    } catch (cause) {
+      this.#onBug(cause);
+    }
   }
 
   async #check(): Promise<void> {
@@ -150,10 +162,7 @@ class FileFollower {
     if (this.#closed) return;
     if (this.#poll !== null) clearTimeout(this.#poll);
     this.#poll = setTimeout(() => {
-      this.#watchDirectory().then(
-        () => this.#check(),
-        () => undefined,
-      );
+      void this.#look();
     }, pollMs);
     this.#poll.unref();
     if (now === this.#seen) return;

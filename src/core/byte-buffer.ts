@@ -20,6 +20,11 @@ export class ByteBuffer {
     this.#length += piece.length;
   }
 
+  /** All bytes, without a copy; valid until the next append. */
+  view(): Buffer {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
   /** UTF-16, so that a character cut in two between texts is whole again when read. */
   appendUtf16(text: string): void {
     this.#makeRoom(2 * text.length);

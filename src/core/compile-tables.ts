@@ -1,4 +1,5 @@
 import type { TierName } from './mode.ts';
+import { tierNames } from './mode.ts';
 import type { ModelFacts } from './model-facts.ts';
 import { resolveFacts } from './model-facts.ts';
 import { parseInstant } from './parse-instant.ts';
@@ -43,12 +44,19 @@ export function compileTables(
 ): RoutingTables {
   const prices = document.prices.map(compilePrice);
   const { legacy } = document;
+  const named = [...tierNames.flatMap((name) => document.tiers[name]), ...document.prices];
+  const modelsOf = new Map<ProviderName, Set<string>>();
+  for (const { provider, model } of named) {
+    modelsOf.set(provider, (modelsOf.get(provider) ?? new Set<string>()).add(model));
+  }
   return Object.freeze<RoutingTables>({
     document,
     hash,
     generation,
     indiaRegions: new Set(document.residency.india_regions.map((region) => region.trim().toLowerCase())),
     legacy: legacy === undefined ? null : { name: legacy.name, sunsetMs: sunsetOf(legacy.sunset) },
+    named,
+    names: (provider, model) => modelsOf.get(provider)?.has(model) === true,
     tier: (name: TierName): readonly TierCandidate[] => document.tiers[name],
     facts: remembered<ModelFacts>((provider, model) => resolveFacts(document.models, provider, model)),
     price: remembered<Price | null>((provider, model) => findPrice(prices, provider, model)),

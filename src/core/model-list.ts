@@ -1,6 +1,6 @@
 import { canBeNamed } from './account-requests.ts';
 import type { HeldKey } from './candidate.ts';
-import { modes, tierNames } from './mode.ts';
+import { modes } from './mode.ts';
 import type { RoutingTables } from './tables.ts';
 
 /** One entry of OpenAI's model list. */
@@ -36,14 +36,14 @@ const anyModel = '*';
  * `self_hosted/<label or key id>:*` of each own server, where `*` stands for a model of that server.
  */
 export function overrideTargets(keys: readonly HeldKey[], tables: RoutingTables): OverrideTarget[] {
-  const known = [...tierNames.flatMap((name) => tables.tier(name)), ...tables.document.prices];
   const targets = new Map<string, OverrideTarget>();
   const add = (id: string, key: HeldKey): void => {
     const created = Math.floor(key.createdAtMs / 1000);
     if (!targets.has(id)) targets.set(id, { id, object: 'override_target', created, owned_by: key.provider });
   };
   for (const key of keys) {
-    for (const { provider, model } of known) if (provider === key.provider) add(`${provider}:${model}`, key);
+    for (const { provider, model } of tables.named)
+      if (provider === key.provider) add(`${provider}:${model}`, key);
     if (key.provider === 'self_hosted') add(`self_hosted/${nameOf(key, keys)}:${anyModel}`, key);
   }
   return [...targets.values()];

@@ -29,6 +29,9 @@ const candidateSchema = z.strictObject({
 const maxCandidates = 16;
 const tierSchema = z.array(candidateSchema).min(1).max(maxCandidates);
 
+/** No limit of any tables lets more bytes of an answer through. */
+export const largestStreamBytes = 4 * 1024 * 1024 * 1024;
+
 const timeoutsSchema = z.strictObject({
   /** To the whole answer (JSON) or the first token (stream), per attempt; X-Gateway-Timeout overrides it. */
   attempt_seconds: seconds(120, 300),
@@ -49,7 +52,7 @@ const limitsSchema = z.strictObject({
   /** One streamed event; a longer one is a failure, since it cannot be told from an endless line. */
   event_bytes: count(1024 * 1024, 16 * 1024 * 1024),
   /** A whole streamed answer. */
-  stream_bytes: count(256 * 1024 * 1024, 4 * 1024 * 1024 * 1024),
+  stream_bytes: count(256 * 1024 * 1024, largestStreamBytes),
   /** A cached answer; larger ones are not stored. */
   cache_entry_bytes: count(1024 * 1024, 16 * 1024 * 1024),
 });

@@ -16,6 +16,10 @@ export interface RoutingTables {
   readonly indiaRegions: ReadonlySet<string>;
   /** Null when there is no legacy surface. */
   readonly legacy: { readonly name: string; readonly sunsetMs: number } | null;
+  /** The models that tiers and prices name, as often as they do. */
+  readonly named: readonly { readonly provider: ProviderName; readonly model: string }[];
+  /** Whether a model is among them. */
+  names(provider: ProviderName, model: string): boolean;
   tier(name: TierName): readonly TierCandidate[];
   facts(provider: ProviderName, model: string): ModelFacts;
   /** Null: unknown model, cost is shown as 0. */

@@ -2,10 +2,11 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { ContentDecoder, DecoderListener } from '../../src/adapters/content-decoder.ts';
 import { decoderFor } from '../../src/adapters/content-decoder.ts';
+import { largestStreamBytes, routingTablesSchema } from '../../src/core/routing-tables.ts';
 import { untilStill } from '../support/eventually.ts';
 
 /** A decoder and what came out of it; `over` resolves with how it ended. */
-function decode(encoding: string, userAddress = false) {
+function decode(encoding: string, userAddress = false, maxBytes?: number) {
   const parts: Buffer[] = [];
   let pauses = 0;
   let decoder: ContentDecoder | null = null;
@@ -19,7 +20,7 @@ function decode(encoding: string, userAddress = false) {
       },
       resume: () => undefined,
     };
-    decoder = decoderFor(encoding, userAddress, listener);
+    decoder = decoderFor(encoding, userAddress, listener, maxBytes);
   });
   return {
     decoder: decoder as ContentDecoder | null,
@@ -74,24 +75,30 @@ describe('an answer', () => {
   });
 
   test('that grows beyond all measure is stopped', async () => {
+    const maxBytes = 256 * 1024 * 1024;
     const member = gzipSync(Buffer.alloc(16 * 1024 * 1024));
     const bomb = Buffer.concat(Array.from({ length: 20 }, () => member));
     let decoded = 0;
     const ended = await new Promise<string>((resolve) => {
-      const decoder = decoderFor('gzip', false, {
-        onData: (chunk) => {
-          decoded += chunk.length;
+      const decoder = decoderFor(
+        'gzip',
+        false,
+        {
+          onData: (chunk) => {
+            decoded += chunk.length;
+          },
+          onEnd: () => resolve('end'),
+          onProblem: resolve,
+          pause: () => undefined,
+          resume: () => undefined,
         },
-        onEnd: () => resolve('end'),
-        onProblem: resolve,
-        pause: () => undefined,
-        resume: () => undefined,
-      });
+        maxBytes,
+      );
       decoder?.write(bomb);
       decoder?.end();
     });
     expect(ended).toBe('too-large');
-    expect(decoded).toBeLessThanOrEqual(256 * 1024 * 1024);
+    expect(decoded).toBeLessThanOrEqual(maxBytes);
   });
 });
 
@@ -146,4 +153,24 @@ test('the encoded side is held back while the decoder is full, and while the rea
   decoder?.end();
   expect(await over).toBe('end');
   expect(decoded()).toBe(text);
+});
+
+test.each([
+  [-1, 'too-large'],
+  [0, 'end'],
+  [1, 'end'],
+])('a limit of the answer’s length %i: %s', async (more, outcome) => {
+  const { decoder, over } = decode('gzip', false, Buffer.byteLength(text) + more);
+  decoder?.write(gzipSync(text));
+  decoder?.end();
+  expect(await over).toBe(outcome);
+});
+
+test('no tables admit an answer that is longer than what is decoded', () => {
+  const largest = { stream_bytes: largestStreamBytes, answer_bytes: largestStreamBytes };
+  const { limits } = routingTablesSchema.shape;
+  for (const name of ['stream_bytes', 'answer_bytes'] as const) {
+    expect(limits.safeParse({ [name]: largest[name] + 1 }).success, name).toBe(false);
+  }
+  expect(limits.safeParse({ stream_bytes: largestStreamBytes }).success).toBe(true);
 });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { HostAddress } from '../../src/adapters/host-lookup.ts';
 import { lookupBySystem, lookupWithoutThread } from '../../src/adapters/host-lookup.ts';
+import type { Names } from '../../src/adapters/name-files.ts';
 import { nameFiles } from '../../src/adapters/name-files.ts';
 
 const typeA = 1;
@@ -246,4 +247,35 @@ describe('names of the own network', () => {
     const { server } = await nameServer((family) => (family === 4 ? Array(80).fill('10.0.0.1') : []));
     expect(await resolve(lookupWithoutThread([server], files()), 'wide.example')).toHaveLength(32);
   });
+});
+
+test.each<[why: string, nameServers: readonly string[] | null, read: () => Promise<Names>]>([
+  ['files cannot be read', null, () => Promise.reject(new Error('EMFILE'))],
+  ['files are refused in another way', null, () => Promise.reject('no error')],
+  ['name servers are none', ['not an address'], async () => ({ hosts: new Map(), search: [] })],
+])('a look-up whose %s fails, once, and nothing else does', async (_why, nameServers, read) => {
+  const lookup = lookupWithoutThread(nameServers, { read });
+  const told: (Error | null)[] = [];
+  await new Promise<void>((resolve) => {
+    lookup('models.example', new AbortController().signal, (error) => {
+      told.push(error);
+      resolve();
+    });
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(told).toEqual([expect.any(Error)]);
+});
+
+test('a caller that throws when it is told ends nothing', async () => {
+  const read = async (): Promise<Names> => ({
+    hosts: new Map([['models', [{ address: '10.0.0.1', family: 4 }]]]),
+    search: [],
+  });
+  let calls = 0;
+  lookupWithoutThread(null, { read })('models', new AbortController().signal, () => {
+    calls += 1;
+    throw new Error('a bug');
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(calls).toBe(1);
 });

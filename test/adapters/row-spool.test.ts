@@ -1,6 +1,14 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -40,6 +48,19 @@ function leaveSegment(bytes: Buffer | string, slot = 0): void {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, '0000000001.ndjson'), bytes);
 }
+
+test('a slot that cannot be read stays free for the next who tries', async () => {
+  mkdirSync(join(directory, 'slot-0'));
+  const segment = join(directory, 'slot-0', '0000000001.ndjson');
+  symlinkSync(join(directory, 'nowhere'), segment);
+  await expect(RowSpool.open({ directory, maxBytes })).rejects.toThrow('ENOENT');
+  await expect(RowSpool.openAbandoned({ directory, maxBytes })).rejects.toThrow('ENOENT');
+  rmSync(segment);
+  const spool = await RowSpool.open({ directory, maxBytes });
+  await spool.append(json(1));
+  await spool.close();
+  expect(readdirSync(directory)).toEqual(['slot-0']);
+});
 
 test('rows come out once, in order, and the space is free again', async () => {
   const spool = await RowSpool.open({ directory, maxBytes });

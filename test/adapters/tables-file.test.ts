@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TablesFault, TablesSource } from '../../src/adapters/last-good-tables.ts';
@@ -301,3 +302,36 @@ describe('check-config', () => {
     expect(readTablesFile(path)).toMatchObject({ ok: false, fault: { kind: 'unreadable' } });
   });
 });
+
+test.each(['onReload', 'onProblem'] as const)(
+  'a listener %s that throws is told as a bug, and the file is followed on',
+  async (name) => {
+    await writeFile(path, tablesText('first'));
+    const bugs: unknown[] = [];
+    const bug = new Error('a bug');
+    let throws = true;
+    const listener = (): void => {
+      events.emit('reload');
+      if (throws) throw bug;
+    };
+    source = await watchTablesFile(path, {
+      [name]: listener,
+      onBug: (cause) => {
+        bugs.push(cause);
+        events.emit('problem');
+      },
+    });
+    const changed = (text: string) => writeFile(`${path}.new`, text).then(() => rename(`${path}.new`, path));
+    await changed(name === 'onReload' ? tablesText('second') : 'tiers: nonsense');
+    await until('problem', () => bugs.length > 0);
+    expect(bugs).toEqual([bug]);
+    throws = false;
+    await changed(tablesText('third'));
+    const signal = AbortSignal.timeout(appliedWithinMs);
+    const following = source;
+    while (modelOf(following.current()) !== 'third') {
+      await (name === 'onReload' ? once(events, 'reload', { signal }) : nextTurn());
+    }
+    expect(bugs).toHaveLength(1);
+  },
+);

@@ -7,6 +7,7 @@ import { openFilesLimit } from '../../src/adapters/open-files.ts';
 import type { UpstreamHttp } from '../../src/adapters/upstream/upstream-http-port.ts';
 import type { ConnectionPool, PoolSeat, UserLimits } from '../../src/adapters/upstream-pools.ts';
 import { UpstreamPools, userLimitsWithin } from '../../src/adapters/upstream-pools.ts';
+import type { UpstreamCall } from '../../src/chat/ports.ts';
 import { outboundPolicy } from '../../src/core/outbound-policy.ts';
 import { eventually } from '../support/eventually.ts';
 import { createUpstream } from '../support/upstream-client.ts';
@@ -65,28 +66,27 @@ function open(limits: UserLimits): UpstreamHttp {
   return upstream;
 }
 
+const callTo = (origin: string, userId: string, userAddress = true): UpstreamCall => ({
+  provider: userAddress ? 'self_hosted' : 'openai',
+  origin,
+  path: '/',
+  headers: {},
+  body: '{}',
+  residency: 'global',
+  residencyRequested: null,
+  userAddress,
+  userId,
+});
+
 /** Resolves with 'end' or the kind of the failure. */
 function send(upstream: UpstreamHttp, origin: string, userId = 'u', userAddress = true): Promise<string> {
   return new Promise((resolve) => {
-    upstream.send(
-      {
-        provider: userAddress ? 'self_hosted' : 'openai',
-        origin,
-        path: '/',
-        headers: {},
-        body: '{}',
-        residency: 'global',
-        residencyRequested: null,
-        userAddress,
-        userId,
-      },
-      {
-        onHead: () => undefined,
-        onData: () => undefined,
-        onEnd: () => resolve('end'),
-        onFailure: ({ kind }) => resolve(kind),
-      },
-    );
+    upstream.send(callTo(origin, userId, userAddress), {
+      onHead: () => undefined,
+      onData: () => undefined,
+      onEnd: () => resolve('end'),
+      onFailure: ({ kind }) => resolve(kind),
+    });
   });
 }
 
@@ -202,6 +202,20 @@ describe('all servers of users together', () => {
     await until(() => servers.every(({ waiting }, i) => i === 8 || waiting.length === 1));
     const last = servers[8] as Server;
     expect(await send(upstream, last.origin)).toBe('no-room');
+    const order: string[] = [];
+    await new Promise<void>((resolve) => {
+      upstream.send(callTo(last.origin, 'u'), {
+        onHead: () => undefined,
+        onData: () => undefined,
+        onEnd: resolve,
+        onFailure: ({ kind }) => {
+          order.push(kind);
+          resolve();
+        },
+      });
+      order.push('has its control');
+    });
+    expect(order).toEqual(['has its control', 'no-room']);
     calls.push(send(upstream, last.origin, 'u', false));
     await until(() => last.waiting.length === 1);
     for (const server of servers) server.answerAll();

@@ -101,8 +101,25 @@ test('vendors have a name only where they are translated, listed and configured'
 });
 
 test('only one file opens connections to providers', () => {
-  const users = imports.filter(({ to, typeOnly }) => to === 'undici' && !typeOnly).map(({ from }) => from);
-  expect(users).toEqual(['adapters/upstream-http.ts']);
+  const users = imports.filter(({ to }) => to === 'undici').map(({ from }) => from);
+  expect(new Set(users)).toEqual(new Set(['adapters/upstream-http.ts']));
+  // `connect`, `request`, `Socket` and all the rest open connections.
+  const opensNone = /^(isIP|STATUS_CODES|IncomingMessage|createServer|Server|createSecureContext)$/;
+  const named = /^import \{([^}]*)\} from 'node:(?:net|tls|https?|http2)'/gm;
+  const opening = files.filter(({ text }) =>
+    [...text.matchAll(named)].some(([, names = '']) =>
+      names.split(',').some(
+        (name) =>
+          !opensNone.test(
+            name
+              .trim()
+              .replace(/ as .*/, '')
+              .replace(/^type .*/, 'isIP'),
+          ),
+      ),
+    ),
+  );
+  expect(opening.map(({ path }) => path)).toEqual(['adapters/guarded-connector.ts']);
 });
 
 test('no comment goes past column 120', () => {

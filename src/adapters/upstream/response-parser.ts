@@ -1,3 +1,4 @@
+import { ByteBuffer } from '../../core/byte-buffer.ts';
 import { ChunkedBody } from './chunked-body.ts';
 import type { ResponseHead } from './response-head.ts';
 import { readResponseHead } from './response-head.ts';
@@ -18,7 +19,6 @@ const maxInterimHeads = 16;
 const headEnd = Buffer.from('\r\n\r\n');
 /** What does not begin so is no HTTP, and its end need not be waited for. */
 const prefix = Buffer.from('HTTP/1.');
-const empty = Buffer.alloc(0);
 
 /**
  * One answer of HTTP/1.1 from bytes in any split, without I/O.
@@ -33,7 +33,8 @@ export class ResponseParser {
   /** The connection may be used again, once complete. */
   persistent = false;
   readonly #reader: ResponseReader;
-  #pending = empty;
+  /** The head as far as it came; null while nothing of one is held. */
+  #pending: ByteBuffer | null = null;
   #interimHeads = 0;
   #left = 0;
   #chunks: ChunkedBody | null = null;
@@ -60,8 +61,10 @@ export class ResponseParser {
 
   /** What lies behind the head; null while it is not whole, or when it is none. */
   #takeHead(bytes: Buffer): Buffer | null {
-    const held = this.#pending.length;
-    const all = held === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
+    const held = this.#pending?.length ?? 0;
+    // What was held lies in a buffer that grows: a head of one byte a read costs no more than its length.
+    this.#pending?.append(bytes);
+    const all = this.#pending?.view() ?? bytes;
     const end = all.indexOf(headEnd, Math.max(0, held - 3));
     const length = end < 0 ? all.length : end;
     if (length > maxHeadBytes) return this.#fail('too-large');
@@ -73,11 +76,14 @@ export class ResponseParser {
     }
     if (end < 0) {
       // What came is in a buffer that will be written again.
-      this.#pending = Buffer.from(all);
+      if (this.#pending === null) {
+        this.#pending = new ByteBuffer();
+        this.#pending.append(bytes);
+      }
       return null;
     }
     const head = readResponseHead(all.toString('latin1', 0, end));
-    this.#pending = empty;
+    this.#pending = null;
     if (head === null || head.status === 101) return this.#fail('protocol');
     if (head.status >= 200) this.#begin(head);
     else if (++this.#interimHeads > maxInterimHeads) return this.#fail('protocol');
