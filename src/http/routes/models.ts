@@ -15,8 +15,8 @@ export interface ModelsDeps {
 
 /**
  * `GET /v1/models` and `/v1/models/{id}`; ids hold slashes, encoded by the SDKs or not. Override targets stand
- * beside the list and not in it: clients offer every entry of it, and a target is no `model`. A mode under its name from before the
- * rename is found as long as chat takes it.
+ * beside the list and not in it: clients offer every entry of it, and a target is no `model`. A mode under its name
+ * from before the rename is found as long as chat takes it.
  */
 export function modelsRoutes(app: FastifyInstance, deps: ModelsDeps): void {
   app.get('/v1/models', async (request) => ({
