@@ -1,3 +1,5 @@
+import { headerText } from './header-text.ts';
+
 /** Longest text of a vendor that is kept in attempts[], log rows and spans. */
 export const maxReasonLength = 500;
 
@@ -15,6 +17,7 @@ function formsOf(secret: string): ReadonlySet<string> {
     secret,
     JSON.stringify(secret).slice(1, -1),
     encodeURIComponent(secret),
+    headerText(secret),
     bytes.toString('base64').replace(/={1,2}$/, ''),
     bytes.toString('base64url'),
   ]);
@@ -34,7 +37,7 @@ function withoutCutSecret(text: string, secret: string): string {
  */
 export function redactReason(text: string, secret: string | null): string {
   let clean = text;
-  if (secret !== null && secret.length >= shortestSecret) {
+  if (secret !== null && secret.trim().length >= shortestSecret) {
     for (const form of formsOf(secret)) {
       clean = clean.replaceAll(form, '[redacted]');
       if (text.length >= maxReasonLength) clean = withoutCutSecret(clean, form);

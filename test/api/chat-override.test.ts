@@ -156,6 +156,16 @@ describe('a self_hosted endpoint', () => {
     expect(ownServer.ledger[0]?.headers['authorization']).toBe('Bearer box-secret');
   });
 
+  test.each([
+    ['', undefined],
+    ['… é ü 漢', 'Bearer %E2%80%A6 %C3%A9 %C3%BC %E6%BC%A2'],
+  ])('is reached with %j for a key', async (placeholder, sent) => {
+    const owner = await registerUser(gateway.url);
+    await addKey(owner, box({ api_key: placeholder }));
+    await chatOk(owner.client, {}, override('self_hosted:m'));
+    expect(ownServer.ledger[0]?.headers['authorization']).toBe(sent);
+  });
+
   test('is chosen newest first, or by its label or id', async () => {
     const other = await startFakeVendor();
     try {

@@ -73,6 +73,15 @@ describe('a registration', () => {
 });
 
 describe('an address that is taken', () => {
+  test('in letters of another script is the same address as in ASCII', async () => {
+    const local = randomUUID();
+    expect((await register(`${local}@bücher.example`)).json<Registration>().email).toBe(
+      `${local}@bücher.example`,
+    );
+    const response = await register(`${local}@XN--BCHER-KVA.example`);
+    expectError(response, { status: 409, type: 'conflict_error', param: 'email' });
+  });
+
   test.each([
     ['as it was', (email: string) => email],
     ['in capitals', (email: string) => email.toUpperCase()],

@@ -28,6 +28,18 @@ describe("a vendor's words", () => {
     expect(redactReason(text, secret)).toBe(expected);
   });
 
+  test.each([
+    [
+      'a placeholder as it was sent',
+      'pläce-hölder',
+      'key pl%C3%A4ce-h%C3%B6lder is wrong',
+      'key [redacted] is wrong',
+    ],
+    ['nothing to a blank placeholder', '      ', 'two      words', 'two      words'],
+  ])('lose %s', (_name, placeholder, text, expected) => {
+    expect(redactReason(text, placeholder)).toBe(expected);
+  });
+
   test('are kept without a secret to look for', () => {
     expect(redactReason('plain', null)).toBe('plain');
   });

@@ -2,7 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { registerKeySchema, registerUserSchema } from '../../src/core/account-requests.ts';
 import { chatRequestSchema } from '../../src/core/chat-request.ts';
+import { foldEmail } from '../../src/core/email.ts';
+import addresses from './addresses.json' with { type: 'json' };
 
+/** Every UTF-16 unit: controls, separators, halves of pairs. */
+const anyText = fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)) });
 const email = (text: unknown): boolean => registerUserSchema.safeParse({ email: text }).success;
 const key = (fields: object): boolean =>
   registerKeySchema.safeParse({ provider: 'openai', api_key: 'sk-1', ...fields }).success;
@@ -21,10 +25,41 @@ describe('a registration', () => {
     },
   );
 
-  test.each(['', ' ', 'a', 'a@', '@b.c', 'a b@example.com', 'a@b@c.com', null, 1, 'a@example.com\u0000'])(
-    'refuses %j',
-    (text) => expect(email(text)).toBe(false),
-  );
+  test.each([
+    '',
+    ' ',
+    'a',
+    'a@',
+    '@b.c',
+    'a b@example.com',
+    'a@b@c.com',
+    null,
+    1,
+    'a@example.com\u0000',
+    'a@b\ud800.com',
+  ])('refuses %j', (text) => expect(email(text)).toBe(false));
+
+  test.each(addresses)('$email: accepted is $accepted', (row) => {
+    expect(email(row.email)).toBe(row.accepted);
+    if (row.folded !== undefined) expect(foldEmail(row.email)).toBe(row.folded);
+  });
+
+  test('of any text is accepted or refused, and an accepted one folds to itself', () => {
+    const part = fc.string({ unit: fc.constantFrom('a', 'Z', '.', '-', '@', 'é', 'ß', '漢', '%', '[', '0') });
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          anyText,
+          fc.tuple(part, part).map((halves) => halves.join('@')),
+        ),
+        (text) => {
+          if (!email(text)) return;
+          expect(foldEmail(foldEmail(text))).toBe(foldEmail(text));
+          expect(email(foldEmail(text))).toBe(true);
+        },
+      ),
+    );
+  });
 
   test('takes an address of 254 characters and not of 255', () => {
     const address = (length: number): string => {

@@ -1,3 +1,4 @@
+import { headerText } from '../../core/header-text.ts';
 import type { Provider } from '../provider.ts';
 import { compatibleProvider } from './compatible-provider.ts';
 import { refusesStreamOptions } from './stream-options.ts';
@@ -12,7 +13,8 @@ export const selfHosted: Provider = {
     verbatim: true,
     stopAsList: false,
     path: () => '/chat/completions',
-    authHeaders: (secret) => ({ authorization: `Bearer ${secret}` }),
+    // Without a key there is nothing to prove: some servers refuse an empty one.
+    authHeaders: (secret) => (secret.trim() === '' ? {} : { authorization: `Bearer ${headerText(secret)}` }),
     lacks: () => nothing,
     lackedFields: () => nothing,
     errorKind: () => null,
