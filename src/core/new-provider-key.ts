@@ -32,6 +32,17 @@ const refuse = (field: keyof RegisterKeyBody, message: string): CheckedProviderK
 export function checkProviderKey(body: RegisterKeyBody): CheckedProviderKey {
   const { provider, base_url: baseUrl, declared_region: region } = body;
   const shared = { provider, apiKey: new Secret(body.api_key), label: body.label ?? null };
+  // Of vendors' keys there is one each, which no label has to name: theirs may be blank.
+  if (
+    shared.label !== null &&
+    !canBeNamed(shared.label) &&
+    (provider === 'self_hosted' || shared.label.trim() !== '')
+  ) {
+    return refuse(
+      'label',
+      'label may not hold "/" or ":", nor be blank for self_hosted: overrides are split there.',
+    );
+  }
   if (provider !== 'self_hosted') {
     for (const name of ['base_url', 'declared_region'] as const) {
       if (body[name] != null) return refuse(name, `${name} may be set for self_hosted only.`);
@@ -40,13 +51,6 @@ export function checkProviderKey(body: RegisterKeyBody): CheckedProviderKey {
   }
   if (baseUrl == null) return refuse('base_url', 'base_url is required for self_hosted.');
   if (region == null) return refuse('declared_region', 'declared_region is required for self_hosted.');
-  // Of vendors' keys there is one each, so that their labels are hints to people only.
-  if (shared.label !== null && !canBeNamed(shared.label)) {
-    return refuse(
-      'label',
-      'label may not be blank nor hold "/" or ":": an override names a self_hosted key by it.',
-    );
-  }
   const parsed = parseSelfHostedUrl(baseUrl);
   if (!parsed.ok) return refuse('base_url', `base_url ${parsed.message}`);
   return { ok: true, key: { ...shared, baseUrl: parsed.url, declaredRegion: region } };

@@ -166,6 +166,9 @@ describe('the body of POST /v1/keys', () => {
     ['a region with a NUL', selfHosted({ declared_region: 'in\u0000' }), 'declared_region'],
     ['a label with a slash on self_hosted', selfHosted({ label: 'a/b' }), 'label'],
     ['a label with a colon on self_hosted', selfHosted({ label: 'a:b' }), 'label'],
+    ['a label with a slash on a vendor', { provider: 'openai', api_key: 'k', label: 'a/b' }, 'label'],
+    ['a label with a colon on a vendor', { provider: 'sarvam', api_key: 'k', label: 'a:b' }, 'label'],
+    ['a blank label on self_hosted', selfHosted({ label: ' ' }), 'label'],
     ['a numeric label', { provider: 'openai', api_key: 'k', label: 1 }, 'label'],
   ])('is refused with 422: %s', async (_name, body, param) => {
     const owner = await registerUser(gateway.url);
@@ -177,6 +180,7 @@ describe('the body of POST /v1/keys', () => {
     ['128 characters', 'x'.repeat(128)],
     ['128 code points beyond the basic plane', '😀'.repeat(128)],
     ['SQL', "'; DROP TABLE provider_keys; --"],
+    ['nothing', ''],
     ['U+2028', 'a\u2028b'],
   ])('accepts a label of %s and gives it back', async (_name, label) => {
     const owner = await registerUser(gateway.url);
