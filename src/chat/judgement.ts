@@ -1,5 +1,5 @@
 import type { ChatCall } from '../core/chat-call.ts';
-import { maskEcho } from '../core/mask-echo.ts';
+import { maskEchoes } from '../core/mask-echo.ts';
 import type { AttemptFailure, FailureKind, UpstreamReply } from '../core/outcome.ts';
 import { redactReason } from '../core/redact.ts';
 import type { Secret } from '../core/secret.ts';
@@ -77,9 +77,10 @@ export function judge(tried: Tried, sent: Sent, clock: Clock): AttemptOutcome {
   const fail = (failure: Judged): AttemptOutcome => {
     const latencyMs = Math.round(clock.monotonicMs() - tried.startedAtMs);
     const secret = tried.secret.reveal();
-    const clean = (text: string): string => redactReason(maskEcho(text, tried.call.request), secret);
-    const reason = clean(failure.reason);
-    const vendorCode = failure.vendorCode === null ? null : clean(failure.vendorCode);
+    const [reason, code] = maskEchoes([failure.reason, failure.vendorCode ?? ''], tried.call.request).map(
+      (text) => redactReason(text, secret),
+    ) as [string, string];
+    const vendorCode = failure.vendorCode === null ? null : code;
     return { kind: 'failed', failure: { ...failure, reason, vendorCode, latencyMs }, dropped };
   };
   switch (end.kind) {

@@ -23,7 +23,7 @@ declare module 'fastify' {
  * than is parsed, copied and put in order in a fifth of a second. How deep a body may be is in the tables, which the
  * route knows.
  */
-const bounds: JsonBounds = { values: 200_000, depth: Number.POSITIVE_INFINITY, keys: 10_000 };
+const bounds: JsonBounds = { values: 120_000, depth: Number.POSITIVE_INFINITY, keys: 10_000 };
 
 const notJson = (what: string): Error =>
   new InvalidRequestError(`The body is not valid ${what}.`, null, 'invalid_json');

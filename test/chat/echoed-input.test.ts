@@ -4,7 +4,7 @@ import { answerChat } from '../../src/chat/answer-chat.ts';
 import { VerbatimError } from '../../src/chat/verbatim-error.ts';
 import { errorBody } from '../../src/core/error-body.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { maskEcho } from '../../src/core/mask-echo.ts';
+import { maskEcho, maskEchoes } from '../../src/core/mask-echo.ts';
 import { openAiChunk, sse } from '../support/openai-wire.ts';
 import type { FakeUpstream } from './story.ts';
 import { accountOf, callOf, FakeClient, heldKey, settled, World } from './story.ts';
@@ -181,6 +181,19 @@ describe('an echo', () => {
     maskEcho(text, { messages: [{ content: said }] });
     // 6 s with a place to compare at each character; a tenth of a second as it is.
     expect(performance.now() - begun).toBeLessThan(1_000);
+  });
+
+  test('is looked for once for all texts, short ones among them', () => {
+    const request = { messages: [{ content: prompt }] };
+    expect(
+      maskEchoes([`Refused: ${prompt}!`, 'code', `${prompt} ${prompt}`, 'x'.repeat(40)], request),
+    ).toEqual(['Refused: [input]!', 'code', '[input] [input]', 'x'.repeat(40)]);
+    expect(maskEchoes(['a', ''], request)).toEqual(['a', '']);
+  });
+
+  test('in a request whose white space is too much to look through masks the whole text', () => {
+    const messages = Array.from({ length: 20 }, () => ({ content: 'a\n'.repeat(500_000) }));
+    expect(maskEcho('The context is longer than this model can take.', { messages })).toBe('[input]');
   });
 
   test('that cannot be looked for at that cost masks the whole text', () => {
