@@ -186,7 +186,7 @@ function withFileVariants(environment: NodeJS.ProcessEnv): Record<string, string
   return merged;
 }
 
-/** Reads the environment once; the only reader of process.env. Throws SettingsError with one line. */
+/** Reads the environment once; tracing apart, the only reader of process.env. Throws SettingsError with one line. */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Settings {
   const parsed = environmentSchema.safeParse(withFileVariants(environment));
   if (!parsed.success) {

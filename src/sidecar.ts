@@ -15,11 +15,11 @@ import { hashServiceKey, hasServiceKeyShape } from './core/service-key.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
 import type { Stores } from './stores.ts';
+import { maxCacheValueBytes } from './stores.ts';
 import type { StdoutLines } from './telemetry/stdout-lines.ts';
 
 /** More keys than one application has providers. */
 const maxKeys = 100;
-const maxCacheValueBytes = 20 * 1024 * 1024;
 
 /** The one user of a sidecar; the same in every replica, so that rows can be told together. */
 const sidecarUserId = '00000000-0000-4000-8000-000000000001';

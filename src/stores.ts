@@ -34,7 +34,7 @@ const queryPoolSize = 4;
 /** Two writers and the spool's replay. */
 const logPoolSize = 3;
 /** A cached answer with its envelope; the tables' own limit is checked where answers are made. */
-const maxCacheValueBytes = 20 * 1024 * 1024;
+export const maxCacheValueBytes = 20 * 1024 * 1024;
 const closeTimeoutMs = 5_000;
 const redisPort = 6379;
 
@@ -71,16 +71,39 @@ export interface StoresIo {
   readonly metrics: StoreMetrics;
 }
 
-/** Opens the stores without waiting for any of them: Postgres and Redis may come later. */
+/**
+ * Opens the stores without waiting for any of them: Postgres and Redis may come later. Rejects when the spool's folder
+ * cannot be used; nothing stays open then.
+ */
 export async function openStores(io: StoresIo): Promise<Stores> {
+  const opened: Opened[] = [];
+  try {
+    return await openEach(io, opened);
+  } catch (error) {
+    await closeAll(opened);
+    throw error;
+  }
+}
+
+/** Lets go of one thing that was opened. */
+type Opened = () => unknown;
+
+/** What was opened last is closed first. */
+async function closeAll(opened: Opened[]): Promise<void> {
+  for (const close of opened.splice(0).reverse()) await close();
+}
+
+async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   const { settings, databaseUrl, sealer, clock, log, lines, metrics } = io;
   const stopping = new AbortController();
   const directUrl = settings.databaseDirectUrl ?? databaseUrl;
   const pool = createPool(databaseUrl, settings.databasePool);
   const queryPool = createPool(databaseUrl, queryPoolSize);
   const logPool = createPool(directUrl, logPoolSize);
+  opened.push(() => Promise.all([pool.end(), queryPool.end(), logPool.end()]));
   const { migrateAtBoot, spoolDir, spoolBytes, spoolFull } = settings;
   const gate = openSchemaGate({ pool, directUrl, migrateAtBoot, log, signal: stopping.signal });
+  opened.push(() => stopping.abort());
   const requestLog = await createRequestLog({
     pool: logPool,
     spoolDir,
@@ -91,8 +114,10 @@ export async function openStores(io: StoresIo): Promise<Stores> {
     print: (line) => lines.print(line),
     insert: metrics.timeFlush(insertLogRows),
   });
+  opened.push(() => requestLog.drain(closeTimeoutMs));
   const read = metrics.timeQuery('find_account', readAccount);
   const accounts = createAccounts({ pool, directUrl, clock, read, onListening: tellListening(log) });
+  opened.push(() => accounts.close());
   keepPartitions(pool, gate.opened, settings.logRetentionDays, log, stopping.signal);
   const redis =
     settings.redisUrl === null
@@ -101,6 +126,7 @@ export async function openStores(io: StoresIo): Promise<Stores> {
           onUp: () => log.info('cache store is up'),
           onDown: (message) => log.warn({ message }, 'cache store is down; answers are not cached'),
         });
+  opened.push(() => redis?.disconnect());
   const shared = redis === null ? null : new RedisResponseCache(redis, maxCacheValueBytes);
   const windows = redis === null ? null : new SharedWindows(redis, 'registrations', registrationWindowMs);
   const store = shared ?? new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes);
@@ -122,13 +148,7 @@ export async function openStores(io: StoresIo): Promise<Stores> {
     answers: new SealedResponseCache(store, sealer.sealValue, sealer.openValue),
     registrations: windows === null ? null : (limits) => windows.take(limits),
     cacheStats: shared === null ? null : () => shared.stats(),
-    async close() {
-      stopping.abort();
-      await requestLog.drain(closeTimeoutMs);
-      redis?.disconnect();
-      await accounts.close();
-      await Promise.all([pool.end(), queryPool.end(), logPool.end()]);
-    },
+    close: () => closeAll(opened),
   };
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isEmail } from './email.ts';
 import { providerNames } from './provider-name.ts';
+import { maxUrlLength } from './self-hosted-url.ts';
 
 /** Text that Postgres can hold and a person can read: no control characters, no lone surrogates. */
 const plainText = (name: string, most: number) =>
@@ -27,7 +28,6 @@ export const registerUserSchema = z.strictObject({
 const maxLabelLength = 128;
 const maxRegionLength = 128;
 const maxSecretLength = 8192;
-const maxUrlLength = 2048;
 
 /** Nothing but spaces is no key. One way to match it, or the cost grows with the square of the length. */
 const vendorSecret = /^ *[\x21-\x7e][\x20-\x7e]*$/;

@@ -1,3 +1,5 @@
+import { earliestMicros, latestMicros } from './timestamp.ts';
+
 /**
  * The opaque `cursor` of GET /v1/logs (SPEC 4.6): the place of the last row shown, and the `since` of the
  * walk, so that a client may follow `next_cursor` alone. It carries no authority: pages are always read
@@ -12,10 +14,6 @@ export interface LogCursor {
 const format = /^1,(-?\d{1,18}),(\d{1,19}),(-?\d{1,18})?$/;
 const longestCursor = 128; // the longest encoding is 84 characters
 const largestBigint = 2n ** 63n - 1n;
-/** Years 0001 to 9999: what Postgres and the timestamp text both hold. */
-const earliestMicros = -62_135_596_800_000_000n;
-const latestMicros = 253_402_300_799_999_999n;
-
 function isInstant(micros: bigint): boolean {
   return micros >= earliestMicros && micros <= latestMicros;
 }

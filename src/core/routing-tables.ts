@@ -6,8 +6,8 @@ import { providerNames } from './provider-name.ts';
 
 /**
  * The one hot-reloaded document: tiers, prices, capabilities, limits. It is data: the shipped defaults
- * live in charts/model-gateway/files/tables.yaml, and nothing of it is repeated in code but the limits'
- * defaults, so that a short document is a valid one.
+ * live in charts/model-gateway/files/tables.yaml, and nothing of it is repeated in code but the defaults of limits,
+ * timeouts, cooldown, regions and sunset, so that a short document is a valid one.
  */
 const seconds = (fallback: number, max: number) => z.number().positive().max(max).default(fallback);
 const count = (fallback: number, max: number) => z.int().positive().max(max).default(fallback);

@@ -1,7 +1,7 @@
 import { classifyAddress } from './ip-class.ts';
 
 /** Longest base_url: room for any real address, and far below what a header or an index would mind. */
-const maxUrlLength = 2048;
+export const maxUrlLength = 2048;
 /** RFC 1035 2.3.4. */
 const maxHostLength = 253;
 

@@ -8,7 +8,8 @@ const iso =
 
 const microsPerSecond = 1_000_000n;
 const secondsPerDay = 86_400;
-const earliestMicros = -62_135_596_800_000_000n; // 0001-01-01T00:00:00Z
+/** 0001-01-01T00:00:00Z: what Postgres and the timestamp text both hold begins there. */
+export const earliestMicros = -62_135_596_800_000_000n;
 /** 9999-12-31T23:59:59.999999Z: nothing later can be written. */
 export const latestMicros = 253_402_300_799_999_999n;
 const daysByMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
