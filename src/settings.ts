@@ -244,7 +244,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     maxEventLoopDelayMs: env.GW_MAX_EVENT_LOOP_DELAY_MS,
     heapBytes: heapLimitBytes(environment),
     maxHeapBytes: env.GW_MAX_HEAP_BYTES ?? Math.floor(heapLimitBytes(environment) * guardedHeapShare),
-    maxConnections: clientConnectionsWithin(openFilesLimit()),
+    maxConnections: clientConnectionsWithin(openFilesLimit(), heapLimitBytes(environment)),
     logLevel: env.GW_LOG_LEVEL,
     serviceKey: env.GW_SERVICE_KEY === undefined ? null : new Secret(env.GW_SERVICE_KEY),
     providerKeysFile: env.GW_PROVIDER_KEYS_FILE ?? null,

@@ -15,10 +15,14 @@ export function openFilesLimit(limitsFile = '/proc/self/limits'): number {
   return soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft ?? oldDefault);
 }
 
+/** An unfinished head of a thousand tiny fields keeps 33 KB, an idle connection 17: half of the heap's size at most. */
+const connectionBytes = 64 * 1024;
+
 /**
  * Connections of clients that leave the process what it needs besides: a request that is served has a second socket
- * towards its vendor, and rows, tables and stores must be reached whoever floods the door.
+ * towards its vendor, and rows, tables and stores must be reached whoever floods the door. No budget counts what a
+ * stranger sends before its head is whole, so the number is bounded by the heap too.
  */
-export function clientConnectionsWithin(openFiles: number): number {
-  return Math.floor(openFiles / 2);
+export function clientConnectionsWithin(openFiles: number, heapBytes: number): number {
+  return Math.floor(Math.min(openFiles / 2, heapBytes / connectionBytes));
 }

@@ -24,6 +24,11 @@ export interface ChatIo extends FallbackIo, SettlementIo {
   readonly cache: AnswerCache;
 }
 
+/** The keys of the caller, who may have a hundred: the story takes them out and keeps those of its candidates only. */
+export interface KeyHolder {
+  keys: readonly HeldKey[];
+}
+
 /** Reads the caller's keys past the cache. */
 export type RefreshAccount = () => Promise<Account | null>;
 
@@ -37,14 +42,14 @@ export class ClientGoneError extends Error {}
  */
 export async function answerChat(
   call: ChatCall,
-  account: Account,
+  holder: KeyHolder,
   client: Client,
   io: ChatIo,
   refresh: RefreshAccount,
 ): Promise<string | null> {
   const settlement = new Settlement(call, new AttemptLedger(), io);
   try {
-    const { json, sending } = await tellStory(call, account, { call, settlement, client, io }, io, refresh);
+    const { json, sending } = await tellStory(call, holder, { call, settlement, client, io }, io, refresh);
     await sending;
     return json;
   } catch (thrown) {
@@ -55,13 +60,13 @@ export async function answerChat(
 
 async function tellStory(
   call: ChatCall,
-  account: Account,
+  holder: KeyHolder,
   serve: Serve,
   io: ChatIo,
   refresh: RefreshAccount,
 ): Promise<Served> {
   const { settlement, client } = serve;
-  const plan = await planCall(call, account.keys, io, refresh);
+  const plan = await planCall(call, takeKeys(holder), io, refresh);
   if (plan.kind === 'refused') throw await settleError(settlement, plan.error);
   io.telemetry.candidatesSkipped(call, plan.skipped);
   const { cacheTtlSeconds } = call.options;
@@ -116,6 +121,13 @@ async function endByBug(
   io.reportBug(error.cause, call);
   client.stream.end(errorEvent(error, call.requestId));
   return null;
+}
+
+/** An account of its own for each waiting request, one that is too large to be kept or has just changed, adds up. */
+function takeKeys(holder: KeyHolder): readonly HeldKey[] {
+  const { keys } = holder;
+  holder.keys = [];
+  return keys;
 }
 
 /** Plans, and once more with fresh keys when the plan failed for want of a key: it may be a second old. */

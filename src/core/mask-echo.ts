@@ -34,7 +34,7 @@ interface Echo {
   blankRoom: number;
 }
 
-/** Of four characters of the block at `at`: no string is made. Whoever makes others collide pays for it out of `room`. */
+/** Of four characters of the block at `at`, without a string. Whoever makes others collide pays out of `room`. */
 function hashAt(text: string, at: number): number {
   let hash = text.charCodeAt(at);
   for (let next = 5; next < blockLength; next += 5)

@@ -85,3 +85,13 @@ test('a cache hit names no key', async () => {
     { cacheHit: true, keyId: null },
   ]);
 });
+
+test('the keys of a whole account are not kept while a vendor is waited for', async () => {
+  const world = new World();
+  const holder = { keys };
+  const end = answerChat(callOf({}), holder, new FakeClient(), world.io, () => Promise.resolve(null));
+  const call = await world.transport.call(0);
+  expect(holder.keys).toEqual([]);
+  call.reply(200, answer);
+  await end;
+});

@@ -82,11 +82,11 @@ export function chatCompletionsRoute(app: FastifyInstance, io: ChatRouteIo): voi
     const call = readCall(request, reply, io);
     const client = new ReplyClient(reply, io.life, call.userId);
     io.life.unsettled += 1;
+    const holder = { keys: request.account.keys };
+    request.account = { ...request.account, keys: [] };
     let json: string | null;
     try {
-      json = await answerChat(call, request.account, client, story, () =>
-        io.refreshAccount(request.serviceKeyHash),
-      );
+      json = await answerChat(call, holder, client, story, () => io.refreshAccount(request.serviceKeyHash));
     } finally {
       io.life.unsettled -= 1;
     }
