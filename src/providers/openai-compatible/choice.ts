@@ -3,72 +3,85 @@ import { isRecord, textOf } from '../json-value.ts';
 import { toolCallId } from '../tool-call-id.ts';
 import { finishReason } from './finish-reason.ts';
 
+/** What content in parts may hold: of an image, half the answer would be lost in silence. */
+const textParts: ReadonlySet<unknown> = new Set(['text', 'output_text', undefined]);
+
 /** Some servers give the arguments as an object, or as '' when there are none. */
 function properArguments(given: unknown): string {
   if (typeof given === 'string') return given.trim() === '' ? '{}' : given;
   return given === undefined || given === null ? '{}' : JSON.stringify(given);
 }
 
-function properToolCall(given: unknown, makeId: () => string): unknown {
-  if (!isRecord(given) || (given['type'] !== undefined && given['type'] !== 'function')) return given;
+/** Null for what calls nothing: the vendor never made the call that could be made of it. */
+function properToolCall(given: unknown, makeId: () => string): JsonRecord | null {
+  if (!isRecord(given)) return null;
+  if ((given['type'] ?? 'function') !== 'function') return given;
   const called = isRecord(given['function']) ? given['function'] : {};
+  const name = textOf(called['name']);
+  if (name === '') return null;
   const id = textOf(given['id']);
   const argumentsText = properArguments(called['arguments']);
-  if (
-    id !== '' &&
-    given['type'] === 'function' &&
-    typeof called['name'] === 'string' &&
-    argumentsText === called['arguments']
-  ) {
-    return given;
-  }
+  if (id !== '' && given['type'] === 'function' && argumentsText === called['arguments']) return given;
   return {
     ...given,
     id: id === '' ? makeId() : id,
     type: 'function',
-    function: { ...called, name: textOf(called['name']), arguments: argumentsText },
+    function: { ...called, name, arguments: argumentsText },
   };
 }
 
-/** Text of content that came as parts; null stays null. */
-function properContent(given: unknown): string | null {
+/** Content as text, null as it is, parts of text joined; undefined for what no text can be made of. */
+export function properContent(given: unknown): string | null | undefined {
   if (typeof given === 'string') return given;
-  if (!Array.isArray(given)) return null;
-  return given.map((part) => (isRecord(part) ? textOf(part['text']) : '')).join('');
+  if (given === undefined || given === null) return null;
+  if (!Array.isArray(given)) return undefined;
+  let text = '';
+  for (const part of given) {
+    if (!isRecord(part) || typeof part['text'] !== 'string' || !textParts.has(part['type'])) return undefined;
+    text += part['text'];
+  }
+  return text;
 }
 
-/** The same list when every call has its form, null as it is; undefined for anything that is no list. */
+/** The same list when every call has its form, null as it is; undefined for anything that is no list of calls. */
 function properToolCalls(given: unknown, choiceIndex: number, seed: string): unknown {
   if (given === undefined || given === null) return given;
   if (!Array.isArray(given)) return undefined;
-  const calls = given
-    .filter(isRecord)
-    .map((call, index) => properToolCall(call, () => toolCallId(seed, choiceIndex, index)));
-  const same = calls.length === given.length && calls.every((call, index) => call === given[index]);
+  let same = true;
+  const calls: JsonRecord[] = [];
+  for (const [index, call] of given.entries()) {
+    const proper = properToolCall(call, () => toolCallId(seed, choiceIndex, index));
+    if (proper === null) return undefined;
+    same &&= proper === call;
+    calls.push(proper);
+  }
   return same ? given : calls;
 }
 
-function properMessage(given: JsonRecord, choiceIndex: number, seed: string): JsonRecord {
+/** The same object when it has the form; null when its content or its calls cannot be read. */
+function properMessage(given: JsonRecord, choiceIndex: number, seed: string): JsonRecord | null {
   const calls = properToolCalls(given['tool_calls'], choiceIndex, seed);
   const callsChanged = calls !== given['tool_calls'];
   const content = properContent(given['content']);
+  if (content === undefined || (calls === undefined && callsChanged)) return null;
   if (given['role'] === 'assistant' && content === given['content'] && !callsChanged) return given;
-  const message: JsonRecord = { ...given, role: 'assistant', content };
-  if (calls === undefined) delete message['tool_calls'];
-  else message['tool_calls'] = calls;
-  return message;
+  return { ...given, role: 'assistant', content, ...(callsChanged && { tool_calls: calls }) };
 }
 
 /**
  * One choice in the form SPEC 2.3 promises: an index, an assistant message, a finish reason, and tool calls
- * whose arguments are JSON text. The same object when it has that form; null when there is no message.
+ * whose arguments are JSON text. The same object when it has that form; null when there is no message, its content or
+ * its calls cannot be read, or it ends for calls that it does not hold.
  */
 export function properChoice(given: unknown, position: number, seed: string): JsonRecord | null {
   if (!isRecord(given) || !isRecord(given['message'])) return null;
   const index = Number.isSafeInteger(given['index']) ? (given['index'] as number) : position;
   const message = properMessage(given['message'], index, seed);
+  if (message === null) return null;
   const calls = message['tool_calls'];
-  const reason = finishReason(given['finish_reason'], Array.isArray(calls) && calls.length > 0);
+  const hasCalls = Array.isArray(calls) && calls.length > 0;
+  if (given['finish_reason'] === 'tool_calls' && !hasCalls) return null;
+  const reason = finishReason(given['finish_reason'], hasCalls);
   const same = index === given['index'] && message === given['message'] && reason === given['finish_reason'];
   return same ? given : { ...given, index, message, finish_reason: reason };
 }

@@ -99,7 +99,7 @@ export function translateCompatibleAnswer(
   const choices: JsonRecord[] = [];
   for (const [position, choice] of givenChoices.entries()) {
     const proper = properChoice(choice, position, context.fallbackId);
-    if (proper === null) return unreadable('a choice of the answer holds no message');
+    if (proper === null) return unreadable('a choice of the answer holds no message that can be read');
     choices.push(proper);
   }
   if (!givenChoices.every(statesFinish)) return incompleteAnswer;

@@ -1,5 +1,6 @@
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
+import { properContent } from './choice.ts';
 import { finishReason } from './finish-reason.ts';
 import { ToolFragments } from './tool-fragments.ts';
 import type { ToolRoom } from './tool-room.ts';
@@ -16,6 +17,8 @@ export interface ChoiceEffect {
 
 const textFields = ['content', 'reasoning_content', 'reasoning', 'refusal'] as const;
 const objectFields = ['audio', 'function_call'] as const;
+
+const noCalls: readonly JsonRecord[] = [];
 
 function carriesToken(delta: JsonRecord): boolean {
   for (const field of textFields) {
@@ -41,7 +44,8 @@ export class StreamChoice {
 
   /**
    * Reads one choice of a chunk and puts it into form, in place: role once and first, tool fragments as the
-   * SDKs need them, a known finish reason. Null when it breaks a bound.
+   * SDKs need them, content as text, a known finish reason. Null when it breaks a bound, when its content or its calls
+   * cannot be read, or when it ends for calls that never came.
    */
   take(choice: JsonRecord): ChoiceEffect | null {
     let changed = false;
@@ -59,24 +63,30 @@ export class StreamChoice {
       delete holder['gateway'];
       changed = true;
     }
+    const { content } = delta;
+    if (typeof content !== 'string' && content !== undefined && content !== null) {
+      const text = properContent(content);
+      if (text === undefined) return null;
+      delta['content'] = text;
+      changed = true;
+    }
     const fragments = this.#takeTools(delta);
     if (fragments === null) return null;
     if (this.#takeRole(delta)) changed = true;
     const finish = this.#takeFinish(choice);
+    const owed = finish.finished ? this.#tools.finish() : noCalls;
+    if (owed === null || (choice['finish_reason'] === 'tool_calls' && this.#tools.count === 0)) return null;
     return {
       changed: changed || fragments.changed || finish.changed,
       token: fragments.any || carriesToken(delta) || finish.finished,
-      owed: finish.finished ? this.#tools.finish() : [],
+      owed,
     };
   }
 
   #takeTools(delta: JsonRecord): { readonly changed: boolean; readonly any: boolean } | null {
     const given = delta['tool_calls'];
-    if (!Array.isArray(given)) {
-      const odd = given !== undefined && given !== null;
-      if (odd) delete delta['tool_calls'];
-      return { changed: odd, any: false };
-    }
+    if (given === undefined || given === null) return { changed: false, any: false };
+    if (!Array.isArray(given)) return null;
     const proper = this.#tools.take(given);
     if (proper === null) return null;
     if (proper.length === 0) delete delta['tool_calls'];

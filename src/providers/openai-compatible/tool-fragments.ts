@@ -42,11 +42,11 @@ export class ToolFragments {
     return this.#calls.length;
   }
 
-  /** The proper forms of `fragments`: the same array when all had it, null when a bound is broken. */
+  /** The proper forms of `fragments`: the same array when all had it, null when a bound is broken or one is no call. */
   take(fragments: readonly unknown[]): readonly unknown[] | null {
     const proper: unknown[] = [];
     for (const fragment of fragments) {
-      if (!isRecord(fragment)) continue;
+      if (!isRecord(fragment)) return null;
       const next = this.#properFragment(fragment);
       if (next === undefined) return null;
       if (next !== null) proper.push(next);
@@ -55,15 +55,13 @@ export class ToolFragments {
     return same ? fragments : proper;
   }
 
-  /** What the calls still lack at their end: a name that never came, arguments that are empty. */
-  finish(): JsonRecord[] {
+  /** What the calls still lack at their end: arguments that are empty. Null when a name never came. */
+  finish(): readonly JsonRecord[] | null {
     const owed: JsonRecord[] = [];
     for (const call of this.#calls) {
-      if (call.name === '')
-        owed.push(this.#opening(call, {}, {}, call.held.trim() === '' ? '{}' : call.held));
-      else if (!call.hasArguments) owed.push({ index: call.index, function: { arguments: '{}' } });
+      if (call.name === '') return null;
+      if (!call.hasArguments) owed.push({ index: call.index, function: { arguments: '{}' } });
       call.hasArguments = true;
-      call.name ||= '-';
     }
     return owed;
   }
