@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Candidate } from '../core/candidate.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
+import type { ProviderName } from '../core/provider-name.ts';
 import type { RoutingTables } from '../core/tables.ts';
 
 /** Keys whose health is remembered; the least recently used are forgotten, which only makes them healthy. */
@@ -45,7 +46,7 @@ const fresh = (): Health => ({
 /**
  * Which candidates have failed so often that they are tried last for a while. Counted per provider key, so
  * that one tenant's bad key never moves another's; per provider only when connect failures or 5xx were
- * seen by several users. A cooled candidate is moved, never removed.
+ * seen by several users of one vendor. A cooled candidate is moved, never removed.
  *
  * An attempt is known by its start. What began before a pause did says nothing about the time after it, so
  * it neither ends nor prolongs that pause.
@@ -130,7 +131,7 @@ export class CooldownBook {
       worsen(own, rules, startedAtMs, nowMs, true);
     }
     let shared = this.#byProvider.get(provider);
-    if (!failure.blamesProvider) {
+    if (!failure.blamesProvider || !isShared(provider)) {
       if (shared !== undefined) this.#endProbeOf(provider, shared, startedAtMs);
       return;
     }
@@ -166,6 +167,11 @@ export class CooldownBook {
     if (after !== before)
       this.#transitions.set(`${provider} ${after}`, this.transitions(provider, after) + 1);
   }
+}
+
+/** Each `self_hosted` key is a server of its own: one user's dead one says nothing of another's. */
+export function isShared(provider: ProviderName): boolean {
+  return provider !== 'self_hosted';
 }
 
 function isProbing(health: Health, nowMs: number): boolean {

@@ -172,9 +172,10 @@ function timeoutFailure(tried: Tried, afterMs: number): Judged {
 }
 
 function transportFailure(kind: TransportFailureKind, message: string): Judged {
+  const isUnreadable = kind === 'too-large' || kind === 'protocol';
   const connects = kind === 'connect-refused' || kind === 'connect-timeout' || kind === 'dns';
   return {
-    kind: kind === 'too-large' || kind === 'protocol' ? 'unreadable' : 'unreachable',
+    kind: kind === 'no-room' ? kind : isUnreadable ? 'unreadable' : 'unreachable',
     status: null,
     reason: message,
     vendorCode: null,

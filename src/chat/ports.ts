@@ -56,7 +56,7 @@ export type TransportFailureKind =
   | 'forbidden-address'
   | 'protocol'
   | 'too-large'
-  /** The user, or the server a user named, has as many calls under way as it may; or no room is left for the answer. */
+  /** The user has as many calls to users' servers under way as others leave; or no room is left for the answer. */
   | 'no-room'
   | 'aborted';
 

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../core/errors.ts';
-import { ApiError, ProviderError } from '../core/errors.ts';
+import { ApiError, noRoom, ProviderError } from '../core/errors.ts';
 import { longestUsefulRetrySeconds } from '../core/final-error.ts';
 import type { AttemptFailure, UpstreamReply } from '../core/outcome.ts';
 
@@ -62,6 +62,7 @@ const repeatHint = ' It was not sent again; repeating the request is up to the c
 function ownError({ status, kind, reason, vendorCode, connectionCut }: AttemptFailure): GatewayError {
   if (kind === 'internal-error')
     return new ApiError(new Error('The only candidate failed for an error of ours.'));
+  if (kind === 'no-room') return noRoom({}, reason);
   if (status !== null || kind === 'unreadable')
     return new ProviderError(reason, { code: vendorCode ?? 'upstream_failed' });
   return connectionCut === true

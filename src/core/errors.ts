@@ -139,6 +139,15 @@ export function overloaded(cause?: unknown): ServiceUnavailableError {
   });
 }
 
+/** 503: a call, or its answer, for which the gateway has no room beside those under way; no vendor is to blame. */
+export function noRoom(details: GatewayErrorDetails = {}, message?: string): ServiceUnavailableError {
+  return new ServiceUnavailableError(message ?? 'The gateway has no room for this call now; try again.', {
+    ...details,
+    code: 'no_room',
+    headers: retrySoon,
+  });
+}
+
 /** 503: the process is about to end; `what` of the request, where it had begun. */
 export function draining(what = ''): ServiceUnavailableError {
   return new ServiceUnavailableError(`The gateway is shutting down${what}.`, {

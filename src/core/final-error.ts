@@ -1,11 +1,18 @@
 import type { AttemptReport, GatewayErrorDetails } from './errors.ts';
-import { ApiError, GatewayError, ProviderError, RateLimitError, ServiceUnavailableError } from './errors.ts';
+import {
+  ApiError,
+  GatewayError,
+  noRoom,
+  ProviderError,
+  RateLimitError,
+  ServiceUnavailableError,
+} from './errors.ts';
 import type { AttemptFailure, FailureKind } from './outcome.ts';
 
 /** An SDK that honours a longer Retry-After hangs for minutes, so it is told not to retry by itself. */
 export const longestUsefulRetrySeconds = 60;
 
-type Family = 'rate-limited' | 'broken' | 'refused' | 'rejected' | 'unexpected' | 'ours';
+type Family = 'rate-limited' | 'broken' | 'refused' | 'rejected' | 'unexpected' | 'no-room' | 'ours';
 
 const familyOf: Readonly<Record<FailureKind, Family>> = {
   'rate-limited': 'rate-limited',
@@ -18,6 +25,7 @@ const familyOf: Readonly<Record<FailureKind, Family>> = {
   'key-rejected': 'rejected',
   'not-found': 'rejected',
   'unexpected-status': 'unexpected',
+  'no-room': 'no-room',
   'internal-error': 'ours',
 };
 
@@ -67,6 +75,8 @@ export function finalError(
         'Every candidate answered with a status that says nothing of the request; attempts[] holds which.',
         details({ code: 'upstream_unexpected_status' }),
       );
+    case 'no-room':
+      return noRoom(details({}));
     case 'ours':
       return new ApiError(new Error('Every candidate failed for an error of ours; each was logged before.'));
     default:

@@ -12,6 +12,8 @@ export type FailureKind =
   | 'refused'
   /** Another 4xx than those that refuse the request, the key or the model. */
   | 'unexpected-status'
+  /** The gateway had no room for the call, or for its answer: the vendor has no part in it. */
+  | 'no-room'
   /** A bug of ours, which costs the request this candidate only. */
   | 'internal-error';
 

@@ -9,6 +9,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Where the request's span lies; null when nothing is traced. */
     trace: CallTrace | null;
+    /** Its answer comes from a server that its user named. */
+    toUserServer: boolean;
   }
 }
 
@@ -24,6 +26,8 @@ export interface EndedRequest {
   /** From the headers' arrival to the last byte. */
   readonly durationMs: number;
   readonly trace: CallTrace | null;
+  /** What became of it is the doing of a server that its user named, unless it is a 500. */
+  readonly toUserServer: boolean;
 }
 
 /** What load shedding refuses for. */
@@ -100,6 +104,7 @@ export function watchRequests(
   trusted: boolean,
 ): void {
   app.decorateRequest('trace', null);
+  app.decorateRequest('toUserServer', false);
   app.addHook('onRequest', (request, reply, done) => {
     const { method, enteredAtMs } = request;
     const route = request.is404 ? null : (request.routeOptions.url ?? null);
@@ -119,6 +124,7 @@ export function watchRequests(
         whole: raw.writableFinished,
         durationMs: performance.now() - enteredAtMs,
         trace: request.trace,
+        toUserServer: request.toUserServer,
       });
     });
     telemetry.within(request.trace, done);

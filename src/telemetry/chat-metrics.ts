@@ -42,6 +42,7 @@ const fallbackReasons: readonly FailureKind[] = [
   'not-found',
   'refused',
   'unexpected-status',
+  'no-room',
   'internal-error',
 ];
 

@@ -27,7 +27,7 @@ export class HttpMetrics {
     this.#duration = families.histogram(
       'http_server_request_duration_seconds',
       'Requests from their headers to the last byte; 499: the client left before an answer.',
-      ['http_route', 'http_request_method', 'http_response_status_code'],
+      ['http_route', 'http_request_method', 'http_response_status_code', 'gw_upstream'],
       durationBuckets,
     );
     this.#shed = families.counter('gw_shed_requests_total', 'Requests refused because of overload.', [
@@ -50,7 +50,7 @@ export class HttpMetrics {
     for (const surface of legacySurfaces) this.#legacy.of(surface);
     for (const reason of authFailures) this.#authFailures.of(reason);
     for (const shortage of shortages) this.#shed.of(shortage);
-    for (const status of chatStatuses) this.#duration.of(chatRoute, 'POST', String(status));
+    for (const status of chatStatuses) this.#duration.of(chatRoute, 'POST', String(status), '');
   }
 
   requestShed(shortage: Shortage): void {
@@ -69,8 +69,12 @@ export class HttpMetrics {
     this.#legacy.of(surface).add();
   }
 
-  requestEnded({ method, route, status, durationMs, trace }: EndedRequest): void {
+  requestEnded({ method, route, status, durationMs, trace, toUserServer }: EndedRequest): void {
     const known = knownMethods.has(method) ? method : '_OTHER';
-    this.#duration.of(route ?? '_unmatched', known, statusLabel(status)).observe(durationMs / 1000, trace);
+    // An error of ours is ours, wherever the request was to go. To Prometheus an empty label is none.
+    const upstream = toUserServer && status !== 500 ? 'user_server' : '';
+    this.#duration
+      .of(route ?? '_unmatched', known, statusLabel(status), upstream)
+      .observe(durationMs / 1000, trace);
   }
 }

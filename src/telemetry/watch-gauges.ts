@@ -2,7 +2,7 @@ import type { TablesSource } from '../adapters/last-good-tables.ts';
 import type { UpstreamHttp } from '../adapters/upstream/upstream-http-port.ts';
 import type { AnswerBudget } from '../chat/answer-budget.ts';
 import type { CircuitState, CooldownBook } from '../chat/cooldown.ts';
-import { circuitStates } from '../chat/cooldown.ts';
+import { circuitStates, isShared } from '../chat/cooldown.ts';
 import { providerNames } from '../core/provider-name.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
 import type { Life } from '../http/life.ts';
@@ -78,11 +78,12 @@ function watchTables(metrics: Metrics, tables: TablesSource): void {
 const healthBy: Readonly<Record<CircuitState, number>> = { closed: 1, half_open: 0.5, open: 0 };
 
 function watchProviders(metrics: Metrics, cooldown: CooldownBook): void {
+  const vendors = providerNames.filter(isShared);
   metrics.observe(
     'gauge',
     'gw_provider_health',
     '0 while a whole provider is tried last because several users saw it fail, 0.5 while a probe is under way.',
-    () => providerNames.map((provider) => [{ provider }, healthBy[cooldown.circuitOf(provider)]] as const),
+    () => vendors.map((provider) => [{ provider }, healthBy[cooldown.circuitOf(provider)]] as const),
     ['provider'],
   );
   metrics.observe(
@@ -90,7 +91,7 @@ function watchProviders(metrics: Metrics, cooldown: CooldownBook): void {
     'gw_provider_circuit_transitions_total',
     'How often attempts brought a provider into a state: open, half_open, closed.',
     () =>
-      providerNames.flatMap((provider) =>
+      vendors.flatMap((provider) =>
         circuitStates.map((to) => [{ provider, to }, cooldown.transitions(provider, to)] as const),
       ),
     ['provider', 'to'],

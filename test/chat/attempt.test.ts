@@ -207,7 +207,7 @@ describe('the verdict on', () => {
     ['forbidden-address', 'unreachable', false, false],
     ['protocol', 'unreadable', true, false],
     ['too-large', 'unreadable', true, false],
-    ['no-room', 'unreachable', false, false],
+    ['no-room', 'no-room', false, false],
   ])('a failure of kind %s is %s', async (failure, kind, blamesCandidate, blamesProvider) => {
     const { world, outcome } = begin(openai);
     (await world.transport.call(0)).fail(failure);

@@ -152,6 +152,15 @@ test('trouble of the provider cools it for everybody once three users saw it', (
   expect(book.isCooled(of('e'))).toBe(true);
 });
 
+test('users’ own servers have nothing in common: dead ones of several users cool nobody else’s', () => {
+  const { book, fail } = openBook();
+  const own = (userId: string) =>
+    candidateOf('self_hosted', testTables({}), heldKey('self_hosted', { id: `key of ${userId}`, userId }));
+  for (const user of ['a', 'b', 'c', 'd']) fail(10, down, user, own(user));
+  expect(book.circuitOf('self_hosted')).toBe('closed');
+  expect([book.isCooled(own('a')), book.isCooled(own('e'))]).toEqual([true, false]);
+});
+
 test('trouble of the provider ends for everybody when one of them is served', () => {
   const { book, fail, time, of } = openBook();
   for (const user of ['a', 'b', 'c']) fail(5, down, user, of(user));

@@ -48,3 +48,8 @@ test('a content type longer than any is told by the body', () => {
   const error = overrideError(failure(400, { 'content-type': `text/plain; x=${'y'.repeat(60_000)}` }));
   expect(error).toMatchObject({ headers: { 'content-type': 'text/plain' } });
 });
+
+test('no room in the gateway is its own 503, which says when to come again', () => {
+  const error = overrideError({ ...failure(0), kind: 'no-room', status: null, reply: null });
+  expect(error).toMatchObject({ status: 503, code: 'no_room', headers: { 'retry-after': '1' } });
+});

@@ -18,7 +18,7 @@ function failure(kind: FailureKind, retryAfterMs: number | null = null): Attempt
   };
 }
 
-type Family = 'rate limit' | 'broken' | 'refused' | 'rejected' | 'unexpected';
+type Family = 'rate limit' | 'broken' | 'refused' | 'rejected' | 'unexpected' | 'no room';
 
 /** Which kinds are of one family: a mix within it answers as if all were the same. */
 const families: Readonly<Record<Family, readonly FailureKind[]>> = {
@@ -27,6 +27,7 @@ const families: Readonly<Record<Family, readonly FailureKind[]>> = {
   refused: ['refused'],
   rejected: ['key-rejected', 'not-found'],
   unexpected: ['unexpected-status'],
+  'no room': ['no-room'],
 };
 
 /** What an exhausted tier answers when all failures are of one family (SPEC 7). */
@@ -36,6 +37,7 @@ const answers: Readonly<Record<Family, readonly [status: number, type: string, c
   refused: [422, 'invalid_request_error', 'upstream_rejected'],
   rejected: [503, 'service_unavailable_error', 'upstream_key_rejected'],
   unexpected: [503, 'service_unavailable_error', 'upstream_unexpected_status'],
+  'no room': [503, 'service_unavailable_error', 'no_room'],
 };
 const mixed = [503, 'service_unavailable_error', 'upstream_mixed'] as const;
 
@@ -72,6 +74,10 @@ describe('an exhausted tier', () => {
     expect([mix.status, mix.code]).toEqual([503, 'upstream_mixed']);
   });
 
+  test('says when to come again where there was no room', () => {
+    expect(finalError([failure('no-room')], []).headers).toEqual({ 'retry-after': '1' });
+  });
+
   test('shows every attempt', () => {
     const attempts: AttemptReport[] = [
       { provider: 'p', model: 'm', status: 500, reason: 'r', latency_ms: 3 },
@@ -103,9 +109,10 @@ describe('Retry-After of an exhausted tier', () => {
     expect(error.headers).toEqual({ 'retry-after': '61', 'x-should-retry': 'false' });
   });
 
-  test('is never sent unless all were rate limited', () => {
+  test('is never sent unless all were rate limited, or found no room', () => {
+    const others = kinds.filter((kind) => kind !== 'no-room');
     fc.assert(
-      fc.property(fc.array(fc.constantFrom(...kinds), { minLength: 1, maxLength: 16 }), (mix) => {
+      fc.property(fc.array(fc.constantFrom(...others), { minLength: 1, maxLength: 16 }), (mix) => {
         const error = finalError(
           mix.map((kind) => failure(kind, 5000)),
           [],

@@ -97,7 +97,7 @@ const usualFailures: readonly FailureKind[] = ['rate-limited', 'upstream-failed'
 /** Every mode and override on every model of the tiers, in every usual way, and every route. */
 function useEverything(metrics: Metrics): void {
   const call = callOf({ tables: shippedTables });
-  const shared = { method: 'POST', durationMs: 1, whole: true, trace: null };
+  const shared = { method: 'POST', durationMs: 1, whole: true, trace: null, toUserServer: false };
   for (const route of routes)
     for (const status of usualStatuses) metrics.http.requestEnded({ ...shared, route, status });
   for (const tier of tierNames) {
@@ -189,10 +189,28 @@ describe('label sets', () => {
     expect(sumOf(after, 'gw_cost_microusd_total')).toBe(460_000);
   });
 
+  test('tell requests to users’ own servers apart, but for an error of ours', async () => {
+    const metrics = new Metrics();
+    const shared = { method: 'POST', route: '/v1/chat/completions', durationMs: 1, whole: true, trace: null };
+    for (const [status, toUserServer] of [
+      [502, true],
+      [502, false],
+      [500, true],
+    ] as const)
+      metrics.http.requestEnded({ ...shared, status, toUserServer });
+    const { series } = await read(metrics);
+    const seen = series
+      .filter(
+        ({ name, value, labels }) => name.endsWith('_seconds_count') && value > 0 && labels['http_route'],
+      )
+      .map(({ labels }) => `${labels['http_response_status_code']} ${labels['gw_upstream']}`);
+    expect(seen.toSorted()).toEqual(['500 ', '502 ', '502 user_server']);
+  });
+
   test('paths, methods and statuses that others make up share one', async () => {
     const metrics = new Metrics();
     for (let index = 0; index < 10_000; index += 1) {
-      const shared = { durationMs: 1, whole: true, trace: null };
+      const shared = { durationMs: 1, whole: true, trace: null, toUserServer: false };
       metrics.http.requestEnded({ ...shared, method: `M${index}`, route: null, status: 600 + (index % 99) });
     }
     const { series } = await read(metrics);
@@ -297,7 +315,7 @@ test('what can happen is there at 0 before it does', async () => {
   );
   expect(values('gw_cache_requests_total', 'result')).toEqual(new Set(['hit', 'miss', 'bypass']));
   expect(values('gw_candidates_skipped_total', 'reason').size).toBe(4);
-  expect(values('gw_fallbacks_total', 'reason').size).toBe(11);
+  expect(values('gw_fallbacks_total', 'reason').size).toBe(12);
   expect(values('gw_shed_requests_total', 'resource').size).toBe(5);
   expect(values('gw_auth_failures_total', 'reason').size).toBe(4);
   expect(values('gw_legacy_use_total', 'surface')).toEqual(new Set(['key', 'mode', 'header']));

@@ -10,7 +10,7 @@ const failureTexts: Readonly<Record<TransportFailureKind, string>> = {
   'forbidden-address': 'This address is not allowed by the outbound policy.',
   protocol: 'The answer is not valid HTTP.',
   'too-large': 'The answer is too large.',
-  'no-room': 'Too many calls to servers of users are under way; try again.',
+  'no-room': 'Too many of your calls to servers of users are under way; try again.',
   aborted: 'The call was aborted.',
 };
 

@@ -45,6 +45,7 @@ function readCall(request: FastifyRequest, reply: FastifyReply, io: ChatRouteIo)
     );
   }
   const { options, usedLegacy } = readGatewayHeaders(request.raw, legacy);
+  request.toUserServer = options.override?.provider === 'self_hosted';
   if (parsed.legacy || usedLegacy) markLegacy(reply, tables);
   if (parsed.legacy) io.httpTelemetry.legacyUsed('mode');
   if (usedLegacy) io.httpTelemetry.legacyUsed('header');
