@@ -88,7 +88,7 @@ describe.each([
     const reasons = outcomes.map((outcome) =>
       outcome.kind === 'failed' ? outcome.failure.kind : outcome.kind,
     );
-    expect(new Set(reasons)).toEqual(new Set(['cancelled', 'unreachable']));
+    expect(new Set(reasons)).toEqual(new Set(['cancelled', 'no-room']));
     expect(world.answers.heldBytes).toBe(0);
   });
 });
