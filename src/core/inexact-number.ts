@@ -27,6 +27,19 @@ export function isExact(text: string): boolean {
   return Number.isFinite(value) && decimalOf(String(value)) === decimalOf(text);
 }
 
+/** So many digits tell every double from its neighbours: encoders in C, PHP and Swift print them all. */
+const doubleDigits = 17;
+/** Below it doubles have fewer digits than that. */
+const leastNormal = 2 ** -1022;
+
+/** True for a fraction as an encoder prints a double: its value is that double's. Integers have to be exact. */
+function isPrintedFraction(text: string): boolean {
+  if (text.length > longestLooked) return false;
+  const [digits = '', exponent = '0'] = decimalOf(text).split('e');
+  const size = Math.abs(Number(text));
+  return digits.length <= doubleDigits && Number(exponent) < 0 && size >= leastNormal && Number.isFinite(size);
+}
+
 /**
  * The path (`tools[0].function.parameters.maximum`) of the first number in a valid JSON object that this process could
  * not pass on with the same value (SPEC 4.5, rule 2); null when there is none. `seed` has a rule of its own
@@ -39,7 +52,8 @@ export function inexactNumberPath(json: Buffer, text: string): string | null {
   let found: string | null = null;
   walkLongNumbers(json, path, (from, to) => {
     looked += 1;
-    const isLost = looked > mostLooked || !isExact(json.toString('latin1', from, to));
+    const number = json.toString('latin1', from, to);
+    const isLost = looked > mostLooked || !(isExact(number) || isPrintedFraction(number));
     if (isLost && path.toString() !== 'seed') found = path.toString();
     return found !== null;
   });
