@@ -37,7 +37,9 @@ function isPrintedFraction(text: string): boolean {
   if (text.length > longestLooked) return false;
   const [digits = '', exponent = '0'] = decimalOf(text).split('e');
   const size = Math.abs(Number(text));
-  return digits.length <= doubleDigits && Number(exponent) < 0 && size >= leastNormal && Number.isFinite(size);
+  return (
+    digits.length <= doubleDigits && Number(exponent) < 0 && size >= leastNormal && Number.isFinite(size)
+  );
 }
 
 /**
