@@ -1,4 +1,5 @@
 import type { Family } from './attack-case.ts';
+import { costlyCase } from './cases/costly-cases.ts';
 import { framingCase } from './cases/framing-cases.ts';
 import { headCase } from './cases/head-cases.ts';
 import { leaveCase, slowPostgresMs } from './cases/leave-cases.ts';
@@ -30,6 +31,7 @@ export const families: readonly Family[] = [
   family('send', sendCase, 4_000),
   family('hoard', hoardCase, 400, { width: hoarders }),
   family('head', headCase, 1_200),
+  family('costly', costlyCase, 400, { width: 48 }),
   family('read', readCase, 3_200),
   family('vendor-json', vendorJsonCase, 4_000),
   family('vendor-stream', vendorStreamCase, 3_200),
