@@ -1,5 +1,4 @@
 import { join, resolve } from 'node:path';
-import { startGateway } from './app.ts';
 import type { DemoServer } from './demo/demo-server.ts';
 import { startDemoServer } from './demo/demo-server.ts';
 import { makeUsableDirectory } from './dev/data-directory.ts';
@@ -14,6 +13,7 @@ import { welcomeText } from './dev/welcome.ts';
 import type { Settings } from './settings.ts';
 import { readSettings, SettingsError } from './settings.ts';
 import { startTracing } from './telemetry/tracing.ts';
+import { startGateway } from './wiring/app.ts';
 
 /** What `npm start` runs. Without DATABASE_URL: an embedded Postgres, a demo model server and a demo user. */
 

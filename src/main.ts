@@ -54,7 +54,7 @@ async function serve(): Promise<number> {
   return runUntilSignal(async () => {
     // Before the rest is imported: auto-instrumentation patches modules as they are loaded.
     const tracing = await startTracing(settings.tracing);
-    const { startGateway } = await import('./app.ts');
+    const { startGateway } = await import('./wiring/app.ts');
     const gateway = await startGateway(settings, tracing);
     return { close: () => gateway.close(), stopLimitMs: settings.drainDelayMs + settings.drainMs };
   });

@@ -10,9 +10,9 @@ import { registerKeySchema } from '../src/core/account-requests.ts';
 import { checkProviderKey } from '../src/core/new-provider-key.ts';
 import { hashServiceKey, newServiceKey } from '../src/core/service-key.ts';
 import { readSettings, SettingsError } from '../src/settings.ts';
-import { openSidecarStores } from '../src/sidecar.ts';
-import type { Stores } from '../src/stores.ts';
 import { StdoutLines } from '../src/telemetry/stdout-lines.ts';
+import { openSidecarStores } from '../src/wiring/sidecar.ts';
+import type { Stores } from '../src/wiring/stores.ts';
 import { logRow } from './adapters/postgres/log-rows.ts';
 
 const serviceKey = newServiceKey(randomBytes(32));
@@ -52,7 +52,8 @@ const own = {
 describe('the keys file takes what POST /v1/keys takes', () => {
   test.each<[why: string, body: object, field: string | null]>([
     ['a vendor’s key', openai, null],
-    ['with a label of any text', { ...openai, label: 'a/b:c' }, null],
+    ['with a label', { ...openai, label: 'main' }, null],
+    ['with a label that no override could name', { ...openai, label: 'a/b:c' }, 'label'],
     ['with a region', { ...openai, declared_region: 'mars' }, 'declared_region'],
     ['with an address', { ...openai, base_url: 'https://a.example' }, 'base_url'],
     ['with both, null', { ...openai, base_url: null, declared_region: null, label: null }, null],

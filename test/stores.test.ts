@@ -7,8 +7,8 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { createSealer } from '../src/adapters/sealer.ts';
 import { readSettings } from '../src/settings.ts';
-import { openStores } from '../src/stores.ts';
 import { Metrics } from '../src/telemetry/metrics.ts';
+import { openStores } from '../src/wiring/stores.ts';
 import { createDatabase } from './support/postgres.ts';
 
 test('stores that cannot be opened leave no connection and nothing that asks for one', async () => {

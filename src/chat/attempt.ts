@@ -1,98 +1,98 @@
 import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { attemptLimitMs } from '../core/chat-call.ts';
-import { maskEcho } from '../core/mask-echo.ts';
+import { maskEchoes } from '../core/mask-echo.ts';
 import { redactReason } from '../core/redact.ts';
 import { residencyAllows } from '../core/residency.ts';
 import type { Secret } from '../core/secret.ts';
-import type { Provider, StreamContext, UpstreamRequest } from '../providers/provider.ts';
-import type { AnswerBudget } from './answer-budget.ts';
+import type { Provider, StreamContext, StreamTranslator, UpstreamRequest } from '../providers/provider.ts';
+import type { AttemptContext, AttemptOutcome } from './attempt-outcome.ts';
+import { outcomeOfExchange, unopenedKey, unreadableAddress } from './attempt-outcome.ts';
+import type { ChatDeps } from './chat-deps.ts';
 import type { Endpoint } from './endpoints.ts';
 import { Exchange } from './exchange.ts';
-import type { AttemptOutcome, Sent, Tried } from './judgement.ts';
-import { judge, unopenedKey } from './judgement.ts';
+import type { OpenAttempt } from './open-attempt.ts';
 import type { ExchangeEnd } from './open-stream.ts';
-import type { Clock, OpenKey, UpstreamCall, UpstreamTransport } from './ports.ts';
-import type { ChatTelemetry } from './telemetry-port.ts';
-
-/** What an attempt needs of the world. */
-export interface AttemptIo {
-  readonly transport: UpstreamTransport;
-  readonly providers: Readonly<Record<string, Provider>>;
-  readonly endpointOf: (candidate: Candidate) => Endpoint;
-  readonly openKey: OpenKey;
-  /** Told of a stored key that does not open: tampered with, or sealed with a key that is gone. */
-  readonly reportUnopenedKey: (keyId: string, call: ChatCall) => void;
-  readonly clock: Clock;
-  readonly newId: () => string;
-  /** What large answers may take of the memory, and take now. */
-  readonly answers: AnswerBudget;
-  readonly telemetry: Pick<ChatTelemetry, 'attemptSent' | 'answerBegan' | 'streamStalled'>;
-  /** Keys whose server refused `stream_options`, remembered so that it is asked only once. */
-  readonly withoutStreamOptions: { has(keyId: string): boolean; add(keyId: string): void };
-}
+import type { UpstreamCall } from './ports.ts';
 
 /** One try, prepared: the plaintext key lives in here and nowhere else. */
-interface Prepared extends Tried {
+interface PreparedAttempt extends AttemptContext {
   readonly candidate: Candidate;
   readonly endpoint: Endpoint;
+  readonly secret: Secret;
   readonly requestDueMs: number;
 }
 
+/** What came of one request to the upstream. */
+interface UpstreamResult {
+  readonly end: ExchangeEnd;
+  readonly translator: StreamTranslator | null;
+}
+
 /**
- * One call to one candidate, up to the whole answer (JSON) or the first token (stream). Expected failures
- * are values. It sends a second time in one case only: to a self-hosted server that refuses `stream_options`.
+ * One call to one candidate, up to the whole answer (JSON) or the first token (stream). Expected failures are values.
+ * It sends a second time in one case only: to a server whose refusal its provider reads as a wish for another form.
  */
 export async function attempt(
-  candidate: Candidate,
+  opened: OpenAttempt,
   call: ChatCall,
-  io: AttemptIo,
+  deps: ChatDeps,
   requestDueMs: number,
   signal: AbortSignal,
 ): Promise<AttemptOutcome> {
-  const startedAtMs = io.clock.monotonicMs();
-  const provider = io.providers[candidate.provider] as Provider;
-  let endpoint: Endpoint;
+  const { candidate } = opened;
+  const endpoint = deps.endpointOf(candidate);
+  if (endpoint === null) return unreadableAddress();
   let secret: Secret;
   try {
-    endpoint = io.endpointOf(candidate);
-    secret = io.openKey(candidate.key);
+    secret = deps.openKey(candidate.key);
   } catch {
-    io.reportUnopenedKey(candidate.key.id, call);
+    deps.reportUnopenedKey(candidate.key.id, call);
     return unopenedKey();
   }
-  const context: StreamContext = {
-    model: candidate.model,
-    facts: candidate.facts,
-    withoutStreamOptions: io.withoutStreamOptions.has(candidate.key.id),
-    fallbackId: `chatcmpl-${io.newId()}`,
-    createdSeconds: Math.floor(io.clock.wallMs() / 1000),
+  const prepared: PreparedAttempt = {
+    call,
+    candidate,
+    endpoint,
+    provider: deps.providers[candidate.provider] as Provider,
+    streamContext: streamContext(candidate, call, deps),
+    secret,
+    startedAtMs: opened.startedAtMs,
+    requestDueMs,
+    redact: (texts) => maskEchoes(texts, call.request).map((text) => redactReason(text, secret.reveal())),
+  };
+  const first = await send(prepared, opened, deps, signal);
+  const form = otherForm(prepared, first.end);
+  if (form === null) return outcomeOfExchange(prepared, first.end, first.translator, deps.clock);
+  const again = { ...prepared, streamContext: { ...prepared.streamContext, form } };
+  const second = await send(again, opened, deps, signal);
+  // Only an answer proves that the form was the trouble; a mistaken lesson would cost later requests dearly.
+  if (isOk(second.end)) deps.requestForms.learn(candidate.key.id, form);
+  return outcomeOfExchange(again, second.end, second.translator, deps.clock);
+}
+
+function streamContext({ model, facts, key }: Candidate, call: ChatCall, deps: ChatDeps): StreamContext {
+  return {
+    model,
+    facts,
+    form: deps.requestForms.of(key.id),
+    fallbackId: `chatcmpl-${deps.newId()}`,
+    createdSeconds: Math.floor(deps.clock.wallMs() / 1000),
     maxEventBytes: call.tables.document.limits.event_bytes,
   };
-  const prepared = { call, candidate, endpoint, provider, context, secret, startedAtMs, requestDueMs };
-  let sent = await send(prepared, io, signal);
-  if (sent.end.kind === 'replied' && asksWithoutStreamOptions(prepared, sent.end)) {
-    sent = await send({ ...prepared, context: { ...context, withoutStreamOptions: true } }, io, signal);
-    // Only an answer proves that the options were the trouble; a mistaken lesson would cost later streams their usage.
-    if (isOk(sent.end)) io.withoutStreamOptions.add(candidate.key.id);
-  }
-  return judge(prepared, sent, io.clock);
 }
 
 function isOk(end: ExchangeEnd): boolean {
   return end.kind === 'streaming' || (end.kind === 'replied' && end.status === 200);
 }
 
-function asksWithoutStreamOptions(prepared: Prepared, end: { status: number; body: Buffer }): boolean {
-  return (
-    prepared.call.request.stream === true &&
-    !prepared.context.withoutStreamOptions &&
-    end.status !== 200 &&
-    prepared.provider.refusesStreamOptions?.(end.status, end.body, prepared.call.request) === true
-  );
+/** The form to ask in once more; null: this is the end of it. */
+function otherForm({ provider, streamContext, call }: PreparedAttempt, end: ExchangeEnd): string | null {
+  if (end.kind !== 'replied' || end.status === 200 || streamContext.form !== null) return null;
+  return provider.otherForm?.(end.status, end.body, call.request) ?? null;
 }
 
-function upstreamCall(prepared: Prepared, io: AttemptIo, request: UpstreamRequest): UpstreamCall {
+function upstreamCall(prepared: PreparedAttempt, deps: ChatDeps, request: UpstreamRequest): UpstreamCall {
   const { candidate, endpoint, provider, call, secret } = prepared;
   return {
     provider: candidate.provider,
@@ -102,7 +102,7 @@ function upstreamCall(prepared: Prepared, io: AttemptIo, request: UpstreamReques
       'content-type': 'application/json',
       accept: call.request.stream === true ? 'text/event-stream' : 'application/json',
       'accept-encoding': 'identity',
-      ...io.telemetry.attemptSent(call, candidate, endpoint.origin),
+      ...deps.telemetry.attemptSent(call, candidate, endpoint.origin),
       ...request.headers,
       ...provider.authHeaders(secret.reveal()),
     },
@@ -114,30 +114,34 @@ function upstreamCall(prepared: Prepared, io: AttemptIo, request: UpstreamReques
   };
 }
 
-function send(prepared: Prepared, io: AttemptIo, signal: AbortSignal): Promise<Sent> {
-  const { call, candidate, provider, context, secret, startedAtMs, requestDueMs } = prepared;
+function send(
+  prepared: PreparedAttempt,
+  opened: OpenAttempt,
+  deps: ChatDeps,
+  signal: AbortSignal,
+): Promise<UpstreamResult> {
+  const { call, candidate, provider, streamContext, startedAtMs, requestDueMs, redact } = prepared;
   // Checked again where the socket is about to be opened, whatever the plan said.
   if (!residencyAllows(call.options.residency, candidate.residency)) {
     throw new Error('A candidate outside the requested residency reached an attempt.');
   }
-  const request = provider.translateRequest(call.request, context);
-  const translator = call.request.stream === true ? provider.streamTranslator(context) : null;
+  const request = provider.translateRequest(call.request, streamContext);
+  opened.leftOut(request.dropped);
+  const translator = call.request.stream === true ? provider.streamTranslator(streamContext) : null;
   return new Promise((resolve) => {
     const job = {
       call,
-      candidate,
-      upstreamCall: upstreamCall(prepared, io, request),
+      upstreamCall: upstreamCall(prepared, deps, request),
       translator,
       attemptDueMs: startedAtMs + attemptLimitMs(call),
       requestDueMs,
       startedAtMs,
-      monotonicMs: io.clock.monotonicMs,
+      monotonicMs: deps.clock.monotonicMs,
       signal,
-      telemetry: io.telemetry,
-      answers: io.answers,
-      redact: (text: string) => redactReason(maskEcho(text, call.request), secret.reveal()),
+      telemetry: deps.telemetry,
+      answers: deps.answers,
+      redact,
     };
-    const settle = (end: ExchangeEnd) => resolve({ end, translator, dropped: request.dropped });
-    new Exchange(job, settle).start(io.transport);
+    new Exchange(job, (end) => resolve({ end, translator })).start(deps.transport);
   });
 }

@@ -19,9 +19,6 @@ export interface ClientStream {
   destroy(): void;
 }
 
-/** Why a request was cancelled from our side of the wire. */
-export type CancelReason = 'client-gone' | 'drain';
-
 /** Who waits for the answer. */
 export interface Client {
   /** Aborts with a CancelReason when the client leaves or the process must stop. */

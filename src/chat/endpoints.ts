@@ -14,12 +14,12 @@ export interface Endpoint {
 /**
  * Addresses of all candidates: the vendor's own (or the operator's setting), parsed once; a self_hosted key's
  * base_url, parsed per attempt. The provider decides which of the two, never the row: a base_url beside a vendor's
- * key leads nowhere. Throws where a self_hosted key has no address that can be read.
+ * key leads nowhere. Null where a self_hosted key has no address that can be read.
  */
 export function endpointsOf(
   providers: Readonly<Record<string, Provider>>,
   settings: Readonly<Partial<Record<CommercialProviderName, string>>>,
-): (candidate: Candidate) => Endpoint {
+): (candidate: Candidate) => Endpoint | null {
   const vendors = new Map<string, Endpoint>();
   for (const provider of Object.values(providers)) {
     const configured = provider.name === 'self_hosted' ? undefined : settings[provider.name];
@@ -29,7 +29,6 @@ export function endpointsOf(
   return (candidate) => {
     const { provider, key } = candidate;
     if (provider !== 'self_hosted') return vendors.get(provider) as Endpoint;
-    if (key.baseUrl === null) throw new Error(`provider key ${key.id} has no address`);
-    return selfHostedEndpoint(key.baseUrl);
+    return key.baseUrl === null || !URL.canParse(key.baseUrl) ? null : selfHostedEndpoint(key.baseUrl);
   };
 }

@@ -1,5 +1,4 @@
 import type { StreamEnd, UpstreamHeaders } from './open-stream.ts';
-import { upstreamStalled } from './open-stream.ts';
 
 /** A JSON or HTML body is no stream, whatever the status says: it is read whole and judged. */
 export function isEventStream(headers: UpstreamHeaders): boolean {
@@ -10,14 +9,20 @@ export function isEventStream(headers: UpstreamHeaders): boolean {
 export function overdueEnd(unread: boolean, requestIsOver: boolean): StreamEnd {
   if (unread) return { kind: 'cancelled', reason: 'client-gone' };
   if (requestIsOver) return { kind: 'failed', reason: 'The limit of the request was reached.' };
-  return { kind: 'failed', reason: upstreamStalled, idle: true };
+  return { kind: 'failed', reason: 'The upstream stalled.', idle: true };
 }
 
 /**
  * The end as it is told. `served`: the client had left with its whole answer and only the usage was waited
  * for, so there is nobody to whom the stream failed.
  */
-export function toldEnd(end: StreamEnd, served: boolean, redact: (text: string) => string): StreamEnd {
+export function toldEnd(
+  end: StreamEnd,
+  served: boolean,
+  redact: (texts: readonly string[]) => readonly string[],
+): StreamEnd {
   if (end.kind !== 'failed') return end;
-  return served ? { kind: 'cancelled', reason: 'client-gone' } : { ...end, reason: redact(end.reason) };
+  return served
+    ? { kind: 'cancelled', reason: 'client-gone' }
+    : { ...end, reason: redact([end.reason])[0] ?? '' };
 }

@@ -1,7 +1,6 @@
-import type { Candidate } from '../core/candidate.ts';
+import type { CancelReason } from '../core/outcome.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import { BugGuard } from './bug-guard.ts';
-import type { CancelReason } from './client-stream.ts';
 import { DueTimer } from './due-timer.ts';
 import { clientStallMs, lingerMs, maxErrorBodyBytes, stallMs, usageReadMs } from './exchange-limits.ts';
 import { isEventStream, overdueEnd, toldEnd } from './exchange-rules.ts';
@@ -14,7 +13,6 @@ import type { TransportFailure, UpstreamControl, UpstreamListener, UpstreamTrans
  * stream one `StreamEnd`. Its one timer moves with the phase: first token, silence, slow client, usage, linger.
  */
 export class Exchange implements UpstreamListener, OpenStream {
-  readonly candidate: Candidate;
   firstTokenAtMs = 0;
   readonly #job: ExchangeJob;
   readonly #settle: (end: ExchangeEnd) => void;
@@ -40,14 +38,13 @@ export class Exchange implements UpstreamListener, OpenStream {
   constructor(job: ExchangeJob, settle: (end: ExchangeEnd) => void) {
     this.#job = job;
     this.#settle = settle;
-    this.candidate = job.candidate;
     this.#held = new HeldBytes(job.answers, job.call.userId, job.call.tables.document.limits.event_bytes);
     this.#timer = new DueTimer(job.monotonicMs, this.#onDue);
   }
 
   start(transport: UpstreamTransport): void {
     const { signal, attemptDueMs, requestDueMs, upstreamCall } = this.#job;
-    if (signal.aborted) this.#end({ kind: 'cancelled', reason: signal.reason as CancelReason });
+    if (signal.aborted) this.#onAbort();
     if (this.#over) return;
     signal.addEventListener('abort', this.#onAbort);
     this.#timer.setDue(Math.min(attemptDueMs, requestDueMs));
@@ -70,8 +67,8 @@ export class Exchange implements UpstreamListener, OpenStream {
     this.#streaming = ok && this.#job.translator !== null && isEventStream(headers);
     const { limits } = this.#job.call.tables.document;
     // Before the first token at most one event's worth is held back.
-    const whole = ok ? limits.answer_bytes : maxErrorBodyBytes;
-    this.#bodyLimit = this.#streaming ? limits.event_bytes : whole;
+    if (this.#streaming) this.#bodyLimit = limits.event_bytes;
+    else this.#bodyLimit = ok ? limits.answer_bytes : maxErrorBodyBytes;
   }
 
   onData(chunk: Buffer): void {
@@ -97,8 +94,14 @@ export class Exchange implements UpstreamListener, OpenStream {
 
   attach(consumer: StreamConsumer): void {
     this.#consumer = consumer;
-    if (this.#held.length > 0) consumer.onBytes(this.#held.take());
-    if (this.#pendingEnd !== null) consumer.onEnd(this.#pendingEnd);
+    let end = this.#pendingEnd;
+    try {
+      if (this.#held.length > 0) consumer.onBytes(this.#held.take());
+    } catch (cause) {
+      if (this.#over) end = { kind: 'broken', cause };
+      else this.#onBug(cause);
+    }
+    if (end !== null) consumer.onEnd(end);
   }
 
   pause(): void {
@@ -209,13 +212,8 @@ export class Exchange implements UpstreamListener, OpenStream {
   };
 
   #endReplied(cut: boolean): void {
-    this.#end({
-      kind: 'replied',
-      status: this.#status,
-      headers: this.#headers,
-      body: this.#held.take(),
-      cut,
-    });
+    const reply = { status: this.#status, headers: this.#headers, body: this.#held.take(), cut };
+    this.#end({ kind: 'replied', ...reply });
   }
 
   #stop(stream: StreamEnd, unopened: ExchangeEnd): void {

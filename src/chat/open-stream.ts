@@ -1,8 +1,7 @@
-import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
+import type { CancelReason } from '../core/outcome.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import type { AnswerBudget } from './answer-budget.ts';
-import type { CancelReason } from './client-stream.ts';
 import type { TransportFailure, UpstreamCall } from './ports.ts';
 import type { ChatTelemetry } from './telemetry-port.ts';
 
@@ -35,9 +34,6 @@ export type StreamEnd =
   | { readonly kind: 'broken'; readonly cause: unknown }
   | { readonly kind: 'cancelled'; readonly reason: CancelReason };
 
-/** The reason of a stream whose vendor fell silent. */
-export const upstreamStalled = 'The upstream stalled.';
-
 export interface StreamConsumer {
   onBytes(bytes: Buffer): void;
   /** Once, and nothing after it. */
@@ -46,7 +42,6 @@ export interface StreamConsumer {
 
 /** A stream whose first token has been seen. What came so far is held until `attach`. */
 export interface OpenStream {
-  readonly candidate: Candidate;
   readonly translator: StreamTranslator;
   /** When the read with the first token came in, monotonic milliseconds. */
   readonly firstTokenAtMs: number;
@@ -60,7 +55,6 @@ export interface OpenStream {
 
 export interface ExchangeJob {
   readonly call: ChatCall;
-  readonly candidate: Candidate;
   readonly upstreamCall: UpstreamCall;
   /** Null for JSON requests. */
   readonly translator: StreamTranslator | null;
@@ -73,6 +67,6 @@ export interface ExchangeJob {
   readonly signal: AbortSignal;
   readonly telemetry: Pick<ChatTelemetry, 'answerBegan' | 'streamStalled'>;
   readonly answers: AnswerBudget;
-  /** Masks this attempt's key in whatever the vendor says. */
-  readonly redact: (text: string) => string;
+  /** Masks this attempt's key and the prompt in what the vendor says. */
+  readonly redact: (texts: readonly string[]) => readonly string[];
 }

@@ -1,8 +1,8 @@
 import type { HeldKey } from '../core/candidate.ts';
-import type { LogRow } from '../core/log-row.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import type { Residency } from '../core/residency.ts';
 import type { Secret } from '../core/secret.ts';
+import type { SettledRequest } from '../core/settled-request.ts';
 
 /** The authenticated caller, as it stood when the request began. */
 export interface Account {
@@ -29,7 +29,7 @@ export interface RequestLog {
    * Resolves when the row is committed, or after `waitMs` (50) at most once it lies in the local spool.
    * Never rejects, never loses a row in silence.
    */
-  record(row: LogRow): Promise<void>;
+  record(settled: SettledRequest): Promise<void>;
   /** False while the spool is full and the policy is to refuse: new chat requests answer 503. */
   accepting(): boolean;
 }
@@ -44,6 +44,15 @@ export interface ResponseCache {
 
 /** Opens a sealed provider key for one attempt. Throws SealError: the row was changed, or its master key is gone. */
 export type OpenKey = (key: HeldKey) => Secret;
+
+/**
+ * In which form the servers behind keys want their requests, where it is not the usual one: learned from a refusal, so
+ * that each is asked twice only once. What is forgotten is learned anew.
+ */
+export interface RequestForms {
+  of(keyId: string): string | null;
+  learn(keyId: string, form: string): void;
+}
 
 /** Why no HTTP answer came. */
 export type TransportFailureKind =

@@ -6,9 +6,7 @@ import { draining } from '../core/errors.ts';
 import type { Client } from './client-stream.ts';
 import { DueTimer } from './due-timer.ts';
 import { clientStallMs } from './exchange-limits.ts';
-import type { RequestEnd, Settlement } from './settlement.ts';
-
-export const clientClosed = 'client_closed: The client left before the end of the answer.';
+import type { SettledFacts, Settlement } from './settlement.ts';
 
 /** The error of an answer that the end of the process cuts. */
 export const cutByDrain = (): ServiceUnavailableError => draining('; the answer is incomplete');
@@ -24,8 +22,8 @@ export interface Replay {
   readonly bytes: number;
   /** What follows its own chunks. */
   readonly last: string;
-  /** How the request is settled when its client takes everything. */
-  readonly end: RequestEnd;
+  /** What its settlement says beside how it ended. */
+  readonly facts: SettledFacts;
 }
 
 /**
@@ -40,7 +38,7 @@ export async function replay({
   completion,
   bytes,
   last,
-  end,
+  facts,
 }: Replay): Promise<void> {
   client.stream.open();
   client.stream.keeps(bytes);
@@ -49,14 +47,14 @@ export async function replay({
     if (!client.stream.write(event)) await caughtUp(client, monotonicMs);
   }
   if (!client.signal.aborted) {
-    await settlement.settle(end);
+    await settlement.settle({ status: 'success' }, facts);
     client.stream.end(last);
   } else if (client.signal.reason === 'drain') {
     const error = cutByDrain();
-    await settlement.settle({ ...end, status: 'incomplete', error: `${error.type}: ${error.message}` });
+    await settlement.settle({ status: 'incomplete', cut: 'drain_cut', error }, facts);
     client.stream.end(errorEvent(error, requestId));
   } else {
-    await settlement.settle({ ...end, status: 'client_closed', error: clientClosed });
+    await settlement.settle({ status: 'client_closed' }, facts);
     client.stream.destroy();
   }
 }

@@ -1,103 +1,89 @@
 import type { ChatCall } from '../core/chat-call.ts';
 import { modeLabel } from '../core/chat-call.ts';
-import type { LogRow, LogStatus } from '../core/log-row.ts';
-import { redactReason } from '../core/redact.ts';
 import type { Residency } from '../core/residency.ts';
+import type { RequestEnd, SettledRequest, Target } from '../core/settled-request.ts';
 import type { Usage } from '../core/usage.ts';
 import { noUsage } from '../core/usage.ts';
-import type { AttemptLedger } from './fallback.ts';
-import type { Clock, RequestLog } from './ports.ts';
-import type { ChatTelemetry } from './telemetry-port.ts';
+import { AttemptLedger } from './attempt-ledger.ts';
+import type { ChatDeps } from './chat-deps.ts';
 
-export interface SettlementIo {
-  readonly requestLog: RequestLog;
-  readonly telemetry: ChatTelemetry;
-  readonly clock: Clock;
-  readonly newId: () => string;
-}
-
-/** How a request ended, as far as its row is concerned. What is left out follows from the ledger. */
-export interface RequestEnd {
-  readonly status: LogStatus;
-  /** `<type>: <message>`; null on success. */
-  readonly error: string | null;
+/** What a settlement says beside how the request ended. What is left out follows from the ledger. */
+export interface SettledFacts {
+  /** Whole milliseconds. */
   readonly latencyMs: number;
   readonly ttftMs?: number | null;
   readonly usage?: Usage;
   readonly costMicroUsd?: bigint;
   readonly savedMicroUsd?: bigint;
-  /** Set on a cache hit: the original `provider:model`. */
-  readonly cachedFrom?: string;
+  /** Set on a cache hit: who had answered. */
+  readonly cachedFrom?: Target;
 }
 
 /**
- * The end-of-request record, written exactly once. `settle` is awaited before the last byte leaves, so a
+ * The end-of-request record, made exactly once. `settle` is awaited before the last byte leaves, so a
  * client that has its answer finds its row.
  */
 export class Settlement {
-  readonly ledger: AttemptLedger;
+  readonly ledger = new AttemptLedger();
   readonly #call: ChatCall;
-  readonly #io: SettlementIo;
+  readonly #deps: Pick<ChatDeps, 'requestLog' | 'telemetry' | 'clock' | 'newId'>;
   #settled = false;
   #usage = noUsage;
   #costMicroUsd = 0n;
 
-  constructor(call: ChatCall, ledger: AttemptLedger, io: SettlementIo) {
+  constructor(call: ChatCall, deps: Pick<ChatDeps, 'requestLog' | 'telemetry' | 'clock' | 'newId'>) {
     this.#call = call;
-    this.ledger = ledger;
-    this.#io = io;
+    this.#deps = deps;
   }
 
   /** Whole milliseconds since the request came in. */
   latencyMs(): number {
-    return Math.max(0, Math.round(this.#io.clock.monotonicMs() - this.#call.enteredAtMs));
+    return Math.max(0, Math.round(this.#deps.clock.monotonicMs() - this.#call.enteredAtMs));
   }
 
-  /** What an attempt without an answer had used up: the row's, unless its end says otherwise. */
+  /** What an attempt without an answer had used up: the request's, unless its settlement says otherwise. */
   spent(usage: Usage, costMicroUsd: bigint): void {
     this.#usage = usage;
     this.#costMicroUsd = costMicroUsd;
   }
 
   /** The first call counts; later ones do nothing. Never rejects. */
-  async settle(end: RequestEnd): Promise<void> {
+  async settle(end: RequestEnd, facts: SettledFacts = { latencyMs: this.latencyMs() }): Promise<void> {
     if (this.#settled) return;
-    const row = this.#row(end);
+    const settled = this.#settledRequest(end, facts);
     this.#settled = true;
-    const { telemetry, requestLog, clock } = this.#io;
+    const { telemetry, requestLog, clock } = this.#deps;
     const settledAtMs = clock.monotonicMs();
-    const kept = requestLog.record(row);
-    telemetry.settled(this.#call, row);
+    const kept = requestLog.record(settled);
+    telemetry.settled(this.#call, settled);
     await kept;
     telemetry.rowKept(clock.monotonicMs() - settledAtMs);
   }
 
-  #row(end: RequestEnd): LogRow {
+  #settledRequest(end: RequestEnd, facts: SettledFacts): SettledRequest {
     const call = this.#call;
-    const { last, served, reports, tries } = this.ledger;
-    const cached = end.cachedFrom !== undefined;
-    const unserved: Residency = call.options.residency ?? 'global';
+    const { last, served, records, tries } = this.ledger;
+    const { cachedFrom = null } = facts;
+    const unasked: Residency = call.options.residency ?? 'global';
     return {
-      rowId: this.#io.newId(),
+      rowId: this.#deps.newId(),
       userId: call.userId,
       requestId: call.requestId,
-      createdAtMicros: this.#io.clock.stampMicros(),
+      createdAtMicros: this.#deps.clock.stampMicros(),
       mode: modeLabel(call),
-      provider: cached ? 'cache' : (last?.provider ?? 'none'),
-      model: end.cachedFrom ?? last?.model ?? 'none',
-      keyId: cached ? null : (served?.key.id ?? null),
-      usage: end.usage ?? this.#usage,
-      latencyMs: end.latencyMs,
-      ttftMs: end.ttftMs ?? null,
-      costMicroUsd: end.costMicroUsd ?? this.#costMicroUsd,
-      savedMicroUsd: end.savedMicroUsd ?? 0n,
-      cacheHit: cached,
+      end,
+      target: last,
+      cachedFrom,
+      keyId: cachedFrom !== null ? null : (served?.key.id ?? null),
+      usage: facts.usage ?? this.#usage,
+      latencyMs: facts.latencyMs,
+      ttftMs: facts.ttftMs ?? null,
+      costMicroUsd: facts.costMicroUsd ?? this.#costMicroUsd,
+      savedMicroUsd: facts.savedMicroUsd ?? 0n,
       stream: call.request.stream === true,
-      status: end.status,
-      error: end.error === null ? null : redactReason(end.error, null),
       residencyRequested: call.options.residency,
-      residencyActual: cached ? 'cache' : (last?.residency ?? unserved),
-      attempts: reports,
+      residencyActual: cachedFrom !== null ? 'cache' : (last?.residency ?? unasked),
+      candidates: records,
       tries,
       tablesVersion: call.tables.hash,
       traceId: call.trace?.traceId ?? null,

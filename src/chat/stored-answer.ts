@@ -3,6 +3,7 @@ import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import type { ChatCompletion } from '../core/chat-completion.ts';
 import { saysSomething } from '../core/chat-completion.ts';
+import { providerNames } from '../core/provider-name.ts';
 import type { Usage } from '../core/usage.ts';
 import { usageBases } from '../core/usage.ts';
 
@@ -10,7 +11,7 @@ import { usageBases } from '../core/usage.ts';
 const storedAnswerSchema = z.object({
   /** `chat.completion` without a gateway block, as JSON text. */
   completionJson: z.string(),
-  provider: z.string(),
+  provider: z.enum(providerNames),
   model: z.string(),
   usage: z.object({
     basis: z.enum(usageBases),

@@ -1,40 +1,16 @@
+import type { AttemptRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
-import type { LogRow } from '../core/log-row.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
-import type { Usage } from '../core/usage.ts';
+import type { SettledRequest } from '../core/settled-request.ts';
+import { cutCauses } from '../core/settled-request.ts';
 
-/** What the vendor said of its own answer. */
-export interface VendorAnswer {
-  readonly id: string;
-  readonly model: string;
-  /** One per choice. */
-  readonly finishReasons: readonly string[];
-}
+export const cacheResults = ['hit', 'miss', 'bypass'] as const;
+export type CacheResult = (typeof cacheResults)[number];
 
-/** One finished attempt. */
-export interface AttemptRecord {
-  readonly candidate: Candidate;
-  /** From 1. */
-  readonly number: number;
-  readonly end: 'served' | 'failed' | 'aborted';
-  readonly failure: AttemptFailure | null;
-  /** Monotonic milliseconds. */
-  readonly startedAtMs: number;
-  readonly durationMs: number;
-  /** Null for JSON answers and where no token came. */
-  readonly firstTokenMs: number | null;
-  readonly usage: Usage | null;
-  /** Null where no answer came. */
-  readonly answer: VendorAnswer | null;
-  /** Client fields that the vendor lacks and that were left out. */
-  readonly dropped: readonly string[];
-}
-
-export type CacheResult = 'hit' | 'miss' | 'bypass';
-
-export type StreamEnding = 'complete' | 'upstream_error' | 'idle_timeout' | 'client_abort' | 'drain_cut';
+export const streamEndings = ['complete', 'client_abort', ...cutCauses] as const;
+export type StreamEnding = (typeof streamEndings)[number];
 
 /** The trace that a cached answer came from; nulls where none was kept. */
 export interface StoringTrace {
@@ -63,7 +39,7 @@ export interface ChatTelemetry {
   streamClosed(end: StreamEnding, stalledMs: number): void;
   /** `stored` is null unless it was a hit. */
   cacheAnswered(call: ChatCall, result: CacheResult, stored: StoringTrace | null): void;
-  settled(call: ChatCall, row: LogRow): void;
+  settled(call: ChatCall, settled: SettledRequest): void;
   /** The row lies in Postgres or in the spool: what the last bytes waited for. */
   rowKept(waitedMs: number): void;
 }

@@ -1,21 +1,23 @@
 /** Why one attempt gave no answer: a value, judged by core/final-error.ts. */
-export type FailureKind =
-  | 'rate-limited'
-  | 'upstream-failed'
-  | 'timed-out'
-  | 'unreachable'
-  | 'unreadable'
+export const failureKinds = [
+  'rate-limited',
+  'upstream-failed',
+  'timed-out',
+  'unreachable',
+  'unreadable',
   /** A 200 that does not say of every choice why it ended: half an answer. */
-  | 'incomplete'
-  | 'key-rejected'
-  | 'not-found'
-  | 'refused'
+  'incomplete',
+  'key-rejected',
+  'not-found',
+  'refused',
   /** Another 4xx than those that refuse the request, the key or the model. */
-  | 'unexpected-status'
+  'unexpected-status',
   /** The gateway had no room for the call, or for its answer: the vendor has no part in it. */
-  | 'no-room'
+  'no-room',
   /** A bug of ours, which costs the request this candidate only. */
-  | 'internal-error';
+  'internal-error',
+] as const;
+export type FailureKind = (typeof failureKinds)[number];
 
 /** What the vendor sent, kept for override requests, whose errors are passed on verbatim. */
 export interface UpstreamReply {
@@ -45,3 +47,6 @@ export interface AttemptFailure {
   /** The connection ended behind the request, which may have been carried out; the client decides on a repeat. */
   readonly connectionCut?: true;
 }
+
+/** Why a request was cancelled from our side of the wire. */
+export type CancelReason = 'client-gone' | 'drain';

@@ -9,7 +9,8 @@ import { residencyByProvider } from './provider-name.ts';
 import type { Residency } from './residency.ts';
 import { residencyAllows, residencyOf } from './residency.ts';
 
-export type SkipReason = 'no_key' | 'residency' | 'capability' | 'cooldown';
+export const skipReasons = ['no_key', 'residency', 'capability', 'cooldown'] as const;
+export type SkipReason = (typeof skipReasons)[number];
 
 /** A candidate that was passed over or moved back, and why: for spans and metrics. */
 export interface SkippedCandidate {

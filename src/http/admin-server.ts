@@ -14,7 +14,7 @@ export interface ReadyFacts {
   readonly storeReady: () => { readonly ready: boolean; readonly reason: string | null };
 }
 
-export interface AdminIo extends ReadyFacts {
+export interface AdminDeps extends ReadyFacts {
   readonly life: Life;
   readonly metrics: () => Promise<string>;
   readonly metricsContentType: string;
@@ -22,7 +22,7 @@ export interface AdminIo extends ReadyFacts {
 }
 
 /** Probes, metrics and the API description on the second port, which no client-facing Service exposes. */
-export function createAdminServer(io: AdminIo, log: FastifyBaseLogger): FastifyInstance {
+export function createAdminServer(deps: AdminDeps, log: FastifyBaseLogger): FastifyInstance {
   const app: FastifyInstance = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
@@ -40,20 +40,20 @@ export function createAdminServer(io: AdminIo, log: FastifyBaseLogger): FastifyI
   // Liveness never looks at a dependency: a database blip must not restart every replica.
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {
-    const store = io.storeReady();
-    const { generation, hash, lastReloadOk } = io.tables();
-    const ready = store.ready && !io.life.draining;
+    const store = deps.storeReady();
+    const { generation, hash, lastReloadOk } = deps.tables();
+    const ready = store.ready && !deps.life.draining;
     reply.code(ready ? 200 : 503);
     return {
-      status: ready ? 'ready' : io.life.draining ? 'draining' : 'starting',
+      status: ready ? 'ready' : deps.life.draining ? 'draining' : 'starting',
       reason: store.reason,
       tables: { generation, hash, last_reload_ok: lastReloadOk },
     };
   });
   app.get('/metrics', async (_request, reply) => {
-    reply.header('content-type', io.metricsContentType);
-    return io.metrics();
+    reply.header('content-type', deps.metricsContentType);
+    return deps.metrics();
   });
-  app.get('/openapi.json', async () => io.openApi());
+  app.get('/openapi.json', async () => deps.openApi());
   return app;
 }

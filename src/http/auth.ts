@@ -17,7 +17,7 @@ declare module 'fastify' {
   }
 }
 
-export interface AuthIo {
+export interface AuthDeps {
   readonly accounts: Accounts;
   readonly tables: () => RoutingTables;
   readonly clock: Clock;
@@ -42,11 +42,11 @@ function isUnambiguous(rawHeaders: readonly string[], authorization: string): bo
  * Requires `Authorization: Bearer <service key>` on every route of the scope (SPEC 5), before the body is
  * read. A warm caller costs a hash and a map look-up.
  */
-export function requireServiceKey(scope: FastifyInstance, io: AuthIo): void {
+export function requireServiceKey(scope: FastifyInstance, deps: AuthDeps): void {
   scope.decorateRequest('account');
   scope.decorateRequest('serviceKeyHash', '');
   const refusal = (reason: AuthFailure, request: FastifyRequest): AuthenticationError => {
-    io.httpTelemetry.authFailed(reason, askerOf(request));
+    deps.httpTelemetry.authFailed(reason, askerOf(request));
     return new AuthenticationError();
   };
   scope.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done) => {
@@ -57,11 +57,11 @@ export function requireServiceKey(scope: FastifyInstance, io: AuthIo): void {
       ? bearer.exec(authorization)?.[1]
       : undefined;
     const shape =
-      token === undefined ? null : hasServiceKeyShape(token, activeLegacyName(io.tables(), io.clock));
+      token === undefined ? null : hasServiceKeyShape(token, activeLegacyName(deps.tables(), deps.clock));
     if (token === undefined || shape === null) return done(refusal('malformed', request));
     if (shape === 'legacy') {
-      markLegacy(reply, io.tables());
-      io.httpTelemetry.legacyUsed('key');
+      markLegacy(reply, deps.tables());
+      deps.httpTelemetry.legacyUsed('key');
     }
     const accept = (account: Account | null): void => {
       if (account === null) {
@@ -70,12 +70,12 @@ export function requireServiceKey(scope: FastifyInstance, io: AuthIo): void {
       }
       request.account = account;
       const before = request.trace;
-      request.trace = io.httpTelemetry.authenticated(before);
+      request.trace = deps.httpTelemetry.authenticated(before);
       if (request.trace === before) done();
-      else io.httpTelemetry.within(request.trace, done);
+      else deps.httpTelemetry.within(request.trace, done);
     };
     request.serviceKeyHash = hashServiceKey(token);
-    const found = io.accounts.find(request.serviceKeyHash);
+    const found = deps.accounts.find(request.serviceKeyHash);
     if (found instanceof Promise) {
       gatherEarly(request);
       // What a watcher throws is this request's error, and not the end of the process.

@@ -13,7 +13,7 @@ export function activeLegacyName(tables: RoutingTables, clock: Clock): string | 
 }
 
 /** The headers of the former name, and whether they are still read; null where there is no such name. */
-export function legacyHeaders(tables: RoutingTables, clock: Clock): LegacyHeaders | null {
+export function legacyHeaders(tables: RoutingTables, clock: Pick<Clock, 'wallMs'>): LegacyHeaders | null {
   const { legacy } = tables;
   return legacy === null ? null : { name: legacy.name, ended: clock.wallMs() >= legacy.sunsetMs };
 }

@@ -1,10 +1,10 @@
-import type { CancelReason } from '../chat/client-stream.ts';
+import type { CancelReason } from '../core/outcome.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { KeptConnections } from './kept-connections.ts';
 import { UnreadAnswers } from './unread-answers.ts';
 
 /** One chat request under way. */
-export interface Served {
+export interface ActiveRequest {
   abort(reason: CancelReason): void;
   /** Bytes written to the client that it has not taken yet. */
   readonly bufferedBytes: number;
@@ -15,7 +15,7 @@ export interface Served {
  * work is taken.
  */
 export class Life {
-  readonly #active = new Set<Served>();
+  readonly #active = new Set<ActiveRequest>();
   /** What request bodies may take of the memory, and take now. */
   readonly bodies: BodyBudget;
   /** Connections of the API's listener. */
@@ -52,11 +52,11 @@ export class Life {
     return bytes;
   }
 
-  add(one: Served): void {
+  add(one: ActiveRequest): void {
     this.#active.add(one);
   }
 
-  remove(one: Served): void {
+  remove(one: ActiveRequest): void {
     this.#active.delete(one);
   }
 

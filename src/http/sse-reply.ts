@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import type { CancelReason, Client, ClientStream } from '../chat/client-stream.ts';
-import type { Life, Served } from './life.ts';
+import type { Client, ClientStream } from '../chat/client-stream.ts';
+import type { CancelReason } from '../core/outcome.ts';
+import type { ActiveRequest, Life } from './life.ts';
 
 /** Proxies must neither buffer nor store a stream. */
 const streamHeaders = {
@@ -14,7 +15,7 @@ const streamHeaders = {
  * A chat client on its raw response. Writes go past Fastify's pipeline once the stream is open; the raw
  * response alone tells reliably when the client has left.
  */
-export class ReplyClient implements Client, ClientStream, Served {
+export class ReplyClient implements Client, ClientStream, ActiveRequest {
   readonly signal: AbortSignal;
   isOpen = false;
   readonly #reply: FastifyReply;

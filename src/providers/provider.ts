@@ -10,8 +10,8 @@ export interface TranslationContext {
   /** The candidate's model id, as the vendor names it. */
   readonly model: string;
   readonly facts: ModelFacts;
-  /** The remembered answer of a server that refused `stream_options`: add none to the client's own. */
-  readonly withoutStreamOptions: boolean;
+  /** How this key's server wants its requests, as `otherForm` once found; null: the usual way. */
+  readonly form: string | null;
 }
 
 /** A translated request: no credentials, no origin; the attempt adds both. */
@@ -149,8 +149,8 @@ export interface Provider {
     nowMs: number,
   ): UpstreamError;
   /**
-   * Only where servers may not know `stream_options`: true when this error says that the ones we added are the
-   * trouble. The attempt asks once more without. False for what the client itself put there.
+   * Only where servers of one provider differ in what they take: the form of request that this error calls for, or
+   * null. The attempt asks once more in that form, and remembers it for the key when the server answers then.
    */
-  refusesStreamOptions?(status: number, body: Buffer, request: ChatRequest): boolean;
+  otherForm?(status: number, body: Buffer, request: ChatRequest): string | null;
 }

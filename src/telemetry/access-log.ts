@@ -1,20 +1,21 @@
-import { upstreamStalled } from '../chat/open-stream.ts';
+import type { StreamEnding } from '../chat/telemetry-port.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { formatMicroUsd } from '../core/cost.ts';
-import type { LogRow } from '../core/log-row.ts';
+import type { SettledRequest } from '../core/settled-request.ts';
+import { shownModel, shownProvider } from '../core/settled-request.ts';
 
 /** How the answer ended, in the words of `gw_streams_total`; `refused`: there was none. */
-function endOf(row: LogRow): string {
-  switch (row.status) {
+function endOf({ end, ttftMs }: SettledRequest): StreamEnding | 'refused' {
+  switch (end.status) {
     case 'success':
       return 'complete';
     case 'client_closed':
       return 'client_abort';
     case 'incomplete':
-      if (row.error?.startsWith('service_unavailable_error') === true) return 'drain_cut';
-      return row.error?.endsWith(upstreamStalled) === true ? 'idle_timeout' : 'upstream_error';
+      return end.cut;
     case 'error':
-      return 'refused';
+      // A stream that a bug of ours cut had begun.
+      return ttftMs === null ? 'refused' : 'upstream_error';
   }
 }
 
@@ -23,18 +24,18 @@ function endOf(row: LogRow): string {
  * hand: it is the one line that every request pays for, and so costs a third of what the logger takes. Of texts
  * that a client chose only the model's name is in it, and the request id, which has a checked form.
  */
-export function accessLine(call: ChatCall, row: LogRow, time: string): string {
+export function accessLine(call: ChatCall, settled: SettledRequest, time: string): string {
   const { trace } = call;
   const traced =
     trace === null
       ? ''
       : `,"trace_id":"${trace.traceId}","span_id":"${trace.spanId}","trace_flags":"0${trace.sampled ? 1 : 0}"`;
   return (
-    `{"level":"info","time":"${time}","request_id":"${row.requestId}","user_id":"${row.userId}"` +
-    `,"mode":"${row.mode}","provider":"${row.provider}","model":${JSON.stringify(row.model)}` +
-    `,"status":"${row.status}","end":"${endOf(row)}","stream":${row.stream},"attempts":${row.tries}` +
-    `,"ttft_ms":${row.ttftMs},"latency_ms":${row.latencyMs}` +
-    `,"input_tokens":${row.usage.inputTokens},"output_tokens":${row.usage.outputTokens}` +
-    `,"cost_usd":"${formatMicroUsd(row.costMicroUsd)}"${traced},"msg":"chat"}\n`
+    `{"level":"info","time":"${time}","request_id":"${settled.requestId}","user_id":"${settled.userId}"` +
+    `,"mode":"${settled.mode}","provider":"${shownProvider(settled)}","model":${JSON.stringify(shownModel(settled))}` +
+    `,"status":"${settled.end.status}","end":"${endOf(settled)}","stream":${settled.stream},"attempts":${settled.tries}` +
+    `,"ttft_ms":${settled.ttftMs},"latency_ms":${settled.latencyMs}` +
+    `,"input_tokens":${settled.usage.inputTokens},"output_tokens":${settled.usage.outputTokens}` +
+    `,"cost_usd":"${formatMicroUsd(settled.costMicroUsd)}"${traced},"msg":"chat"}\n`
   );
 }

@@ -1,4 +1,4 @@
-import type { AttemptRecord } from '../chat/telemetry-port.ts';
+import type { AttemptRecord } from '../core/attempt-record.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { tierNames } from '../core/mode.ts';
 import type { ProviderName } from '../core/provider-name.ts';
@@ -17,10 +17,17 @@ const unpricedReasons = ['no_price', 'no_usage', 'partial_usage', 'self_hosted']
 const shortestGenerationMs = 50;
 
 /** How an attempt failed, in one word of a closed list; empty when it served. */
-export function errorTypeOf(record: AttemptRecord): string {
-  if (record.end === 'served') return '';
-  if (record.end === 'aborted') return 'aborted';
-  return record.failure?.kind ?? 'interrupted';
+export function errorTypeOf({ end }: AttemptRecord): string {
+  switch (end.kind) {
+    case 'served':
+      return '';
+    case 'failed':
+      return end.failure.kind;
+    case 'cut':
+      return 'interrupted';
+    case 'cancelled':
+      return 'aborted';
+  }
 }
 
 /** What one model does, seen from here: looked up once per attempt. */
@@ -82,7 +89,7 @@ export class AttemptMetrics {
     );
     const overhead = families.histogram(
       'gw_overhead_seconds',
-      'Our own time: before_upstream from the headers (body included) to the first attempt, first_byte_relay from the first token of a stream to its write, after_last_byte until the log row is kept.',
+      'Our own time: before_upstream from the headers (body included) to the first attempt where no cache was asked, first_byte_relay from the first token of a stream to its write, after_last_byte until the log row is kept.',
       ['phase'],
       overheadBuckets,
     );
@@ -105,7 +112,7 @@ export class AttemptMetrics {
   }
 
   attemptEnded(call: ChatCall, record: AttemptRecord): void {
-    const { candidate, firstTokenMs, usage, failure } = record;
+    const { candidate, firstTokenMs, usage, end } = record;
     const { provider } = candidate;
     const model = this.#models.of(call.tables, provider, candidate.model);
     const series = this.#seriesOf(provider, model);
@@ -113,18 +120,19 @@ export class AttemptMetrics {
     const duration =
       errorType === '' ? series.served : this.#durations.of('chat', provider, model, errorType);
     duration.observe(record.durationMs / 1000, call.trace);
-    if (record.number === 1) {
+    // Who waits for an equal request's answer waits for a vendor, and not for us.
+    if (record.number === 1 && call.options.cacheTtlSeconds === null) {
       this.#beforeUpstream.observe((record.startedAtMs - call.enteredAtMs) / 1000, call.trace);
     }
-    if (failure !== null && failure.retryAfterMs !== null) {
-      this.retryAfterSeconds.set(provider, failure.retryAfterMs / 1000);
+    if (end.kind === 'failed' && end.failure.retryAfterMs !== null) {
+      this.retryAfterSeconds.set(provider, end.failure.retryAfterMs / 1000);
     }
     if (firstTokenMs !== null) {
       series.firstChunk ??= this.#firstChunks.of(provider, model);
       series.firstChunk.observe(firstTokenMs / 1000, call.trace);
     }
     if (usage === null) return;
-    if (record.end === 'served' && usage.basis === 'complete') {
+    if (end.kind === 'served' && usage.basis === 'complete') {
       series.inputTokens.observe(usage.inputTokens);
       series.outputTokens.observe(usage.outputTokens);
       const rate = tokenRate(record, usage);

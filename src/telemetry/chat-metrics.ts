@@ -1,20 +1,23 @@
 import type { CacheResult, StreamEnding } from '../chat/telemetry-port.ts';
+import { cacheResults, streamEndings } from '../chat/telemetry-port.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import type { ErrorType } from '../core/errors.ts';
-import type { LogRow, LogStatus } from '../core/log-row.ts';
 import { modes } from '../core/mode.ts';
-import type { AttemptFailure, FailureKind } from '../core/outcome.ts';
-import type { SkippedCandidate, SkipReason } from '../core/plan.ts';
-import type { ProviderName } from '../core/provider-name.ts';
+import type { AttemptFailure } from '../core/outcome.ts';
+import { failureKinds } from '../core/outcome.ts';
+import type { SkippedCandidate } from '../core/plan.ts';
+import { skipReasons } from '../core/plan.ts';
 import { providerNames } from '../core/provider-name.ts';
+import type { RequestStatus, SettledRequest } from '../core/settled-request.ts';
+import { outcomeOf, shownProvider } from '../core/settled-request.ts';
 import type { RoutingTables } from '../core/tables.ts';
 import { durationBuckets } from './buckets.ts';
 import type { ModelLabels } from './model-label.ts';
 import type { CounterSeries, Families } from './series.ts';
 
-/** The closed lists behind label values; their series exist, at 0, from the start. */
-const outcomes: readonly (LogStatus | ErrorType)[] = [
+/** How requests that were sent to a candidate may end; their series exist, at 0, from the start. */
+const outcomes: readonly (RequestStatus | ErrorType)[] = [
   'success',
   'client_closed',
   'incomplete',
@@ -22,33 +25,6 @@ const outcomes: readonly (LogStatus | ErrorType)[] = [
   'rate_limit_error',
   'service_unavailable_error',
 ];
-const skipReasons: readonly SkipReason[] = ['no_key', 'residency', 'capability', 'cooldown'];
-const streamEndings: readonly StreamEnding[] = [
-  'complete',
-  'upstream_error',
-  'idle_timeout',
-  'client_abort',
-  'drain_cut',
-];
-const cacheResults: readonly CacheResult[] = ['hit', 'miss', 'bypass'];
-const fallbackReasons: readonly FailureKind[] = [
-  'rate-limited',
-  'upstream-failed',
-  'timed-out',
-  'unreachable',
-  'unreadable',
-  'incomplete',
-  'key-rejected',
-  'not-found',
-  'refused',
-  'unexpected-status',
-  'no-room',
-  'internal-error',
-];
-
-/** The error's type, which `<type>: <message>` begins with, or how else the request ended. */
-export const outcomeOf = (row: LogRow): string =>
-  row.status === 'error' ? (row.error?.split(':', 1)[0] ?? 'error') : row.status;
 
 /** What one mode spent on one model. */
 interface Spending {
@@ -145,7 +121,7 @@ export class ChatMetrics {
         for (const outcome of outcomes)
           this.#requests.of(mode, from.provider, from.model, outcome, 'false', 'bypass');
         for (const to of tier.slice(index + 1)) {
-          for (const reason of fallbackReasons) this.#fallbacks.of(mode, from.provider, to.provider, reason);
+          for (const reason of failureKinds) this.#fallbacks.of(mode, from.provider, to.provider, reason);
         }
       }
     }
@@ -173,28 +149,26 @@ export class ChatMetrics {
     this.#cache.of(result).add();
   }
 
-  settled(call: ChatCall, row: LogRow): void {
-    const { mode, provider, usage } = row;
-    const served = !row.cacheHit && provider !== 'none';
-    const model = served ? this.#models.of(call.tables, provider as ProviderName, row.model) : provider;
-    const cache = row.cacheHit ? 'hit' : call.options.cacheTtlSeconds === null ? 'bypass' : 'miss';
-    this.#requests.of(mode, provider, model, outcomeOf(row), row.stream ? 'true' : 'false', cache).add();
-    this.#duration.of(mode).observe(row.latencyMs / 1000, call.trace);
-    if (row.savedMicroUsd > 0n) this.#savedOf(call, row).add(Number(row.savedMicroUsd));
-    if (!served || usage.basis === 'none') return;
+  settled(call: ChatCall, settled: SettledRequest): void {
+    const { mode, target, cachedFrom, usage, savedMicroUsd } = settled;
+    const served = cachedFrom === null ? target : null;
+    const provider = shownProvider(settled);
+    const model = served === null ? provider : this.#models.of(call.tables, served.provider, served.model);
+    const cache = cachedFrom !== null ? 'hit' : call.options.cacheTtlSeconds === null ? 'bypass' : 'miss';
+    const stream = settled.stream ? 'true' : 'false';
+    this.#requests.of(mode, provider, model, outcomeOf(settled), stream, cache).add();
+    this.#duration.of(mode).observe(settled.latencyMs / 1000, call.trace);
+    if (cachedFrom !== null && savedMicroUsd > 0n) {
+      const storedModel = this.#models.of(call.tables, cachedFrom.provider, cachedFrom.model);
+      this.#saved.of(mode, cachedFrom.provider, storedModel).add(Number(savedMicroUsd));
+    }
+    if (served === null || usage.basis === 'none') return;
     const spending = this.#spendingOf(mode, provider, model);
-    spending.cost.add(Number(row.costMicroUsd));
+    spending.cost.add(Number(settled.costMicroUsd));
     spending.input.add(usage.inputTokens);
     spending.output.add(usage.outputTokens);
     spending.cachedInput.add(usage.cachedInputTokens);
     spending.reasoning.add(usage.reasoningTokens);
-  }
-
-  /** The row of a hit names the original as `provider:model`. */
-  #savedOf(call: ChatCall, { mode, model }: LogRow): CounterSeries {
-    const colon = model.indexOf(':');
-    const provider = model.slice(0, colon) as ProviderName;
-    return this.#saved.of(mode, provider, this.#models.of(call.tables, provider, model.slice(colon + 1)));
   }
 
   #spendingOf(mode: string, provider: string, model: string): Spending {

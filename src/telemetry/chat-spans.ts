@@ -1,16 +1,17 @@
 import type { Attributes, Span, Tracer } from '@opentelemetry/api';
 import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
-import type { AttemptRecord, CacheResult, StoringTrace, TraceHeaders } from '../chat/telemetry-port.ts';
+import type { CacheResult, StoringTrace, TraceHeaders } from '../chat/telemetry-port.ts';
+import type { AttemptRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { modeLabel } from '../core/chat-call.ts';
-import type { LogRow } from '../core/log-row.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
 import type { ProviderName } from '../core/provider-name.ts';
+import type { SettledRequest } from '../core/settled-request.ts';
+import { outcomeOf } from '../core/settled-request.ts';
 import type { Usage } from '../core/usage.ts';
 import { errorTypeOf } from './attempt-metrics.ts';
-import { outcomeOf } from './chat-metrics.ts';
 import { RequestSpan } from './request-span.ts';
 import { names } from './span-names.ts';
 import { writeTraceparent } from './traceparent.ts';
@@ -100,7 +101,7 @@ export class ChatSpans {
     if (request === null || span === null) return;
     request.attempt = null;
     span.setAttributes(attemptAttributes(record));
-    if (record.end === 'failed') {
+    if (isFailure(record)) {
       span.setStatus({ code: SpanStatusCode.ERROR });
       const exception = exceptionOf(record);
       if (exception !== null) span.addEvent(names.exceptionEvent, exception);
@@ -122,19 +123,21 @@ export class ChatSpans {
     request.span.addLink({ context: { traceId, spanId, traceFlags: TraceFlags.SAMPLED } });
   }
 
-  settled(call: ChatCall, row: LogRow): void {
+  settled(call: ChatCall, settled: SettledRequest): void {
     const request = recorded(call);
     if (request === null) return;
     request.span.setAttributes({
       [names.mode]: modeLabel(call),
       [names.requestId]: call.requestId,
-      [names.residencyActual]: row.residencyActual,
-      [names.attempts]: row.tries,
-      [names.costMicroUsd]: Number(row.costMicroUsd),
+      [names.residencyActual]: settled.residencyActual,
+      [names.attempts]: settled.tries,
+      [names.costMicroUsd]: Number(settled.costMicroUsd),
       [names.configGeneration]: call.tables.generation,
-      [names.stream]: row.stream,
-      [names.outcome]: outcomeOf(row),
-      ...(row.residencyRequested === null ? {} : { [names.residencyRequested]: row.residencyRequested }),
+      [names.stream]: settled.stream,
+      [names.outcome]: outcomeOf(settled),
+      ...(settled.residencyRequested === null
+        ? {}
+        : { [names.residencyRequested]: settled.residencyRequested }),
     });
     request.settle();
   }
@@ -149,12 +152,17 @@ function noteSend(request: RequestSpan, span: Span, origin: string): void {
   span.setAttribute(names.serverPort, port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port));
 }
 
+const attemptOutcomes = { served: 'served', failed: 'failed', cut: 'failed', cancelled: 'aborted' } as const;
+
+const isFailure = ({ end }: AttemptRecord): boolean => attemptOutcomes[end.kind] === 'failed';
+
 function attemptAttributes(record: AttemptRecord): Attributes {
-  const { end, failure, answer, firstTokenMs, usage, dropped } = record;
-  const attributes: Attributes = { [names.attemptOutcome]: end };
-  const status = end === 'served' || firstTokenMs !== null ? 200 : (failure?.status ?? null);
+  const { end, answer, firstTokenMs, usage, dropped } = record;
+  const failure = end.kind === 'failed' ? end.failure : null;
+  const attributes: Attributes = { [names.attemptOutcome]: attemptOutcomes[end.kind] };
+  const status = end.kind === 'served' || firstTokenMs !== null ? 200 : (failure?.status ?? null);
   if (status !== null) attributes[names.status] = status;
-  if (end !== 'served') attributes[names.errorType] = errorTypeOf(record);
+  if (end.kind !== 'served') attributes[names.errorType] = errorTypeOf(record);
   if (failure !== null && failure.retryAfterMs !== null) {
     attributes[names.retryAfterMs] = failure.retryAfterMs;
   }
@@ -174,8 +182,8 @@ function attemptAttributes(record: AttemptRecord): Attributes {
  * tells why. The message is ours: what a vendor says is on no span.
  */
 function exceptionOf(record: AttemptRecord): Attributes | null {
-  const { failure } = record;
-  if (failure === null) return { [names.exceptionType]: errorTypeOf(record) };
+  if (record.end.kind !== 'failed') return { [names.exceptionType]: errorTypeOf(record) };
+  const { failure } = record.end;
   if (failure.status !== null) return null;
   return { [names.exceptionType]: failure.kind, [names.exceptionMessage]: failure.reason };
 }

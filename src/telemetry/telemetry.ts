@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type {
-  AttemptRecord,
   CacheResult,
   ChatTelemetry,
   StoringTrace,
   StreamEnding,
   TraceHeaders,
 } from '../chat/telemetry-port.ts';
+import type { AttemptRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { CallTrace, ChatCall } from '../core/chat-call.ts';
-import type { LogRow } from '../core/log-row.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
+import type { SettledRequest } from '../core/settled-request.ts';
 import type {
   Asker,
   AuditEvent,
@@ -144,10 +144,10 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
     this.#spans?.cacheAnswered(call, result, stored);
   }
 
-  settled(call: ChatCall, row: LogRow): void {
-    this.#metrics.chat.settled(call, row);
-    this.#writeAccess?.(accessLine(call, row, new Date().toISOString()));
-    this.#spans?.settled(call, row);
+  settled(call: ChatCall, settled: SettledRequest): void {
+    this.#metrics.chat.settled(call, settled);
+    this.#writeAccess?.(accessLine(call, settled, new Date().toISOString()));
+    this.#spans?.settled(call, settled);
   }
 
   rowKept(waitedMs: number): void {

@@ -44,6 +44,11 @@ const mustNotImport: readonly (readonly [folder: string, clearOf: string, types:
   ['adapters', 'http/', false],
   ['adapters', 'providers/', false],
   ['adapters', 'settings.ts', true],
+  ['adapters', 'telemetry/', true],
+  ['http', 'telemetry/', true],
+  ['telemetry', 'adapters/', true],
+  ['telemetry', 'settings.ts', true],
+  ...['http', 'adapters', 'telemetry', 'demo'].map((folder) => [folder, 'wiring/', true] as const),
 ];
 
 const show = ({ from, to }: Import): string => `${from} imports ${to}`;

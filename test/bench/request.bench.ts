@@ -1,7 +1,7 @@
 /** What the gateway does once per request beside reading and writing: against the one JSON.parse of its body. */
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { encodeLogRow } from '../../src/adapters/postgres/log-insert.ts';
+import { encodeLogRow } from '../../src/adapters/postgres/log-columns.ts';
 import { createSealer } from '../../src/adapters/sealer.ts';
 import { cacheKey } from '../../src/core/cache-key.ts';
 import { costMicroUsd, formatMicroUsd } from '../../src/core/cost.ts';
@@ -9,7 +9,7 @@ import { planCandidates } from '../../src/core/plan.ts';
 import type { Usage } from '../../src/core/usage.ts';
 import { noUsage } from '../../src/core/usage.ts';
 import { logRow } from '../adapters/postgres/log-rows.ts';
-import { balancedKeys, callOf, heldKey, testTables } from '../chat/story.ts';
+import { balancedKeys, callOf, candidateOf, heldKey, testTables } from '../chat/story.ts';
 import { openAiAnswer } from '../support/openai-wire.ts';
 import type { Part } from './yardstick.ts';
 import { compare } from './yardstick.ts';
@@ -44,7 +44,20 @@ const usage: Usage = {
 };
 const row = logRow({
   usage,
-  attempts: [{ provider: 'openai', model: 'gpt-test', status: 200, reason: 'served', latency_ms: 120 }],
+  candidates: [
+    {
+      kind: 'tried',
+      candidate: candidateOf('openai', testTables()),
+      number: 1,
+      end: { kind: 'served' },
+      startedAtMs: 0,
+      durationMs: 120,
+      firstTokenMs: null,
+      usage,
+      answer: null,
+      dropped: [],
+    },
+  ],
 });
 const question = { userId: call.userId, residency: null, mode: call.mode, target: 'balanced' };
 

@@ -60,7 +60,8 @@ describe.each([
   function begin(world: World, userId: string, signal: AbortSignal) {
     const call = callOf({ userId, tables, request: { stream } });
     const candidate = candidateOf('openai', tables);
-    return attempt(candidate, call, world.io, performance.now() + 60_000, signal);
+    const dueMs = performance.now() + 60_000;
+    return attempt(world.openAttempt(call, candidate), call, world.deps, dueMs, signal);
   }
 
   test('have room up to a bound; what goes beyond fails, and all is given back', async () => {
@@ -98,13 +99,8 @@ test('an answer that its client has taken leaves its room at once, however silen
   const tables = testTables();
   const stop = new AbortController();
   const call = callOf({ tables, request: { stream: true } });
-  const opening = attempt(
-    candidateOf('openai', tables),
-    call,
-    world.io,
-    performance.now() + 60_000,
-    stop.signal,
-  );
+  const opened = world.openAttempt(call, candidateOf('openai', tables));
+  const opening = attempt(opened, call, world.deps, performance.now() + 60_000, stop.signal);
   const upstream = await world.transport.call(0);
   upstream.stream(sse({ choices: [{ delta: { content: 'x'.repeat(200 * 1024) } }] }));
   const outcome = await opening;

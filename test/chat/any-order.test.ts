@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { answerChat } from '../../src/chat/answer-chat.ts';
 import { openAiAnswer, openAiChunk, openAiError, openAiStream, sse } from '../support/openai-wire.ts';
 import type { FakeUpstream } from './story.ts';
 import { accountOf, callOf, FakeClient, heldKey, settled, World } from './story.ts';
@@ -137,12 +136,14 @@ test.each([
         const { world, client } = play;
         const call = callOf({ request: { stream }, options: { cacheTtlSeconds } });
         let body: unknown = null;
-        const ended = answerChat(call, accountOf(keys), client, world.io, () => Promise.resolve(null)).then(
-          (json) => {
-            body = json;
-          },
-          () => undefined,
-        );
+        const ended = world
+          .answerChat(call, accountOf(keys), client, () => Promise.resolve(null))
+          .then(
+            (json) => {
+              body = json;
+            },
+            () => undefined,
+          );
         await settled();
         for (const act of script) await play.act(act);
         await play.act('leave');

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { attempt } from '../../src/chat/attempt.ts';
-import type { AttemptOutcome } from '../../src/chat/judgement.ts';
+import type { AttemptOutcome } from '../../src/chat/attempt-outcome.ts';
 import type { TransportFailureKind } from '../../src/chat/ports.ts';
 import type { Candidate } from '../../src/core/candidate.ts';
 import type { AttemptFailure } from '../../src/core/outcome.ts';
@@ -30,7 +30,8 @@ const streamed: CallParts = { request: { stream: true } };
 function begin(candidate: Candidate, parts: CallParts = {}, world = new World()) {
   const signal = new AbortController().signal;
   const requestDueMs = performance.now() + 300_000;
-  const outcome = attempt(candidate, callOf({ tables, ...parts }), world.io, requestDueMs, signal);
+  const call = callOf({ tables, ...parts });
+  const outcome = attempt(world.openAttempt(call, candidate), call, world.deps, requestDueMs, signal);
   return { world, outcome, signal };
 }
 
@@ -127,7 +128,7 @@ describe('a second try at the same candidate', () => {
     (await world.transport.call(0)).reply(400, { error: { message: 'extra field stream_options' } });
     act(await world.transport.call(1));
     expect((await failureOf(outcome)).reason).not.toContain('stream_options');
-    expect(world.refusals.size).toBe(0);
+    expect(world.forms.size).toBe(0);
   });
 
   test('is not made where the client sent options of its own: the error is for it', async () => {
@@ -135,9 +136,9 @@ describe('a second try at the same candidate', () => {
     const { world, outcome } = begin(ownServer, own);
     (await world.transport.call(0)).reply(400, { error: { message: 'bad stream_options.foo' } });
     expect((await failureOf(outcome)).reason).toContain('stream_options.foo');
-    expect([world.transport.calls.length, world.refusals.size]).toEqual([1, 0]);
+    expect([world.transport.calls.length, world.forms.size]).toEqual([1, 0]);
 
-    world.refusals.add(ownServer.key.id);
+    world.forms.set(ownServer.key.id, 'without-stream-options');
     const later = begin(ownServer, own, world);
     const upstream = await world.transport.call(1);
     expect(upstream.body['stream_options']).toEqual({ foo: 1 });
@@ -149,7 +150,7 @@ describe('a second try at the same candidate', () => {
     const { world, outcome } = begin(candidateOf(name, tables), streamed);
     (await world.transport.call(0)).reply(400, { error: { message: 'stream_options is unknown' } });
     expect((await failureOf(outcome)).kind).toBe('refused');
-    expect([world.transport.calls.length, world.refusals.size]).toEqual([1, 0]);
+    expect([world.transport.calls.length, world.forms.size]).toEqual([1, 0]);
   });
 
   test('is not made for a JSON request, nor for another refusal', async () => {

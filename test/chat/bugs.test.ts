@@ -1,6 +1,5 @@
 /** A bug of ours, at every place of the story: the client gets an end, the row is written once, and somebody is told. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { answerChat } from '../../src/chat/answer-chat.ts';
 import { encodeStoredAnswer, storedAnswer } from '../../src/chat/stored-answer.ts';
 import { ApiError, InvalidRequestError, ServiceUnavailableError } from '../../src/core/errors.ts';
 import { noUsage } from '../../src/core/usage.ts';
@@ -40,7 +39,7 @@ function breakTranslator(world: World, change: (real: StreamTranslator) => Parti
       },
     });
   };
-  Object.assign(world.io, { providers: { ...providers, openai: { ...openai, streamTranslator } } });
+  Object.assign(world.deps, { providers: { ...providers, openai: { ...openai, streamTranslator } } });
 }
 
 interface Case {
@@ -84,7 +83,7 @@ const cases: Record<string, Case> = {
   'telling of the plan': { parts: {}, break: telemetryBug('candidatesSkipped'), asked: false, open: false },
   'the cache': {
     parts: cached,
-    break: (world) => void Object.assign(world.io.cache, { board: () => Promise.reject(bug) }),
+    break: (world) => void Object.assign(world.deps.cache, { join: () => Promise.reject(bug) }),
     asked: false,
     open: false,
   },
@@ -93,7 +92,7 @@ const cases: Record<string, Case> = {
   'the translation of a request': {
     parts: {},
     break: (world) =>
-      void Object.assign(world.io, {
+      void Object.assign(world.deps, {
         providers: { openai: { ...providers.openai, translateRequest: fails } },
       }),
     asked: false,
@@ -102,7 +101,7 @@ const cases: Record<string, Case> = {
   'the translation of an answer': {
     parts: {},
     break: (world) =>
-      void Object.assign(world.io, {
+      void Object.assign(world.deps, {
         providers: { openai: { ...providers.openai, translateAnswer: fails } },
       }),
     asked: true,
@@ -186,9 +185,9 @@ const cases: Record<string, Case> = {
   'the row': {
     parts: {},
     break: (world) => {
-      const { newId } = world.io;
+      const { newId } = world.deps;
       let calls = 0;
-      Object.assign(world.io, {
+      Object.assign(world.deps, {
         newId: () => {
           calls += 1;
           return calls === 2 ? fails() : newId();
@@ -206,12 +205,12 @@ describe.each(Object.entries(cases))('a bug in %s', (name, { parts, break: break
     const world = new World();
     const client = new FakeClient();
     breakIt(world, client);
-    const ended = answerChat(callOf(parts), accountOf([heldKey('openai')]), client, world.io, () =>
-      Promise.resolve(null),
-    ).then(
-      (json) => ({ json }),
-      (thrown: unknown) => ({ thrown }),
-    );
+    const ended = world
+      .answerChat(callOf(parts), accountOf([heldKey('openai')]), client, () => Promise.resolve(null))
+      .then(
+        (json) => ({ json }),
+        (thrown: unknown) => ({ thrown }),
+      );
     if (asked) {
       const call = await world.transport.call(0);
       if (parts.request?.stream !== true || name === 'the replay of a whole answer') call.reply(200, answer);
@@ -245,9 +244,7 @@ describe('a second look at the keys, for want of one, that fails', () => {
     ['by a bug: it is told', bug, [bug]],
   ])('%s', async (_name, cause, told) => {
     const world = new World();
-    const refused = answerChat(callOf(), accountOf([]), new FakeClient(), world.io, () =>
-      Promise.reject(cause),
-    );
+    const refused = world.answerChat(callOf(), accountOf([]), new FakeClient(), () => Promise.reject(cause));
     await expect(refused).rejects.toBeInstanceOf(InvalidRequestError);
     expect(world.bugs).toEqual(told);
     expect(world.rows).toHaveLength(1);

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { answerChat } from '../../src/chat/answer-chat.ts';
 import { VerbatimError } from '../../src/chat/verbatim-error.ts';
 import { errorBody } from '../../src/core/error-body.ts';
 import { GatewayError } from '../../src/core/errors.ts';
@@ -18,19 +17,25 @@ const prompt = `${marker} of the northern branch, not for anybody else to read`;
 async function keptOf(stream: boolean, act: (upstream: FakeUpstream) => void): Promise<string> {
   const world = new World();
   const call = callOf({ request: { stream, messages: [{ role: 'user', content: prompt }] } });
-  const running = answerChat(call, accountOf([heldKey('openai')]), new FakeClient(), world.io, () =>
-    Promise.resolve(null),
-  ).catch((error: unknown) => error);
+  const running = world
+    .answerChat(call, accountOf([heldKey('openai')]), new FakeClient(), () => Promise.resolve(null))
+    .catch((error: unknown) => error);
   act(await world.transport.call(0));
   const error = await running;
   await settled();
   expect(world.rows).toHaveLength(1);
   const told = error instanceof GatewayError ? errorBody(error, 'r') : error instanceof VerbatimError;
   const { attempts } = world.telemetry;
-  const records = attempts.map(({ failure, answer, usage }) => ({ ...failure, reply: null, answer, usage }));
+  const records = attempts.map(({ end, answer, usage }) => {
+    const failure = end.kind === 'failed' ? { ...end.failure, reply: null } : end;
+    return { failure, answer, usage };
+  });
   const withoutBigints = (_key: string, value: unknown) =>
     typeof value === 'bigint' ? String(value) : value;
-  return JSON.stringify([world.rows, told, records, world.bugs], withoutBigints);
+  return JSON.stringify(
+    [world.rows.map((row) => ({ ...row, candidates: [] })), told, records, world.bugs],
+    withoutBigints,
+  );
 }
 
 const complaint = {

@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { answerChat, ClientGoneError } from '../../src/chat/answer-chat.ts';
+import { ClientGoneError } from '../../src/chat/answer-chat.ts';
 import { VerbatimError } from '../../src/chat/verbatim-error.ts';
 import type { HeldKey } from '../../src/core/candidate.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import type { LogRow } from '../../src/core/log-row.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { openAiAnswer, openAiChunk, openAiError, openAiStream, sse } from '../support/openai-wire.ts';
-import type { CallParts, FakeUpstream } from './story.ts';
+import type { CallParts, FakeUpstream, SettledRow } from './story.ts';
 import {
   accountOf,
   balancedKeys,
@@ -43,9 +42,9 @@ function begin(
   world = new World(),
   client = new FakeClient(),
 ): Story {
-  const running = answerChat(callOf(parts), accountOf(keys), client, world.io, () =>
-    Promise.resolve(null),
-  ).catch((error: unknown) => error);
+  const running = world
+    .answerChat(callOf(parts), accountOf(keys), client, () => Promise.resolve(null))
+    .catch((error: unknown) => error);
   return { world, client, end: () => running };
 }
 
@@ -74,15 +73,15 @@ function worldWithout(provider: 'openai', bug: Error): World {
       throw bug;
     },
   };
-  Object.assign(world.io, { providers: { ...providers, [provider]: broken } });
+  Object.assign(world.deps, { providers: { ...providers, [provider]: broken } });
   return world;
 }
 
 /** What every exit must leave behind: one row, told once to the log and to the watchers. */
-function onlyRow({ world }: Story): LogRow {
+function onlyRow({ world }: Story): SettledRow {
   expect(world.rows).toHaveLength(1);
   expect(world.telemetry.rows).toEqual(world.rows);
-  return world.rows[0] as LogRow;
+  return world.rows[0] as SettledRow;
 }
 
 const deltasOf = (client: FakeClient): unknown[] =>
@@ -294,7 +293,7 @@ describe('an answer', () => {
       ],
     });
     expect(story.world.telemetry.fallbacks).toEqual(['openai upstream-failed sarvam']);
-    expect(story.world.telemetry.attempts.map(({ number, end }) => [number, end])).toEqual([
+    expect(story.world.telemetry.attempts.map(({ number, end }) => [number, end.kind])).toEqual([
       [1, 'failed'],
       [2, 'served'],
     ]);
@@ -644,7 +643,7 @@ describe('a request that nobody serves', () => {
   test('is planned once more with fresh keys when one was missing', async () => {
     const world = new World();
     const client = new FakeClient();
-    const ended = answerChat(callOf(), accountOf([]), client, world.io, () => Promise.resolve(accountOf()));
+    const ended = world.answerChat(callOf(), accountOf([]), client, () => Promise.resolve(accountOf()));
     (await world.transport.call(0)).reply(200, answer);
     expect(await ended).toContain('"gateway"');
     expect(world.rows).toHaveLength(1);
@@ -652,7 +651,7 @@ describe('a request that nobody serves', () => {
 
   test('is refused as planned when the keys cannot be read afresh', async () => {
     const world = new World();
-    const ended = answerChat(callOf(), accountOf([]), new FakeClient(), world.io, () =>
+    const ended = world.answerChat(callOf(), accountOf([]), new FakeClient(), () =>
       Promise.reject(new Error('away')),
     );
     await expect(ended).rejects.toMatchObject({ code: 'no_provider_key' });

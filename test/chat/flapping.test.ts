@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { answerChat } from '../../src/chat/answer-chat.ts';
 import type { UpstreamTransport } from '../../src/chat/ports.ts';
 import { openAiAnswer, openAiError, openAiStream } from '../support/openai-wire.ts';
 import { accountOf, callOf, FakeClient, FakeUpstream, heldKey, settled, testTables, World } from './story.ts';
@@ -65,7 +64,7 @@ test.each(
   async (name, count, stream) => {
     const world = new World();
     const vendor = new FlappingVendor(performance.now(), faults[name] as Fault);
-    Object.assign(world.io, { transport: vendor.transport });
+    Object.assign(world.deps, { transport: vendor.transport });
     // The rules are the default ones; the hanging vendor is found out by a limit that counts.
     const tables = testTables({ cooldown: {}, timeouts: { attempt_seconds: 10 } });
     const beginMs = performance.now();
@@ -80,12 +79,12 @@ test.each(
       const call = callOf({ userId: user, tables, request: { stream } });
       const rows = world.rows.length;
       ends.push(
-        answerChat(call, accountOf(keys), new FakeClient(), world.io, () => Promise.resolve(null)).then(
-          () => {
+        world
+          .answerChat(call, accountOf(keys), new FakeClient(), () => Promise.resolve(null))
+          .then(() => {
             const row = world.rows.slice(rows).find(({ userId }) => userId === user);
             served.push({ atMs, user, by: row?.provider ?? 'nobody' });
-          },
-        ),
+          }),
       );
     };
     for (let step = 0; step * stepMs < downMs + afterMs; step += 1) {

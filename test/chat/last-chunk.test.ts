@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { answerChat } from '../../src/chat/answer-chat.ts';
 import { defaultOpenAiUsage, openAiAnswer, openAiChunk, sse } from '../support/openai-wire.ts';
 import type { CallParts, FakeUpstream } from './story.ts';
 import { accountOf, callOf, FakeClient, heldKey, settled, World } from './story.ts';
@@ -17,7 +16,7 @@ async function lastChunkOf(
 ): Promise<{ last: Record<string, unknown>; usages: number; blocks: number }> {
   const client = new FakeClient();
   const before = world.transport.calls.length;
-  const running = answerChat(callOf(parts), accountOf([heldKey('openai')]), client, world.io, () =>
+  const running = world.answerChat(callOf(parts), accountOf([heldKey('openai')]), client, () =>
     Promise.resolve(null),
   );
   await settled();

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { answerChat } from '../../src/chat/answer-chat.ts';
 import type { HeldKey } from '../../src/core/candidate.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { openAiAnswer, openAiChunk, openAiError, sse } from '../support/openai-wire.ts';
@@ -18,7 +17,7 @@ afterEach(() => {
 
 function begin(parts: CallParts, keys: readonly HeldKey[] = balancedKeys, world = new World()) {
   const client = new FakeClient();
-  const end = answerChat(callOf(parts), accountOf(keys), client, world.io, () => Promise.resolve(null));
+  const end = world.answerChat(callOf(parts), accountOf(keys), client, () => Promise.resolve(null));
   return { world, client, end: end.catch((error: unknown) => error) };
 }
 

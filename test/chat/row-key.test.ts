@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { answerChat } from '../../src/chat/answer-chat.ts';
 import type { HeldKey } from '../../src/core/candidate.ts';
 import { openAiAnswer, openAiChunk, openAiError, openAiStream, sse } from '../support/openai-wire.ts';
 import type { CallParts } from './story.ts';
@@ -24,7 +23,7 @@ const keys: readonly HeldKey[] = [
 
 function begin(parts: CallParts = {}, world = new World()) {
   const client = new FakeClient();
-  const end = answerChat(callOf(parts), accountOf(keys), client, world.io, () => Promise.resolve(null));
+  const end = world.answerChat(callOf(parts), accountOf(keys), client, () => Promise.resolve(null));
   return { world, client, end: end.catch((error: unknown) => error) };
 }
 
@@ -89,7 +88,7 @@ test('a cache hit names no key', async () => {
 test('the keys of a whole account are not kept while a vendor is waited for', async () => {
   const world = new World();
   const holder = { keys };
-  const end = answerChat(callOf({}), holder, new FakeClient(), world.io, () => Promise.resolve(null));
+  const end = world.answerChat(callOf({}), holder, new FakeClient(), () => Promise.resolve(null));
   const call = await world.transport.call(0);
   expect(holder.keys).toEqual([]);
   call.reply(200, answer);

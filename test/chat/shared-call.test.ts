@@ -1,7 +1,7 @@
 /** Equal cached requests that wait for the call of one of them: how long. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { CacheSeat } from '../../src/chat/cached-answer.ts';
-import { AnswerCache } from '../../src/chat/cached-answer.ts';
+import type { CacheLookup } from '../../src/chat/answer-cache.ts';
+import { AnswerCache } from '../../src/chat/answer-cache.ts';
 import { callOf, candidateOf, FakeStore } from './story.ts';
 
 /** A clock apart from the timers: what counts is what it says. */
@@ -19,16 +19,16 @@ afterEach(() => {
 
 const open = new AbortController().signal;
 
-function board(cache: AnswerCache, timeoutMs: number): Promise<CacheSeat> {
+function join(cache: AnswerCache, timeoutMs: number): Promise<CacheLookup | null> {
   const call = callOf({ options: { cacheTtlSeconds: 60, timeoutMs } });
-  return cache.board(call, [candidateOf('openai', call.tables)], 60, open);
+  return cache.join(call, [candidateOf('openai', call.tables)], 60, open);
 }
 
 test('each waits as long as an attempt of its own may take, by the clock, and goes on alone', async () => {
   const cache = new AnswerCache(new FakeStore(), () => nowMs);
-  const leader = await board(cache, 60_000);
+  const leader = await join(cache, 60_000);
   let waits = true;
-  const follower = board(cache, 5_000).finally(() => {
+  const follower = join(cache, 5_000).finally(() => {
     waits = false;
   });
   await vi.advanceTimersByTimeAsync(0);
@@ -39,5 +39,5 @@ test('each waits as long as an attempt of its own may take, by the clock, and go
   nowMs = 5_000;
   await vi.advanceTimersByTimeAsync(2_000);
   expect(await follower).toMatchObject({ kind: 'miss' });
-  if (leader.kind === 'miss') leader.land(null);
+  if (leader?.kind === 'miss') leader.resolve(null);
 });

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { DueTimer } from '../../src/chat/due-timer.ts';
 import { endpointsOf } from '../../src/chat/endpoints.ts';
-import { AttemptLedger } from '../../src/chat/fallback.ts';
 import { Settlement } from '../../src/chat/settlement.ts';
 import type { StoredAnswer } from '../../src/chat/stored-answer.ts';
 import { decodeStoredAnswer, encodeStoredAnswer, storedAnswer } from '../../src/chat/stored-answer.ts';
@@ -95,7 +94,7 @@ describe('the address of a candidate', () => {
   test('is the vendor’s own by default', () => {
     const endpointOf = endpointsOf(providers, {});
     const origins = (['openai', 'anthropic', 'together', 'sarvam'] as const).map(
-      (name) => endpointOf(candidateOf(name, tables)).origin,
+      (name) => endpointOf(candidateOf(name, tables))?.origin,
     );
     expect(origins).toEqual([
       'https://api.openai.com',
@@ -111,7 +110,7 @@ describe('the address of a candidate', () => {
       origin: 'http://proxy:8080',
       prefix: '/openai',
     });
-    expect(endpointOf(candidateOf('sarvam', tables)).origin).toBe('https://api.sarvam.ai');
+    expect(endpointOf(candidateOf('sarvam', tables))?.origin).toBe('https://api.sarvam.ai');
   });
 
   test.each([
@@ -331,19 +330,21 @@ describe('the error of an override', () => {
 describe('a settlement', () => {
   test('is written once, however often it is asked for', async () => {
     const world = new World();
-    const settlement = new Settlement(callOf(), new AttemptLedger(), world.io);
-    await settlement.settle({ status: 'success', error: null, latencyMs: 1 });
-    await settlement.settle({ status: 'error', error: 'late', latencyMs: 2 });
-    expect(world.rows.map(({ status }) => status)).toEqual(['success']);
+    const settlement = new Settlement(callOf(), world.deps);
+    const late = { type: 'api_error', message: 'late' } as const;
+    await settlement.settle({ status: 'success' }, { latencyMs: 1 });
+    await settlement.settle({ status: 'error', error: late }, { latencyMs: 2 });
+    expect(world.rows.map(({ end }) => end.status)).toEqual(['success']);
     expect(world.telemetry.rows).toHaveLength(1);
   });
 
   test('has an error text without credentials and of bounded length', async () => {
     const world = new World();
-    const settlement = new Settlement(callOf(), new AttemptLedger(), world.io);
-    const error = `provider_error: Bearer ${secretOf(heldKey('openai'))} ${'x'.repeat(1000)}`;
-    await settlement.settle({ status: 'error', error, latencyMs: 1 });
-    expect(world.rows[0]?.error).toMatch(/^provider_error: \[redacted\] x+…$/);
-    expect(world.rows[0]?.error).toHaveLength(500);
+    const settlement = new Settlement(callOf(), world.deps);
+    const message = `Bearer ${secretOf(heldKey('openai'))} ${'x'.repeat(1000)}`;
+    await settlement.settle({ status: 'error', error: { type: 'provider_error', message } });
+    const text = world.rows[0]?.error;
+    expect(text).toMatch(/^provider_error: \[redacted\] x+…$/);
+    expect(text).toHaveLength(500);
   });
 });

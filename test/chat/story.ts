@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
 import { AnswerBudget } from '../../src/chat/answer-budget.ts';
-import type { ChatIo } from '../../src/chat/answer-chat.ts';
-import { AnswerCache } from '../../src/chat/cached-answer.ts';
+import { AnswerCache } from '../../src/chat/answer-cache.ts';
+import type { AnswerChat } from '../../src/chat/answer-chat.ts';
+import { createChat } from '../../src/chat/answer-chat.ts';
+import { AttemptLedger } from '../../src/chat/attempt-ledger.ts';
+import type { ChatDeps } from '../../src/chat/chat-deps.ts';
 import type { Client, ClientStream } from '../../src/chat/client-stream.ts';
 import { CooldownBook } from '../../src/chat/cooldown.ts';
 import { endpointsOf } from '../../src/chat/endpoints.ts';
+import { OpenAttempt } from '../../src/chat/open-attempt.ts';
 import type {
   Account,
   ResponseCache,
@@ -14,16 +18,20 @@ import type {
   UpstreamListener,
   UpstreamTransport,
 } from '../../src/chat/ports.ts';
-import type { AttemptRecord, ChatTelemetry, TraceHeaders } from '../../src/chat/telemetry-port.ts';
+import type { ChatTelemetry, TraceHeaders } from '../../src/chat/telemetry-port.ts';
+import type { AttemptRecord } from '../../src/core/attempt-record.ts';
+import { attemptReport } from '../../src/core/attempt-record.ts';
 import type { Candidate, HeldKey } from '../../src/core/candidate.ts';
 import type { ChatCall, ChatOptions } from '../../src/core/chat-call.ts';
 import type { ChatRequest } from '../../src/core/chat-request.ts';
 import { compileTables } from '../../src/core/compile-tables.ts';
-import type { LogRow } from '../../src/core/log-row.ts';
+import type { AttemptReport } from '../../src/core/errors.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
 import { residencyByProvider } from '../../src/core/provider-name.ts';
 import { routingTablesSchema } from '../../src/core/routing-tables.ts';
 import { Secret } from '../../src/core/secret.ts';
+import type { SettledRequest } from '../../src/core/settled-request.ts';
+import { errorText, shownModel, shownProvider } from '../../src/core/settled-request.ts';
 import type { RoutingTables } from '../../src/core/tables.ts';
 import { providers } from '../../src/providers/registry.ts';
 import type { TablesInput } from '../support/tables.ts';
@@ -272,7 +280,7 @@ export class FakeTelemetry implements ChatTelemetry {
   readonly fallbacks: string[] = [];
   readonly skipped: string[] = [];
   readonly cache: string[] = [];
-  readonly rows: LogRow[] = [];
+  readonly rows: SettledRow[] = [];
   readonly streamEnds: string[] = [];
   readonly stalls: number[] = [];
   streams = 0;
@@ -294,7 +302,29 @@ export class FakeTelemetry implements ChatTelemetry {
   };
   streamClosed: ChatTelemetry['streamClosed'] = (end) => void this.streamEnds.push(end);
   cacheAnswered: ChatTelemetry['cacheAnswered'] = (_call, result) => void this.cache.push(result);
-  settled: ChatTelemetry['settled'] = (_call, row) => void this.rows.push(row);
+  settled: ChatTelemetry['settled'] = (_call, row) => void this.rows.push(rowOf(row));
+}
+
+/** A settled request as its row shows it. */
+export interface SettledRow extends SettledRequest {
+  readonly provider: string;
+  readonly model: string;
+  readonly status: string;
+  readonly error: string | null;
+  readonly attempts: readonly AttemptReport[];
+  readonly cacheHit: boolean;
+}
+
+function rowOf(settled: SettledRequest): SettledRow {
+  return {
+    ...settled,
+    provider: shownProvider(settled),
+    model: shownModel(settled),
+    status: settled.end.status,
+    error: errorText(settled.end),
+    attempts: settled.candidates.map(attemptReport),
+    cacheHit: settled.cachedFrom !== null,
+  };
 }
 
 /** Everything one story runs on, with what it left behind. */
@@ -304,20 +334,22 @@ export class World {
   /** Key and request of each line on a key that does not open. */
   readonly unopened: [keyId: string, requestId: string][] = [];
   readonly store = new FakeStore();
-  readonly rows: LogRow[] = [];
-  readonly refusals = new Set<string>();
+  readonly rows: SettledRow[] = [];
+  /** The forms that servers behind keys were found to want. */
+  readonly forms = new Map<string, string>();
   answers = new AnswerBudget(1024 * 1024, 1);
   readonly cooldown = new CooldownBook(() => performance.now());
   readonly opened: string[] = [];
   /** Set: rows are committed only when the test says so. */
   commit: Promise<void> = Promise.resolve();
   readonly bugs: unknown[] = [];
-  readonly io: ChatIo;
+  readonly deps: ChatDeps;
+  readonly answerChat: AnswerChat;
   #ids = 0;
   #micros = 0;
 
   constructor() {
-    this.io = {
+    this.deps = {
       transport: this.transport,
       providers,
       endpointOf: endpointsOf(providers, {}),
@@ -338,14 +370,17 @@ export class World {
         this.#ids += 1;
         return createHash('sha256').update(String(this.#ids)).digest('hex').slice(0, 12);
       },
-      withoutStreamOptions: this.refusals,
+      requestForms: {
+        of: (keyId) => this.forms.get(keyId) ?? null,
+        learn: (keyId, form) => void this.forms.set(keyId, form),
+      },
       answers: this.answers,
       cooldown: this.cooldown,
       telemetry: this.telemetry,
       requestLog: {
         record: async (row) => {
           await this.commit;
-          this.rows.push(row);
+          this.rows.push(rowOf(row));
         },
         accepting: () => true,
       },
@@ -353,6 +388,13 @@ export class World {
       reportBug: (cause) => void this.bugs.push(cause),
       reportUnopenedKey: (keyId, { requestId }) => void this.unopened.push([keyId, requestId]),
     };
+    this.answerChat = createChat(this.deps);
+  }
+
+  /** A begun attempt, outside of any story. */
+  openAttempt(call: ChatCall, candidate: Candidate): OpenAttempt {
+    const startedAtMs = this.deps.clock.monotonicMs();
+    return new OpenAttempt(call, candidate, 1, startedAtMs, new AttemptLedger(), this.deps);
   }
 }
 

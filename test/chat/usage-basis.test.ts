@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { answerChat, ClientGoneError } from '../../src/chat/answer-chat.ts';
-import type { LogRow } from '../../src/core/log-row.ts';
+import { ClientGoneError } from '../../src/chat/answer-chat.ts';
 import type { Usage } from '../../src/core/usage.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { namedSse } from '../support/anthropic-wire.ts';
 import { defaultOpenAiUsage, openAiChunk, sse } from '../support/openai-wire.ts';
 import { readExposition, sumOf } from '../telemetry/exposition.ts';
-import type { CallParts, FakeUpstream } from './story.ts';
+import type { CallParts, FakeUpstream, SettledRow } from './story.ts';
 import { accountOf, balancedKeys, callOf, FakeClient, settled, World } from './story.ts';
 
 /** What a row knows of its tokens when the answer was cut, or its client left: what was stated, nothing else. */
@@ -37,9 +36,9 @@ async function begin(vendor: Vendor): Promise<Story> {
     request: { stream: true },
     options: { override: { provider: vendor, selector: null, model } },
   };
-  const running = answerChat(callOf(parts), accountOf(balancedKeys), client, world.io, () =>
-    Promise.resolve(null),
-  ).catch((error: unknown) => error);
+  const running = world
+    .answerChat(callOf(parts), accountOf(balancedKeys), client, () => Promise.resolve(null))
+    .catch((error: unknown) => error);
   return { world, client, upstream: await world.transport.call(0), end: () => running };
 }
 
@@ -134,10 +133,13 @@ const cuts: readonly Cut[] = [
 ];
 
 /** Row, telemetry and metrics tell the same. */
-async function expectTold(story: Story, expected: Pick<Cut, 'usage' | 'cost' | 'unpriced'>): Promise<LogRow> {
+async function expectTold(
+  story: Story,
+  expected: Pick<Cut, 'usage' | 'cost' | 'unpriced'>,
+): Promise<SettledRow> {
   const { world } = story;
   expect(world.rows).toHaveLength(1);
-  const row = world.rows[0] as LogRow;
+  const row = world.rows[0] as SettledRow;
   expect(row.usage).toMatchObject(expected.usage);
   expect(row.costMicroUsd).toBe(expected.cost);
   expect(world.telemetry.attempts).toHaveLength(1);

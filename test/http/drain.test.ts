@@ -1,7 +1,7 @@
 /** From SIGTERM to the last answer, as clients with open connections see it. */
 import { setTimeout as think } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { drain } from '../../src/drain.ts';
+import { drain } from '../../src/wiring/drain.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Client, Edge } from './edge.ts';
 import { head, startEdge } from './edge.ts';

@@ -48,11 +48,12 @@ describe('vendor errors', () => {
     [400, '{"error":{"message":"bad temperature"}}', {}, false],
     [500, '{"error":{"message":"stream_options"}}', {}, false],
   ])('a self-hosted %i %s to %j is asked again without stream_options: %s', (status, body, fields, again) => {
-    const request = { model: 'gw/cheap', messages: [], ...fields } as unknown as ChatRequest;
-    expect(providers.self_hosted.refusesStreamOptions?.(status, Buffer.from(body), request)).toBe(again);
+    const request = { model: 'gw/cheap', messages: [], stream: true, ...fields } as unknown as ChatRequest;
+    const form = providers.self_hosted.otherForm?.(status, Buffer.from(body), request);
+    expect(form).toBe(again ? 'without-stream-options' : null);
   });
 
   test.each(['openai', 'anthropic', 'together', 'sarvam'] as const)('%s is never asked again', (name) => {
-    expect(providers[name]).not.toHaveProperty('refusesStreamOptions');
+    expect(providers[name]).not.toHaveProperty('otherForm');
   });
 });

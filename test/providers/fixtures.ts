@@ -42,7 +42,7 @@ export function loadCases<Case extends object>(kind: FixtureKind): (Case & Named
 export interface ContextOptions {
   readonly model?: string;
   readonly facts?: Partial<ModelFacts>;
-  readonly withoutStreamOptions?: boolean;
+  readonly form?: string;
   readonly maxEventBytes?: number;
 }
 
@@ -51,7 +51,7 @@ export function contextFor(provider: ProviderName, options: ContextOptions): Str
   return {
     model,
     facts: { ...shippedTables.facts(provider, model), ...options.facts },
-    withoutStreamOptions: options.withoutStreamOptions ?? false,
+    form: options.form ?? null,
     fallbackId: 'chatcmpl-0fa11bac',
     createdSeconds: 1_790_000_000,
     maxEventBytes: options.maxEventBytes ?? 1024 * 1024,

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
-import { ClientGoneError } from '../../src/chat/answer-chat.ts';
+import { ClientGoneError, createChat } from '../../src/chat/answer-chat.ts';
 import { CooldownBook } from '../../src/chat/cooldown.ts';
 import { VerbatimError } from '../../src/chat/verbatim-error.ts';
 import type { HeldKey } from '../../src/core/candidate.ts';
@@ -65,11 +65,11 @@ export class ResidencyWorld {
 
   constructor(random: Random) {
     this.#random = random;
-    const io = {
-      ...this.#world.io,
+    const deps = {
+      ...this.#world.deps,
       transport: this.servers,
       cooldown: new CooldownBook(() => this.#nowMs),
-      clock: { ...this.#world.io.clock, wallMs: () => this.#nowMs },
+      clock: { ...this.#world.deps.clock, wallMs: () => this.#nowMs },
     };
     this.app.setErrorHandler(answerError);
     this.app.decorateRequest('account');
@@ -83,7 +83,9 @@ export class ResidencyWorld {
       done();
     });
     chatCompletionsRoute(this.app, {
-      ...io,
+      answerChat: createChat(deps),
+      acceptsWork: () => true,
+      clock: deps.clock,
       tables: () => this.#tables,
       life: new Life(new BodyBudget(24 * 1024 * 1024)),
       httpTelemetry: { legacyUsed: () => {} },

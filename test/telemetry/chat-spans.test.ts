@@ -34,10 +34,10 @@ function tellStalls(spans: ChatSpans, call: ChatCall): void {
   spans.streamOpened(call);
   spans.streamStalled(call, 7_500);
   spans.attemptEnded(call, {
+    kind: 'tried',
     candidate,
     number: 1,
-    end: 'served',
-    failure: null,
+    end: { kind: 'served' },
     startedAtMs: 0,
     durationMs: 9_000,
     firstTokenMs: 100,

@@ -1,11 +1,10 @@
 /** The log: one line per chat request, nothing that is nobody's business, nothing that makes a request wait. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { upstreamStalled } from '../../src/chat/open-stream.ts';
-import type { LogRow } from '../../src/core/log-row.ts';
-import { noUsage } from '../../src/core/usage.ts';
+import { cutCauses } from '../../src/core/settled-request.ts';
 import { accessLine } from '../../src/telemetry/access-log.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
+import { logRow } from '../adapters/postgres/log-rows.ts';
 import { callOf } from '../chat/story.ts';
 import { chat, chatBody, chatOk, chatPath, streamed } from '../support/chat.ts';
 import { eventually } from '../support/eventually.ts';
@@ -86,14 +85,10 @@ describe('the access line', () => {
     expect(await lineOf(id)).toMatchObject(expected);
   });
 
-  test.each<[end: string, error: string]>([
-    ['upstream_error', 'provider_error: The answer is incomplete: The connection was closed.'],
-    ['idle_timeout', `provider_error: The answer is incomplete: ${upstreamStalled}`],
-    ['drain_cut', 'service_unavailable_error: The gateway is shutting down; the answer is incomplete.'],
-  ])('of an incomplete stream says %s', (end, error) => {
-    const row = { status: 'incomplete', error, attempts: [], usage: noUsage, costMicroUsd: 0n } as const;
-    const line = accessLine(callOf(), row as unknown as LogRow, 'now');
-    expect(line).toContain(`"status":"incomplete","end":"${end}"`);
+  test.each(cutCauses)('of an incomplete stream says %s, whatever the words of its error', (cut) => {
+    const error = { type: 'provider_error', message: 'drain_cut: The upstream stalled.' } as const;
+    const line = accessLine(callOf(), logRow({ end: { status: 'incomplete', cut, error } }), 'now');
+    expect(line).toContain(`"status":"incomplete","end":"${cut}"`);
   });
 
   test('of a client that left tells so', async () => {

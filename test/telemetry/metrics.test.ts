@@ -5,19 +5,20 @@ import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import type { AttemptRecord } from '../../src/chat/telemetry-port.ts';
+import type { AttemptRecord } from '../../src/core/attempt-record.ts';
 import type { ChatCall } from '../../src/core/chat-call.ts';
 import { compileTables } from '../../src/core/compile-tables.ts';
 import type { ErrorType } from '../../src/core/errors.ts';
-import type { LogRow } from '../../src/core/log-row.ts';
 import { tierNames } from '../../src/core/mode.ts';
 import type { AttemptFailure, FailureKind } from '../../src/core/outcome.ts';
 import { routingTablesSchema } from '../../src/core/routing-tables.ts';
+import type { RequestEnd, SettledRequest } from '../../src/core/settled-request.ts';
 import type { Usage } from '../../src/core/usage.ts';
 import { noUsage } from '../../src/core/usage.ts';
 import { statusLabel } from '../../src/telemetry/http-metrics.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { Families } from '../../src/telemetry/series.ts';
+import { logRow } from '../adapters/postgres/log-rows.ts';
 import { callOf, candidateOf, testTables } from '../chat/story.ts';
 import type { Exposition } from './exposition.ts';
 import { readExposition, sumOf } from './exposition.ts';
@@ -31,10 +32,10 @@ const usage: Usage = { ...noUsage, basis: 'complete', inputTokens: 11, outputTok
 function recordOf(model: string, additions: Partial<AttemptRecord> = {}): AttemptRecord {
   const candidate = { ...candidateOf('openai', tables), model };
   return {
+    kind: 'tried',
     candidate,
     number: 1,
-    end: 'served',
-    failure: null,
+    end: { kind: 'served' },
     startedAtMs: performance.now(),
     durationMs: 200,
     firstTokenMs: 100,
@@ -45,33 +46,15 @@ function recordOf(model: string, additions: Partial<AttemptRecord> = {}): Attemp
   };
 }
 
-function rowOf(additions: Partial<LogRow> = {}): LogRow {
-  return {
-    rowId: 'r',
-    userId: 'u',
-    requestId: 'q',
-    createdAtMicros: 1,
-    mode: 'override',
-    provider: 'openai',
-    model: 'gpt-test',
-    keyId: null,
-    usage,
-    latencyMs: 200,
-    ttftMs: null,
-    costMicroUsd: 46n,
-    savedMicroUsd: 0n,
-    cacheHit: false,
-    stream: false,
-    status: 'success',
-    error: null,
-    residencyRequested: null,
-    residencyActual: 'global',
-    attempts: [],
-    tries: 1,
-    tablesVersion: 'h',
-    traceId: null,
-    ...additions,
-  };
+function rowOf(additions: Partial<SettledRequest> = {}): SettledRequest {
+  return logRow({ mode: 'override', usage, latencyMs: 200, costMicroUsd: 46n, ...additions });
+}
+
+const timedOut = { kind: 'timed-out', retryAfterMs: null } as AttemptFailure;
+
+function endOf(status: 'success' | 'client_closed' | 'incomplete'): RequestEnd {
+  const error = { type: 'provider_error', message: '' } as const;
+  return status === 'incomplete' ? { status, cut: 'upstream_error', error } : { status };
 }
 
 const shippedTables = compileTables(
@@ -104,22 +87,26 @@ function useEverything(metrics: Metrics): void {
     for (const { provider, model } of shippedTables.tier(tier)) {
       const candidate = { ...candidateOf(provider, shippedTables), model };
       metrics.attempts.attemptEnded(call, recordOf(model, { candidate }));
-      metrics.attempts.attemptEnded(call, recordOf(model, { candidate, end: 'aborted' }));
+      metrics.attempts.attemptEnded(
+        call,
+        recordOf(model, { candidate, end: { kind: 'cancelled', reason: 'client-gone' } }),
+      );
       for (const kind of usualFailures) {
         const failure = { kind, retryAfterMs: null } as AttemptFailure;
-        metrics.attempts.attemptEnded(call, recordOf(model, { candidate, end: 'failed', failure }));
+        metrics.attempts.attemptEnded(call, recordOf(model, { candidate, end: { kind: 'failed', failure } }));
       }
       for (const mode of [`gw/${tier}`, 'override'])
         for (const stream of [true, false])
           for (const status of ['success', 'client_closed', 'incomplete'] as const)
-            metrics.chat.settled(call, rowOf({ mode, provider, model, stream, status }));
+            metrics.chat.settled(
+              call,
+              rowOf({ mode, target: { provider, model }, stream, end: endOf(status) }),
+            );
       metrics.chat.settled(
         call,
         rowOf({
           mode: `gw/${tier}`,
-          provider: 'cache',
-          model: `${provider}:${model}`,
-          cacheHit: true,
+          cachedFrom: { provider, model },
           savedMicroUsd: 1n,
         }),
       );
@@ -128,14 +115,17 @@ function useEverything(metrics: Metrics): void {
 }
 
 /** One row for each mode and override, model, end, form and use of the cache that a document can bring about. */
-function endsOfAll({ tiers, prices }: typeof shippedTables.document): (readonly [ChatCall, LogRow])[] {
+function endsOfAll({
+  tiers,
+  prices,
+}: typeof shippedTables.document): (readonly [ChatCall, SettledRequest])[] {
   const pairs = [
     ...tierNames.flatMap((tier) => tiers[tier].map((row) => ({ ...row, mode: `gw/${tier}` as const }))),
     ...prices.map((row) => ({ ...row, mode: 'override' as const })),
   ];
-  const ends: Partial<LogRow>[] = [
-    ...(['success', 'client_closed', 'incomplete'] as const).map((status) => ({ status })),
-    ...refusals.map((type) => ({ status: 'error' as const, error: `${type}: x` })),
+  const ends: RequestEnd[] = [
+    ...(['success', 'client_closed', 'incomplete'] as const).map(endOf),
+    ...refusals.map((type) => ({ status: 'error' as const, error: { type, message: 'x' } })),
   ];
   return pairs.flatMap(({ mode, provider, model }) =>
     ends.flatMap((end) =>
@@ -143,7 +133,7 @@ function endsOfAll({ tiers, prices }: typeof shippedTables.document): (readonly 
         [null, 60].map((cacheTtlSeconds) => {
           const call = callOf({ tables: shippedTables });
           const options = { ...call.options, cacheTtlSeconds };
-          return [{ ...call, options }, rowOf({ mode, provider, model, stream, ...end })] as const;
+          return [{ ...call, options }, rowOf({ mode, target: { provider, model }, stream, end })] as const;
         }),
       ),
     ),
@@ -177,7 +167,7 @@ describe('label sets', () => {
     for (let index = 0; index < 10_000; index += 1) {
       const model = `model-${index}"\n\\{}`;
       metrics.attempts.attemptEnded(call, recordOf(model));
-      metrics.chat.settled(call, rowOf({ model, mode: 'gw/balanced' }));
+      metrics.chat.settled(call, rowOf({ target: { provider: 'openai', model }, mode: 'gw/balanced' }));
     }
     const after = await read(metrics);
     for (const [family, size] of seriesByFamily(after)) {
@@ -280,7 +270,7 @@ describe('label sets', () => {
     metrics.useTables(largest);
     for (const [call, row] of endsOfAll(largest.document)) {
       metrics.chat.settled({ ...call, tables: largest }, row);
-      metrics.attempts.attemptEnded({ ...call, tables: largest }, recordOf(row.model));
+      metrics.attempts.attemptEnded({ ...call, tables: largest }, recordOf(row.target?.model ?? ''));
     }
     const exposition = await read(metrics);
     const ends = endsOfAll(largest.document).length;
@@ -363,13 +353,13 @@ describe('a histogram', () => {
 test.each<[why: string, additions: Partial<AttemptRecord>, reason: string | null]>([
   ['no usage was reported', { usage: noUsage }, 'no_usage'],
   ['there is no price', {}, 'no_price'],
-  ['it was cut without usage', { end: 'failed', usage: noUsage }, 'no_usage'],
+  ['it was cut without usage', { end: { kind: 'cut', reason: 'closed' }, usage: noUsage }, 'no_usage'],
   [
     'its client left before all of it was counted',
-    { end: 'aborted', usage: { ...usage, basis: 'partial' } },
+    { end: { kind: 'cancelled', reason: 'client-gone' }, usage: { ...usage, basis: 'partial' } },
     'no_price',
   ],
-  ['it failed', { end: 'failed', usage: null }, null],
+  ['it failed', { end: { kind: 'failed', failure: timedOut }, usage: null }, null],
 ])('an answer without a cost because %s is counted so', async (_why, additions, reason) => {
   const metrics = new Metrics();
   metrics.attempts.attemptEnded(callOf({ tables }), recordOf('gpt-test', additions));

@@ -1,103 +1,13 @@
 import type pg from 'pg';
-import type { LogRow } from '../../core/log-row.ts';
 import { latencyBoundsMs, latencyBucketCount } from './latency-buckets.ts';
+import { logColumns } from './log-columns.ts';
 import { sqlState } from './pool.ts';
-
-/** What Postgres text and jsonb cannot hold, as JSON writes it: NUL and halves of surrogate pairs. */
-const unstorable = /\\u(?:0000|d[89a-f])/;
-const nul = /\0/g;
-
-function storable(_key: string, value: unknown): unknown {
-  return typeof value === 'string' ? value.toWellFormed().replace(nul, '\uFFFD') : value;
-}
 
 /** The model of rollups that sum what is not told apart. */
 const otherModel = '_other';
 
-/** The row under the names of its columns. Bigints become text, which Postgres reads as well. */
-function storedRow(row: LogRow): Readonly<Record<string, unknown>> {
-  return {
-    row_id: row.rowId,
-    created_micros: row.createdAtMicros,
-    user_id: row.userId,
-    request_id: row.requestId,
-    mode: row.mode,
-    provider: row.provider,
-    model: row.model,
-    key_id: row.keyId,
-    usage_reported: row.usage.basis !== 'none',
-    usage_basis: row.usage.basis,
-    input_tokens: row.usage.inputTokens,
-    output_tokens: row.usage.outputTokens,
-    cached_input_tokens: row.usage.cachedInputTokens,
-    cache_write_tokens: row.usage.cacheWriteTokens,
-    cache_write_long_tokens: row.usage.cacheWriteLongTokens,
-    reasoning_tokens: row.usage.reasoningTokens,
-    latency_ms: Math.round(row.latencyMs),
-    ttft_ms: row.ttftMs === null ? null : Math.round(row.ttftMs),
-    cost_micro_usd: row.costMicroUsd.toString(),
-    saved_micro_usd: row.savedMicroUsd.toString(),
-    cache_hit: row.cacheHit,
-    stream: row.stream,
-    status: row.status,
-    error: row.error,
-    residency_requested: row.residencyRequested,
-    residency_actual: row.residencyActual,
-    attempts: row.attempts,
-    tables_version: row.tablesVersion,
-    trace_id: row.traceId,
-  };
-}
-
-/**
- * The row as one line of JSON: what the insert reads, what the spool keeps and what is printed when
- * nothing else is left. Text that Postgres cannot store is replaced by U+FFFD.
- */
-export function encodeLogRow(row: LogRow): string {
-  const stored = storedRow(row);
-  const text = JSON.stringify(stored);
-  return unstorable.test(text) ? JSON.stringify(stored, storable) : text;
-}
-
-/** The same line, of a row that rollups do not tell apart by its model. */
-export function asOther(line: string): string {
-  return `{"is_other":true,${line.slice(1)}`;
-}
-
-/** Column and type of everything `storedRow` writes, except the time, which is converted. */
-const columns: readonly (readonly [name: string, type: string])[] = [
-  ['row_id', 'uuid'],
-  ['user_id', 'uuid'],
-  ['request_id', 'text'],
-  ['mode', 'text'],
-  ['provider', 'text'],
-  ['model', 'text'],
-  ['key_id', 'uuid'],
-  ['usage_reported', 'boolean'],
-  ['usage_basis', 'text'],
-  ['input_tokens', 'bigint'],
-  ['output_tokens', 'bigint'],
-  ['cached_input_tokens', 'bigint'],
-  ['cache_write_tokens', 'bigint'],
-  ['cache_write_long_tokens', 'bigint'],
-  ['reasoning_tokens', 'bigint'],
-  ['latency_ms', 'integer'],
-  ['ttft_ms', 'integer'],
-  ['cost_micro_usd', 'bigint'],
-  ['saved_micro_usd', 'bigint'],
-  ['cache_hit', 'boolean'],
-  ['stream', 'boolean'],
-  ['status', 'text'],
-  ['error', 'text'],
-  ['residency_requested', 'text'],
-  ['residency_actual', 'text'],
-  ['attempts', 'jsonb'],
-  ['tables_version', 'text'],
-  ['trace_id', 'text'],
-];
-
-const names = columns.map(([name]) => name).join(', ');
-const recordset = columns.map(([name, type]) => `${name} ${type}`).join(', ');
+const names = logColumns.map(({ name }) => name).join(', ');
+const recordset = logColumns.map(({ name, type }) => `${name} ${type}`).join(', ');
 
 const bucketCounts = Array.from(
   { length: latencyBucketCount },

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LogRow } from '../../core/log-row.ts';
+import type { SettledRequest } from '../../core/settled-request.ts';
 import { RowSpool } from '../row-spool.ts';
 import { insertLogRows } from './log-insert.ts';
 import { recoverInBackground } from './log-recovery.ts';
@@ -92,10 +92,10 @@ class GroupCommitLog implements PostgresRequestLog {
     });
   }
 
-  record(row: LogRow): Promise<void> {
+  record(settled: SettledRequest): Promise<void> {
     return new Promise((resolve) => {
       const nowMs = this.#nowMs();
-      const pending = new PendingRow(this.#names.lineOf(row), nowMs, nowMs + waitMs, resolve);
+      const pending = new PendingRow(this.#names.lineOf(settled), nowMs, nowMs + waitMs, resolve);
       this.#unsettled.add(pending);
       if (this.#state !== 'committing') {
         void this.#spoolOrPrint(pending);
@@ -236,9 +236,8 @@ class GroupCommitLog implements PostgresRequestLog {
   async #drain(timeoutMs: number): Promise<void> {
     const endsAtMs = this.#nowMs() + timeoutMs;
     const leftMs = (): number => endsAtMs - this.#nowMs();
-    while (leftMs() > 0 && (this.#unsettled.waiting > 0 || this.#spool.bytes > 0)) {
+    while (leftMs() > 0 && (this.#unsettled.waiting > 0 || this.#spool.bytes > 0))
       await sleep(Math.min(drainPollMs, leftMs()));
-    }
     this.#to('closing');
     this.#closing.abort();
     if (this.#deadline !== null) clearTimeout(this.#deadline);

@@ -1,5 +1,6 @@
-import type { LogRow } from '../../core/log-row.ts';
-import { asOther, encodeLogRow } from './log-insert.ts';
+import type { SettledRequest } from '../../core/settled-request.ts';
+import { shownModel, shownProvider } from '../../core/settled-request.ts';
+import { asOther, encodeLogRow } from './log-columns.ts';
 
 /** Statistics of one user and hour tell so many models apart, per replica; all further ones are `_other`. */
 const maxNamesPerUser = 1_000;
@@ -19,19 +20,20 @@ export class RollupNames {
   readonly #counts = new Map<string, number>();
 
   /** The row as `encodeLogRow` writes it, marked where its model is not told apart. */
-  lineOf(row: LogRow): string {
-    const line = encodeLogRow(row);
-    return this.isOther(row) ? asOther(line) : line;
+  lineOf(settled: SettledRequest): string {
+    const line = encodeLogRow(settled);
+    return this.isOther(settled) ? asOther(line) : line;
   }
 
-  isOther(row: Pick<LogRow, 'userId' | 'createdAtMicros' | 'mode' | 'provider' | 'model'>): boolean {
-    if (row.mode !== 'override') return false;
-    this.#begin(Math.floor(row.createdAtMicros / microsPerHour));
-    const name = `${row.userId} ${row.provider} ${row.model}`;
+  isOther(settled: SettledRequest): boolean {
+    const { userId, createdAtMicros, mode } = settled;
+    if (mode !== 'override') return false;
+    this.#begin(Math.floor(createdAtMicros / microsPerHour));
+    const name = `${userId} ${shownProvider(settled)} ${shownModel(settled)}`;
     if (this.#known.has(name)) return false;
-    const count = this.#counts.get(row.userId) ?? 0;
+    const count = this.#counts.get(userId) ?? 0;
     if (count >= maxNamesPerUser) return true;
-    this.#counts.set(row.userId, count + 1);
+    this.#counts.set(userId, count + 1);
     // What was known is counted once more when it comes again: users reach their limit earlier, but never pass it.
     if (this.#known.size >= maxKeptNames) this.#known.clear();
     this.#known.add(name);

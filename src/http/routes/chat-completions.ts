@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ChatIo } from '../../chat/answer-chat.ts';
-import { answerChat } from '../../chat/answer-chat.ts';
-import type { Account } from '../../chat/ports.ts';
+import type { AnswerChat } from '../../chat/answer-chat.ts';
+import type { Account, Clock } from '../../chat/ports.ts';
 import type { ChatCall } from '../../core/chat-call.ts';
 import { draining, InvalidRequestError, retrySoon, ServiceUnavailableError } from '../../core/errors.ts';
 import { parseMode } from '../../core/mode.ts';
@@ -14,16 +13,20 @@ import { legacyHeaders, markLegacy } from '../legacy.ts';
 import type { Life } from '../life.ts';
 import { ReplyClient } from '../sse-reply.ts';
 
-export interface ChatRouteIo extends Omit<ChatIo, 'reportBug' | 'reportUnopenedKey'> {
+export interface ChatRouteDeps {
+  readonly answerChat: AnswerChat;
+  /** False while log rows cannot be kept. */
+  readonly acceptsWork: () => boolean;
   readonly tables: () => RoutingTables;
   readonly life: Life;
+  readonly clock: Pick<Clock, 'wallMs'>;
   readonly httpTelemetry: Pick<HttpTelemetry, 'legacyUsed'>;
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
 }
 
-function refuseNewWork(io: ChatRouteIo): void {
-  if (io.life.closing) throw draining();
-  if (!io.requestLog.accepting()) {
+function refuseNewWork(deps: ChatRouteDeps): void {
+  if (deps.life.closing) throw draining();
+  if (!deps.acceptsWork()) {
     throw new ServiceUnavailableError('Request logs cannot be kept at the moment.', {
       code: 'log_full',
       headers: retrySoon,
@@ -32,9 +35,9 @@ function refuseNewWork(io: ChatRouteIo): void {
 }
 
 /** Body, then headers (docs/decisions): the first error wins. */
-function readCall(request: FastifyRequest, reply: FastifyReply, io: ChatRouteIo): ChatCall {
-  const tables = io.tables();
-  const legacy = legacyHeaders(tables, io.clock);
+function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteDeps): ChatCall {
+  const tables = deps.tables();
+  const legacy = legacyHeaders(tables, deps.clock);
   const body = parseChatBody(request.body, tables);
   const parsed = parseMode(body.model, legacy === null || legacy.ended ? null : legacy.name);
   if (parsed === null) {
@@ -47,8 +50,8 @@ function readCall(request: FastifyRequest, reply: FastifyReply, io: ChatRouteIo)
   const { options, usedLegacy } = readGatewayHeaders(request.raw, legacy);
   request.toUserServer = options.override?.provider === 'self_hosted';
   if (parsed.legacy || usedLegacy) markLegacy(reply, tables);
-  if (parsed.legacy) io.httpTelemetry.legacyUsed('mode');
-  if (usedLegacy) io.httpTelemetry.legacyUsed('header');
+  if (parsed.legacy) deps.httpTelemetry.legacyUsed('mode');
+  if (usedLegacy) deps.httpTelemetry.legacyUsed('header');
   return {
     userId: request.account.userId,
     requestId: request.id,
@@ -62,34 +65,21 @@ function readCall(request: FastifyRequest, reply: FastifyReply, io: ChatRouteIo)
   };
 }
 
-/** As the errors that reach the client as a 500. */
-function bugReporter(app: FastifyInstance): ChatIo['reportBug'] {
-  return (cause, { requestId, userId }) =>
-    app.log.error({ err: cause, request_id: requestId, user_id: userId }, 'unhandled error behind an answer');
-}
-
-/** One line for each attempt that needed the key; nothing of what the seal said. */
-function unopenedKeyReporter(app: FastifyInstance): ChatIo['reportUnopenedKey'] {
-  return (keyId, { requestId }) =>
-    app.log.warn({ key_id: keyId, request_id: requestId }, 'a stored provider key cannot be opened');
-}
-
 /** `POST /v1/chat/completions` (SPEC 4.5). */
-export function chatCompletionsRoute(app: FastifyInstance, io: ChatRouteIo): void {
-  const story = { ...io, reportBug: bugReporter(app), reportUnopenedKey: unopenedKeyReporter(app) };
+export function chatCompletionsRoute(app: FastifyInstance, deps: ChatRouteDeps): void {
   const bodyLimit = app.initialConfig.bodyLimit ?? smallBodyBytes;
   app.post('/v1/chat/completions', { bodyLimit }, async (request, reply) => {
-    refuseNewWork(io);
-    const call = readCall(request, reply, io);
-    const client = new ReplyClient(reply, io.life, call.userId);
-    io.life.unsettled += 1;
+    refuseNewWork(deps);
+    const call = readCall(request, reply, deps);
+    const client = new ReplyClient(reply, deps.life, call.userId);
+    deps.life.unsettled += 1;
     const holder = { keys: request.account.keys };
     request.account = { ...request.account, keys: [] };
     let json: string | null;
     try {
-      json = await answerChat(call, holder, client, story, () => io.refreshAccount(request.serviceKeyHash));
+      json = await deps.answerChat(call, holder, client, () => deps.refreshAccount(request.serviceKeyHash));
     } finally {
-      io.life.unsettled -= 1;
+      deps.life.unsettled -= 1;
     }
     if (json === null) return reply;
     client.keeps(json.length);

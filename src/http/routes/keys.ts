@@ -12,7 +12,7 @@ import type { HttpTelemetry } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
 import { parseOrThrow } from '../parse.ts';
 
-export interface KeysIo {
+export interface KeysDeps {
   readonly tables: () => RoutingTables;
   readonly addProviderKey: (userId: string, key: NewProviderKey) => Promise<ProviderKeyRow>;
   readonly listProviderKeys: (userId: string) => Promise<readonly ProviderKeyRow[]>;
@@ -29,26 +29,26 @@ function checkedKey(body: RegisterKeyBody): NewProviderKey {
 }
 
 /** `/v1/keys` (SPEC 4.2-4.4). Secrets go in and never come out. */
-export function keysRoutes(app: FastifyInstance, io: KeysIo): void {
+export function keysRoutes(app: FastifyInstance, deps: KeysDeps): void {
   app.post('/v1/keys', async (request, reply) => {
     const key = checkedKey(parseOrThrow(registerKeySchema, request.body));
     const { userId } = request.account;
-    const row = await io.addProviderKey(userId, key);
+    const row = await deps.addProviderKey(userId, key);
     const added = { audit: 'key_added', userId, keyId: row.id, provider: row.provider } as const;
-    io.httpTelemetry.audited(added, askerOf(request));
+    deps.httpTelemetry.audited(added, askerOf(request));
     reply.code(201);
-    return providerKeyRecord(row, io.tables().indiaRegions);
+    return providerKeyRecord(row, deps.tables().indiaRegions);
   });
   app.get('/v1/keys', async (request) => {
-    const rows = await io.listProviderKeys(request.account.userId);
-    return rows.map((row) => providerKeyRecord(row, io.tables().indiaRegions));
+    const rows = await deps.listProviderKeys(request.account.userId);
+    return rows.map((row) => providerKeyRecord(row, deps.tables().indiaRegions));
   });
   app.delete<{ Params: { key_id: string } }>('/v1/keys/:key_id', async (request, reply) => {
     const { userId } = request.account;
     // As it is stored: the path may spell it in capitals.
     const keyId = request.params.key_id.toLowerCase();
-    const provider = await io.deleteProviderKey(userId, keyId);
-    io.httpTelemetry.audited({ audit: 'key_deleted', userId, keyId, provider }, askerOf(request));
+    const provider = await deps.deleteProviderKey(userId, keyId);
+    deps.httpTelemetry.audited({ audit: 'key_deleted', userId, keyId, provider }, askerOf(request));
     return reply.code(204).send();
   });
 }

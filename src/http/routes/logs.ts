@@ -48,24 +48,24 @@ export const statsQuerySchema = z.object({
     .optional(),
 });
 
-export interface LogsIo {
+export interface LogsDeps {
   readonly readLogs: (userId: string, query: LogQuery) => Promise<LogPage>;
   readonly readStats: (userId: string, query: StatsQuery) => Promise<Stats>;
 }
 
 /** `GET /v1/logs` and `GET /v1/stats`: the caller's own rows and their sums. */
-export function logsRoutes(app: FastifyInstance, io: LogsIo): void {
+export function logsRoutes(app: FastifyInstance, deps: LogsDeps): void {
   app.get('/v1/logs', async (request) => {
     const { since, limit, cursor } = parseOrThrow(logsQuerySchema, request.query);
     const query = { since: since ?? null, limit: limit ?? defaultPage, cursor: cursor ?? null };
-    return io.readLogs(request.account.userId, query);
+    return deps.readLogs(request.account.userId, query);
   });
   app.get('/v1/stats', async (request) => {
     const { since, until, group_by: groupBy } = parseOrThrow(statsQuerySchema, request.query);
     if (since !== undefined && until !== undefined && until < since) {
       throw new InvalidRequestError('until must not lie before since.', 'until');
     }
-    return io.readStats(request.account.userId, {
+    return deps.readStats(request.account.userId, {
       since: since ?? null,
       until: until ?? null,
       groupBy: groupBy ?? [],

@@ -4,7 +4,7 @@ import type { ModelFacts } from '../../core/model-facts.ts';
 import type { TranslationContext, UpstreamRequest } from '../provider.ts';
 import type { Dialect } from './dialect.ts';
 import { cleanMessages } from './messages.ts';
-import { hasOwnStreamOptions } from './stream-options.ts';
+import { hasOwnStreamOptions, withoutStreamOptions } from './stream-options.ts';
 
 /** A body under construction; a field set to undefined is not sent. */
 type Body = Record<string, unknown>;
@@ -31,7 +31,7 @@ function drop(body: Body, fields: readonly string[], dropped: string[]): void {
 }
 
 function setStreamOptions(body: Body, request: ChatRequest, context: TranslationContext): void {
-  if (context.withoutStreamOptions) {
+  if (context.form === withoutStreamOptions) {
     // What a client asks for beyond usage is its own affair, and so is the server's answer to it.
     if (!hasOwnStreamOptions(request)) body['stream_options'] = undefined;
   } else if (request.stream === true && context.facts.stream_usage) {

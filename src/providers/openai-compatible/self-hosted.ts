@@ -1,7 +1,7 @@
 import { headerText } from '../../core/header-text.ts';
 import type { Provider } from '../provider.ts';
 import { compatibleProvider } from './compatible-provider.ts';
-import { refusesStreamOptions } from './stream-options.ts';
+import { formWithoutRefused } from './stream-options.ts';
 
 const nothing: readonly never[] = [];
 
@@ -19,5 +19,5 @@ export const selfHosted: Provider = {
     lackedFields: () => nothing,
     errorKind: () => null,
   }),
-  refusesStreamOptions,
+  otherForm: formWithoutRefused,
 };

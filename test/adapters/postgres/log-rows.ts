@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import type { LogRow } from '../../../src/core/log-row.ts';
+import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { noUsage } from '../../../src/core/usage.ts';
 
 /** 2026-11-20T10:00:00Z, in microseconds. */
@@ -9,7 +9,7 @@ export const tenOClockMicros = 1_795_168_800_000_000;
 let made = 0;
 
 /** A successful row, a microsecond after the one made before. */
-export function logRow(change: Partial<LogRow> = {}): LogRow {
+export function logRow(change: Partial<SettledRequest> = {}): SettledRequest {
   made += 1;
   return {
     rowId: randomUUID(),
@@ -17,21 +17,19 @@ export function logRow(change: Partial<LogRow> = {}): LogRow {
     requestId: `request-${made}`,
     createdAtMicros: tenOClockMicros + made,
     mode: 'gw/balanced',
-    provider: 'openai',
-    model: 'gpt-test',
+    end: { status: 'success' },
+    target: { provider: 'openai', model: 'gpt-test' },
+    cachedFrom: null,
     keyId: null,
     usage: { ...noUsage, basis: 'complete', inputTokens: 11, outputTokens: 7 },
     latencyMs: 120,
     ttftMs: null,
     costMicroUsd: 1250n,
     savedMicroUsd: 0n,
-    cacheHit: false,
     stream: false,
-    status: 'success',
-    error: null,
     residencyRequested: null,
     residencyActual: 'global',
-    attempts: [],
+    candidates: [],
     tries: 1,
     tablesVersion: '0123456789abcdef',
     traceId: null,

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { encodeLogRow, insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
+import { encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
+import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { maintainPartitions } from '../../../src/adapters/postgres/partitions.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -14,7 +14,7 @@ import type {
   RequestLogOptions,
   RequestLogStats,
 } from '../../../src/adapters/postgres/request-log-contract.ts';
-import type { LogRow } from '../../../src/core/log-row.ts';
+import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { logRow, rolledUp, storedRowIds } from './log-rows.ts';
@@ -72,17 +72,17 @@ function expectLaw(stats: RequestLogStats): void {
   expect(stats.accepted).toBe(stats.written + stats.spooled + stats.dropped + stats.queueDepth);
 }
 
-function sortedIds(rows: readonly LogRow[]): string[] {
+function sortedIds(rows: readonly SettledRequest[]): string[] {
   return rows.map((row) => row.rowId).sort();
 }
 
 test('a row that did not need the spool is committed when its promise resolves', async () => {
   const log = await openLog();
-  const rows: LogRow[] = [];
+  const rows: SettledRequest[] = [];
   // On a busy machine the first commit, with its connection to make, may take longer than a row waits.
   while (log.stats().written === 0) {
     rows.push(logRow());
-    await log.record(rows.at(-1) as LogRow);
+    await log.record(rows.at(-1) as SettledRequest);
   }
   expect(await storedRowIds(pool)).toContain(rows.at(-1)?.rowId);
   expect(log.stats()).toMatchObject({ accepted: rows.length, queueDepth: 0, oldestRowAgeMs: 0 });
@@ -201,15 +201,15 @@ test('two processes that replay the same rows store each once', async () => {
 test('a full spool refuses new work only while Postgres is away, and loses nothing in silence', async () => {
   const log = await openLog({ spoolBytes: 20_000 });
   const unlock = await lockLogTable();
-  const rows: LogRow[] = [];
+  const rows: SettledRequest[] = [];
   while (log.accepting()) {
     rows.push(logRow());
-    await log.record(rows.at(-1) as LogRow);
+    await log.record(rows.at(-1) as SettledRequest);
   }
   // Requests that were already running finish; what no longer fits is printed.
   for (let index = 0; index < 20; index += 1) {
     rows.push(logRow());
-    await log.record(rows.at(-1) as LogRow);
+    await log.record(rows.at(-1) as SettledRequest);
   }
   const stats = log.stats();
   expectLaw(stats);
@@ -268,13 +268,14 @@ test('a spool folder that cannot be used is refused at the start', async () => {
 test('a user who names ever new models has a bounded number of rollup rows, and right sums', async () => {
   const log = await openLog();
   const userId = randomUUID();
-  const row = (model: string) => logRow({ userId, model, mode: 'override', provider: 'self_hosted' });
+  const row = (model: string) =>
+    logRow({ userId, target: { provider: 'self_hosted', model }, mode: 'override' });
   for (let part = 0; part < 6; part += 1) {
     await Promise.all(Array.from({ length: 200 }, (_, index) => log.record(row(`m-${200 * part + index}`))));
   }
   // Known names are told apart as before, models of tiers and other users' always.
   await log.record(row('m-0'));
-  await log.record(logRow({ userId, model: 'of a tier' }));
+  await log.record(logRow({ userId, target: { provider: 'openai', model: 'of a tier' } }));
   const other = randomUUID();
   await log.record({ ...row('m-9999'), userId: other });
   await log.drain(5_000);

@@ -4,7 +4,12 @@ import { logRow, tenOClockMicros } from './log-rows.ts';
 
 const hourMicros = 3_600_000_000;
 const row = (userId: string, model: string, hour = 0) =>
-  logRow({ userId, model, mode: 'override', createdAtMicros: tenOClockMicros + hour * hourMicros });
+  logRow({
+    userId,
+    target: { provider: 'openai', model },
+    mode: 'override',
+    createdAtMicros: tenOClockMicros + hour * hourMicros,
+  });
 
 /** How many of `count` new names are told apart. */
 function toldApart(names: RollupNames, userId: string, count: number, hour = 0): number {

@@ -1,4 +1,4 @@
-import { encodeLogRow } from '../../../src/adapters/postgres/log-insert.ts';
+import { encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
 import { RowSpool } from '../../../src/adapters/row-spool.ts';
 import { logRow } from './log-rows.ts';
 

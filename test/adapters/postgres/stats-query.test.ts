@@ -3,11 +3,12 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { latencyBucketCount, latencyPercentile } from '../../../src/adapters/postgres/latency-buckets.ts';
-import { asOther, encodeLogRow, insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
+import { asOther, encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
+import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { readStats } from '../../../src/adapters/postgres/stats-query.ts';
 import { formatMicroUsd } from '../../../src/core/cost.ts';
-import type { LogRow } from '../../../src/core/log-row.ts';
+import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { logRow, tenOClockMicros } from './log-rows.ts';
@@ -27,7 +28,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function insert(rows: readonly LogRow[], lane = 0): Promise<void> {
+async function insert(rows: readonly SettledRequest[], lane = 0): Promise<void> {
   await insertLogRows(pool, rows.map(encodeLogRow), lane);
 }
 
@@ -55,7 +56,7 @@ test('a user without requests has zeros and no percentiles', async () => {
 test('rows that are not told apart by their model are summed under _other, each once', async () => {
   const userId = randomUUID();
   const row = (model: string, other: boolean): string => {
-    const line = encodeLogRow(logRow({ userId, model, mode: 'override' }));
+    const line = encodeLogRow(logRow({ userId, target: { provider: 'openai', model }, mode: 'override' }));
     return other ? asOther(line) : line;
   };
   const other = row('x-1', true);
@@ -74,9 +75,15 @@ test('rows that are not told apart by their model are summed under _other, each 
 
 test('sums are exact over lanes, hours and statuses', async () => {
   const userId = randomUUID();
-  await insert([logRow({ userId, costMicroUsd: 1n }), logRow({ userId, status: 'error' })], 0);
   await insert(
-    [logRow({ userId, cacheHit: true, provider: 'cache', costMicroUsd: 0n, savedMicroUsd: 7n })],
+    [
+      logRow({ userId, costMicroUsd: 1n }),
+      logRow({ userId, end: { status: 'error', error: { type: 'provider_error', message: '' } } }),
+    ],
+    0,
+  );
+  await insert(
+    [logRow({ userId, cachedFrom: { provider: 'openai', model: 'm' }, costMicroUsd: 0n, savedMicroUsd: 7n })],
     1,
   );
   await insert(

@@ -1,18 +1,18 @@
 import type pg from 'pg';
-import { connectTimeoutMs } from './adapters/postgres/pool.ts';
-import { addProviderKey, deleteProviderKey, listProviderKeys } from './adapters/postgres/provider-keys.ts';
-import { readLogs } from './adapters/postgres/request-logs-query.ts';
-import { readStats } from './adapters/postgres/stats-query.ts';
-import { registerUser } from './adapters/postgres/users.ts';
-import type { Sealer } from './adapters/sealer.ts';
-import type { HttpTelemetry } from './http/http-telemetry.ts';
-import { askerOf } from './http/http-telemetry.ts';
-import { registrationGuard } from './http/registration-policy.ts';
-import type { StoreRoutesIo } from './http/routes.ts';
-import { UserTurns } from './http/user-turns.ts';
-import type { Settings } from './settings.ts';
+import { connectTimeoutMs } from '../adapters/postgres/pool.ts';
+import { addProviderKey, deleteProviderKey, listProviderKeys } from '../adapters/postgres/provider-keys.ts';
+import { readLogs } from '../adapters/postgres/request-logs-query.ts';
+import { readStats } from '../adapters/postgres/stats-query.ts';
+import { registerUser } from '../adapters/postgres/users.ts';
+import type { Sealer } from '../adapters/sealer.ts';
+import type { HttpTelemetry } from '../http/http-telemetry.ts';
+import { askerOf } from '../http/http-telemetry.ts';
+import { registrationGuard } from '../http/registration-policy.ts';
+import type { StoreRoutesDeps } from '../http/routes.ts';
+import { UserTurns } from '../http/user-turns.ts';
+import type { Settings } from '../settings.ts';
+import type { StoreMetrics } from '../telemetry/store-metrics.ts';
 import type { Stores } from './stores.ts';
-import type { StoreMetrics } from './telemetry/store-metrics.ts';
 
 /** Who is told of it: the timing of queries, and a registration token that is wrong. */
 export interface StoreRoutesWatch {
@@ -25,13 +25,13 @@ const turnsOf = ({ options }: pg.Pool): UserTurns =>
   new UserTurns({ connections: options.max, maxWaitMs: connectTimeoutMs });
 
 /** What the routes that need Postgres do; null where there is none. */
-export function storeRoutesIo(
+export function storeRoutesDeps(
   settings: Settings,
   stores: Stores,
   sealer: Sealer,
   monotonicMs: () => number,
   watch: StoreRoutesWatch,
-): StoreRoutesIo | null {
+): StoreRoutesDeps | null {
   if (stores.database === null) return null;
   const { pool, queryPool } = stores.database;
   const { accounts } = stores;

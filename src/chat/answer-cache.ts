@@ -3,14 +3,14 @@ import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { attemptLimitMs, modeLabel } from '../core/chat-call.ts';
 import { DueTimer } from './due-timer.ts';
+import type { Leader } from './in-flight-requests.ts';
+import { InFlightRequests } from './in-flight-requests.ts';
 import type { Clock, ResponseCache } from './ports.ts';
-import type { Lead } from './single-flight.ts';
-import { SingleFlight } from './single-flight.ts';
 import type { StoredAnswer } from './stored-answer.ts';
 import { decodeStoredAnswer, encodeStoredAnswer } from './stored-answer.ts';
 
 /** Different cacheable requests in flight at once that are shared; beyond it each goes alone. */
-const maxFlights = 10_000;
+const maxInFlight = 10_000;
 
 /** What is being asked, beside the body: the tier, or the pinned model and key. */
 function targetOf(call: ChatCall, candidates: readonly Candidate[]): string {
@@ -19,22 +19,22 @@ function targetOf(call: ChatCall, candidates: readonly Candidate[]): string {
   return `${override.provider}:${override.model}@${candidates[0]?.key.id ?? ''}`;
 }
 
-/** Where a cacheable request finds itself. */
-export type CacheSeat =
+/** What a cacheable request finds. */
+export type CacheLookup =
   | { readonly kind: 'hit'; readonly answer: StoredAnswer }
   | {
       readonly kind: 'miss';
       /** Governs the upstream calls: outlives this client while others wait for the same answer. */
       readonly signal: AbortSignal;
-      /** One of the two must be called, once. Null: served, but nothing to be stored and shared. */
-      land(answer: StoredAnswer | null): void;
-      /** Not served: whoever waits longest goes on. */
-      fail(): void;
+      /** One of the two must be called, once. Null: answered, but nothing to be stored and shared. */
+      resolve(answer: StoredAnswer | null): void;
+      /** Not answered: whoever waits longest goes on. */
+      reject(): void;
     };
 
 /** The duty of one request to get its answer alone. */
-function alone(signal: AbortSignal): CacheSeat {
-  return { kind: 'miss', signal, land: () => undefined, fail: () => undefined };
+function alone(signal: AbortSignal): CacheLookup {
+  return { kind: 'miss', signal, resolve: () => undefined, reject: () => undefined };
 }
 
 /**
@@ -44,7 +44,7 @@ function alone(signal: AbortSignal): CacheSeat {
 export class AnswerCache {
   readonly #store: ResponseCache;
   readonly #monotonicMs: Clock['monotonicMs'];
-  readonly #flights = new SingleFlight<StoredAnswer>(maxFlights);
+  readonly #inFlight = new InFlightRequests<StoredAnswer>(maxInFlight);
 
   constructor(store: ResponseCache, monotonicMs: Clock['monotonicMs']) {
     this.#store = store;
@@ -53,42 +53,50 @@ export class AnswerCache {
 
   /**
    * A stored answer, or one that an equal request is just getting; else the duty to get it. Waits no longer
-   * than an attempt of this request may take. Rejects when the caller leaves.
+   * than an attempt of this request may take. Null when the caller left in the meantime.
    */
-  async board(
+  async join(
     call: ChatCall,
     candidates: readonly Candidate[],
     ttlSeconds: number,
     signal: AbortSignal,
-  ): Promise<CacheSeat> {
+  ): Promise<CacheLookup | null> {
     const { userId, request, options } = call;
     const target = targetOf(call, candidates);
     const key = cacheKey({ userId, residency: options.residency, mode: modeLabel(call), target, request });
     const bytes = await this.#store.get(key);
     const stored = bytes === null ? null : decodeStoredAnswer(bytes);
     if (stored !== null) return { kind: 'hit', answer: stored };
-    const seat = this.#flights.board(key, signal);
-    if (seat.kind === 'lead') return this.#lead(seat, key, ttlSeconds, userId);
-    const patience = new DueTimer(this.#monotonicMs, seat.leave);
+    if (signal.aborted) return null;
+    const joined = this.#inFlight.join(key, signal);
+    if (joined.kind === 'leader') return this.#lead(joined, key, ttlSeconds, userId);
+    const patience = new DueTimer(this.#monotonicMs, joined.leave);
     patience.setDue(this.#monotonicMs() + attemptLimitMs(call));
-    const end = await seat.end.finally(() => patience.clear());
-    if (end.kind === 'lead') return this.#lead(end, key, ttlSeconds, userId);
-    return end.value === null ? alone(signal) : { kind: 'hit', answer: end.value };
+    try {
+      const result = await joined.result;
+      if (result.kind === 'leader') return this.#lead(result, key, ttlSeconds, userId);
+      return result.value === null ? alone(signal) : { kind: 'hit', answer: result.value };
+    } catch (reason) {
+      if (signal.aborted) return null;
+      throw reason;
+    } finally {
+      patience.clear();
+    }
   }
 
-  #lead(seat: Lead<StoredAnswer>, key: string, ttlSeconds: number, owner: string): CacheSeat {
+  #lead(leader: Leader<StoredAnswer>, key: string, ttlSeconds: number, owner: string): CacheLookup {
     return {
       kind: 'miss',
-      signal: seat.signal,
-      land: (answer) => {
-        // The flight lands only once the answer is stored, so whoever misses the one finds the other.
+      signal: leader.signal,
+      resolve: (answer) => {
+        // It resolves for the others only once the answer is stored, so whoever misses the one finds the other.
         const kept =
           answer === null
             ? Promise.resolve()
             : this.#store.set(key, encodeStoredAnswer(answer), ttlSeconds, owner);
-        void kept.finally(() => seat.land(answer));
+        void kept.finally(() => leader.resolve(answer));
       },
-      fail: seat.fail,
+      reject: leader.reject,
     };
   }
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { SealingKey } from '../core/sealing-key.ts';
-import type { Stores } from '../stores.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { Stores } from './stores.ts';
 
 type Database = NonNullable<Stores['database']>;
 

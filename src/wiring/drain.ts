@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { Server as Listener } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import type { Life } from './http/life.ts';
+import type { Life } from '../http/life.ts';
 
 /** After the grace period, for error events to leave and rows to be written. */
 const cutGraceMs = 2_000;

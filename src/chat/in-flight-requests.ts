@@ -1,29 +1,29 @@
-/** The duty to do the work of a flight. One of `land` and `fail` must be called, once, whatever happened. */
-export interface Lead<Value> {
-  readonly kind: 'lead';
+/** The duty to get the value. One of `resolve` and `reject` must be called, once, whatever happened. */
+export interface Leader<Value> {
+  readonly kind: 'leader';
   /** Fires when nobody waits for the value any more, the leader included. Governs the work. */
   readonly signal: AbortSignal;
-  /** Ends the flight. Null: there is nothing to share, and whoever waits goes on alone. */
-  land(value: Value | null): void;
+  /** Ends the request for all. Null: there is nothing to share, and whoever waits goes on alone. */
+  resolve(value: Value | null): void;
   /** The work failed: whoever has waited longest leads from here, the others wait on. */
-  fail(): void;
+  reject(): void;
 }
 
 /** How a wait ended; a null value: the caller goes on alone. */
-export type FollowEnd<Value> = Lead<Value> | { readonly kind: 'value'; readonly value: Value | null };
+export type FollowerResult<Value> = Leader<Value> | { readonly kind: 'value'; readonly value: Value | null };
 
-export interface Follow<Value> {
-  readonly kind: 'follow';
+export interface Follower<Value> {
+  readonly kind: 'follower';
   /** Rejects when the caller's signal fires. */
-  readonly end: Promise<FollowEnd<Value>>;
-  /** Waits no longer: `end` is a null value. */
+  readonly result: Promise<FollowerResult<Value>>;
+  /** Waits no longer: `result` is a null value. */
   leave(): void;
 }
 
-/** A caller's place in a flight. */
-export type FlightSeat<Value> = Lead<Value> | Follow<Value>;
+/** A caller's part in a request that is in flight. */
+export type Joined<Value> = Leader<Value> | Follower<Value>;
 
-/** Does nothing, for a seat outside of any flight. */
+/** Does nothing, for a caller that shares with nobody. */
 const nothing = (): void => undefined;
 
 /**
@@ -31,46 +31,47 @@ const nothing = (): void => undefined;
  * while any of them is left, also when the one who began it is gone, and is aborted when the last one leaves.
  * When it fails it is begun anew by one of them, never by all at once.
  */
-export class SingleFlight<Value> {
-  readonly #maxFlights: number;
-  readonly #flights = new Map<string, Flight<Value>>();
+export class InFlightRequests<Value> {
+  readonly #max: number;
+  readonly #inFlight = new Map<string, InFlight<Value>>();
 
-  /** Beyond `maxFlights` different keys at once, callers lead a flight of their own that nobody can join. */
-  constructor(maxFlights: number) {
-    this.#maxFlights = maxFlights;
+  /** Beyond `max` different keys at once, callers go alone: nobody can join them. */
+  constructor(max: number) {
+    this.#max = max;
   }
 
   /** Keys in flight now. */
   get size(): number {
-    return this.#flights.size;
+    return this.#inFlight.size;
   }
 
   /**
    * The first caller of a key leads, later ones follow. A caller leaves when its own `signal` fires. Throws
    * its reason when it has fired already.
    */
-  board(key: string, signal: AbortSignal): FlightSeat<Value> {
+  join(key: string, signal: AbortSignal): Joined<Value> {
     signal.throwIfAborted();
-    const flight = this.#flights.get(key);
-    if (flight !== undefined) return flight.follow(signal);
-    if (this.#flights.size >= this.#maxFlights) return { kind: 'lead', signal, land: nothing, fail: nothing };
-    const started = new Flight<Value>(() => {
-      // A newcomer must not join what has landed or is being aborted.
-      if (this.#flights.get(key) === started) this.#flights.delete(key);
+    const inFlight = this.#inFlight.get(key);
+    if (inFlight !== undefined) return inFlight.follow(signal);
+    if (this.#inFlight.size >= this.#max)
+      return { kind: 'leader', signal, resolve: nothing, reject: nothing };
+    const started = new InFlight<Value>(() => {
+      // A newcomer must not join what is resolved or being aborted.
+      if (this.#inFlight.get(key) === started) this.#inFlight.delete(key);
     });
-    this.#flights.set(key, started);
+    this.#inFlight.set(key, started);
     return started.lead(signal);
   }
 }
 
-/** One who is left in a flight; the leader waits for nothing. */
+/** One who has joined; the leader waits for nothing. */
 interface Participant<Value> {
   readonly signal: AbortSignal;
   readonly onAbort: () => void;
-  resolve: ((end: FollowEnd<Value>) => void) | null;
+  resolve: ((end: FollowerResult<Value>) => void) | null;
 }
 
-class Flight<Value> {
+class InFlight<Value> {
   readonly #over: () => void;
   readonly #abort = new AbortController();
   /** In the order they came. */
@@ -83,15 +84,15 @@ class Flight<Value> {
     this.#over = over;
   }
 
-  lead(signal: AbortSignal): Lead<Value> {
+  lead(signal: AbortSignal): Leader<Value> {
     const leader: Participant<Value> = { signal, onAbort: () => this.#leave(leader), resolve: null };
     this.#enter(leader);
     return this.#leadBy(leader);
   }
 
-  follow(signal: AbortSignal): Follow<Value> {
+  follow(signal: AbortSignal): Follower<Value> {
     let leave = nothing;
-    const end = new Promise<FollowEnd<Value>>((resolve, reject) => {
+    const result = new Promise<FollowerResult<Value>>((resolve, reject) => {
       const follower: Participant<Value> = {
         signal,
         onAbort: () => {
@@ -106,7 +107,7 @@ class Flight<Value> {
       };
       this.#enter(follower);
     });
-    return { kind: 'follow', end, leave };
+    return { kind: 'follower', result, leave };
   }
 
   #enter(participant: Participant<Value>): void {
@@ -127,22 +128,22 @@ class Flight<Value> {
     return this.#inside.delete(participant);
   }
 
-  #leadBy(leader: Participant<Value>): Lead<Value> {
+  #leadBy(leader: Participant<Value>): Leader<Value> {
     this.#leader = leader;
     return {
-      kind: 'lead',
+      kind: 'leader',
       signal: this.#abort.signal,
-      land: (value) => {
-        if (this.#leader === leader) this.#land(value);
+      resolve: (value) => {
+        if (this.#leader === leader) this.#resolve(value);
       },
-      fail: () => {
+      reject: () => {
         if (this.#leader === leader) this.#succeed(leader);
       },
     };
   }
 
-  /** Nobody leads from here: the flight is over. */
-  #land(value: Value | null): void {
+  /** Nobody leads from here: it is over. */
+  #resolve(value: Value | null): void {
     this.#leader = null;
     this.#over();
     for (const participant of this.#inside) {
@@ -155,7 +156,7 @@ class Flight<Value> {
     this.#remove(failed);
     const [next] = this.#inside;
     if (next === undefined) {
-      this.#land(null);
+      this.#resolve(null);
       return;
     }
     const { resolve } = next;

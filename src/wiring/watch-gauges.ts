@@ -7,8 +7,8 @@ import { providerNames } from '../core/provider-name.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
 import type { Life } from '../http/life.ts';
 import type { Settings } from '../settings.ts';
-import type { Stores } from '../stores.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { Stores } from './stores.ts';
 import { watchStores } from './watch-stores.ts';
 
 export interface WatchedParts {

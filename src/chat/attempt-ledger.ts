@@ -1,0 +1,31 @@
+import type { AttemptRecord, CandidateRecord } from '../core/attempt-record.ts';
+import type { Candidate } from '../core/candidate.ts';
+import type { UnableCandidate } from '../core/plan.ts';
+
+/** What became of the candidates of one request, in order. */
+export class AttemptLedger {
+  readonly records: CandidateRecord[] = [];
+  /** How many were tried; those passed over are not counted. */
+  tries = 0;
+  /** The candidate tried last. */
+  last: Candidate | null = null;
+  /** The candidate that gave the answer, or began its stream. */
+  served: Candidate | null = null;
+  /** How many of the unable ones are recorded. */
+  #passed = 0;
+
+  /** The end of one attempt. */
+  add(record: AttemptRecord): void {
+    this.tries += 1;
+    this.records.push(record);
+  }
+
+  /** Those of `unable`, given in their order, whose place is before the candidate of `index`; each once. */
+  passOver(unable: readonly UnableCandidate[], index: number): void {
+    for (const candidate of unable.slice(this.#passed)) {
+      if (candidate.before > index) break;
+      this.#passed += 1;
+      this.records.push({ kind: 'passed-over', ...candidate });
+    }
+  }
+}

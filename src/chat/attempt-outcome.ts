@@ -1,0 +1,169 @@
+import type { ChatCall } from '../core/chat-call.ts';
+import type { AttemptFailure, CancelReason, FailureKind, UpstreamReply } from '../core/outcome.ts';
+import type { Usage } from '../core/usage.ts';
+import { noUsage } from '../core/usage.ts';
+import type {
+  Provider,
+  StreamContext,
+  StreamTranslator,
+  TranslatedAnswer,
+  UpstreamError,
+} from '../providers/provider.ts';
+import type { ExchangeEnd, OpenStream } from './open-stream.ts';
+import type { Clock, TransportFailure } from './ports.ts';
+
+export type AttemptOutcome =
+  | { readonly kind: 'answered'; readonly answer: TranslatedAnswer }
+  | { readonly kind: 'stream-opened'; readonly stream: OpenStream }
+  | { readonly kind: 'failed'; readonly failure: AttemptFailure }
+  /** `usage`: what a stream had stated before its first token. */
+  | { readonly kind: 'cancelled'; readonly reason: CancelReason; readonly usage: Usage };
+
+/** The attempt, as far as its outcome depends on it. */
+export interface AttemptContext {
+  readonly call: ChatCall;
+  readonly provider: Provider;
+  readonly streamContext: StreamContext;
+  /** Monotonic milliseconds. */
+  readonly startedAtMs: number;
+  /** Masks this attempt's key and the prompt in what the vendor says; texts together, since each look costs. */
+  readonly redact: (texts: readonly string[]) => readonly string[];
+}
+
+type FailureFacts = Omit<AttemptFailure, 'latencyMs'>;
+
+function failedUnasked(kind: FailureKind, reason: string): AttemptOutcome {
+  const failure: AttemptFailure = {
+    kind,
+    status: null,
+    reason,
+    vendorCode: null,
+    retryAfterMs: null,
+    latencyMs: 0,
+    reply: null,
+    blamesCandidate: false,
+    blamesProvider: false,
+  };
+  return { kind: 'failed', failure };
+}
+
+/** The outcome of a key that does not open: the next candidate may have one that does. */
+export function unopenedKey(): AttemptOutcome {
+  return failedUnasked('key-rejected', 'The stored provider key cannot be opened; register it again.');
+}
+
+/** The outcome of a self-hosted key without an address that can be read. */
+export function unreadableAddress(): AttemptOutcome {
+  return failedUnasked('unreachable', 'The stored address of this key cannot be read; register it again.');
+}
+
+/** The outcome of an attempt that threw: the next candidate may not need the code that did. */
+export function brokenAttempt(): AttemptOutcome {
+  return failedUnasked('internal-error', 'An error of the gateway itself.');
+}
+
+/** How the end of an exchange is to be understood: an answer, an opened stream, or a failure with its class. */
+export function outcomeOfExchange(
+  context: AttemptContext,
+  end: ExchangeEnd,
+  translator: StreamTranslator | null,
+  clock: Clock,
+): AttemptOutcome {
+  switch (end.kind) {
+    case 'streaming':
+      return { kind: 'stream-opened', stream: end.stream };
+    case 'broken':
+      throw end.cause;
+    case 'cancelled':
+      return { kind: 'cancelled', reason: end.reason, usage: translator?.usage ?? noUsage };
+    case 'timed-out':
+      return failed(context, timeoutFailure(context, end.afterMs), clock);
+    case 'transport':
+      return failed(context, transportFailure(end.failure), clock);
+    case 'stream-failed':
+      return failed(context, failureOf(translator?.failure ?? null, 200, null), clock);
+    case 'replied':
+      return outcomeOfReply(context, end, clock);
+  }
+}
+
+function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Clock): AttemptOutcome {
+  const { provider, streamContext, call } = context;
+  const { status, headers, body, cut } = reply;
+  if (status !== 200) {
+    const error = provider.readError(status, headers, body, clock.wallMs());
+    return failed(context, failureOf(error, status, { status, headers, body, cut }), clock);
+  }
+  // Some servers answer a stream request as JSON: it is paid for, and can be streamed from here.
+  const answer = provider.translateAnswer(body, streamContext);
+  if (answer.kind === 'answer') return { kind: 'answered', answer };
+  const noStream = call.request.stream === true && answer.code === null;
+  const prefix = noStream ? 'The answer to a stream request is no event stream: ' : '';
+  return failed(context, noAnswer(answer.kind, prefix + answer.reason, answer.code), clock);
+}
+
+/** With the vendor's words made fit to be kept. */
+function failed(context: AttemptContext, failure: FailureFacts, clock: Clock): AttemptOutcome {
+  const latencyMs = Math.round(clock.monotonicMs() - context.startedAtMs);
+  const [reason = '', code = ''] = context.redact([failure.reason, failure.vendorCode ?? '']);
+  const vendorCode = failure.vendorCode === null ? null : code;
+  return { kind: 'failed', failure: { ...failure, reason, vendorCode, latencyMs } };
+}
+
+function noAnswer(kind: FailureKind, reason: string, vendorCode: string | null): FailureFacts {
+  return {
+    kind,
+    status: 200,
+    reason,
+    vendorCode,
+    retryAfterMs: null,
+    reply: null,
+    blamesCandidate: true,
+    blamesProvider: false,
+  };
+}
+
+function failureOf(error: UpstreamError | null, status: number, reply: UpstreamReply | null): FailureFacts {
+  const kind: FailureKind = error?.kind ?? 'upstream-failed';
+  return {
+    kind,
+    status,
+    reason: error?.message ?? `The upstream failed with status ${status}.`,
+    vendorCode: error?.code ?? null,
+    retryAfterMs: error?.retryAfterMs ?? null,
+    reply,
+    blamesCandidate: kind === 'upstream-failed' || kind === 'key-rejected' || kind === 'not-found',
+    blamesProvider: kind === 'upstream-failed' && status >= 500,
+  };
+}
+
+/** A limit shorter than the default is the client's choice and never counts against the candidate. */
+function timeoutFailure({ call }: AttemptContext, afterMs: number): FailureFacts {
+  const defaultMs = call.tables.document.timeouts.attempt_seconds * 1000;
+  return {
+    kind: 'timed-out',
+    status: null,
+    reason: `No answer within ${(afterMs / 1000).toFixed(1)} s.`,
+    vendorCode: null,
+    retryAfterMs: null,
+    reply: null,
+    blamesCandidate: afterMs >= defaultMs,
+    blamesProvider: false,
+  };
+}
+
+function transportFailure({ kind, message }: TransportFailure): FailureFacts {
+  const isUnreadable = kind === 'too-large' || kind === 'protocol';
+  const connects = kind === 'connect-refused' || kind === 'connect-timeout' || kind === 'dns';
+  return {
+    kind: kind === 'no-room' ? kind : isUnreadable ? 'unreadable' : 'unreachable',
+    status: null,
+    reason: message,
+    vendorCode: null,
+    retryAfterMs: null,
+    reply: null,
+    blamesCandidate: kind !== 'forbidden-address' && kind !== 'no-room',
+    blamesProvider: connects,
+    ...(kind === 'reset' && { connectionCut: true }),
+  };
+}

@@ -1,0 +1,30 @@
+import type { Candidate } from '../core/candidate.ts';
+import type { ChatCall } from '../core/chat-call.ts';
+import type { Provider } from '../providers/provider.ts';
+import type { AnswerBudget } from './answer-budget.ts';
+import type { AnswerCache } from './answer-cache.ts';
+import type { CooldownBook } from './cooldown.ts';
+import type { Endpoint } from './endpoints.ts';
+import type { Clock, OpenKey, RequestForms, RequestLog, UpstreamTransport } from './ports.ts';
+import type { ChatTelemetry } from './telemetry-port.ts';
+
+/** What the story needs of the world, given once. */
+export interface ChatDeps {
+  readonly transport: UpstreamTransport;
+  readonly providers: Readonly<Record<string, Provider>>;
+  readonly endpointOf: (candidate: Candidate) => Endpoint | null;
+  readonly openKey: OpenKey;
+  readonly requestForms: RequestForms;
+  readonly cache: AnswerCache;
+  readonly requestLog: RequestLog;
+  readonly cooldown: CooldownBook;
+  /** What large answers may take of the memory, and take now. */
+  readonly answers: AnswerBudget;
+  readonly telemetry: ChatTelemetry;
+  readonly clock: Clock;
+  readonly newId: () => string;
+  /** Told of bugs of ours whose request goes on: with another candidate, or to an end by an error event. */
+  readonly reportBug: (cause: unknown, call: ChatCall) => void;
+  /** Told of a stored key that does not open: tampered with, or sealed with a key that is gone. */
+  readonly reportUnopenedKey: (keyId: string, call: ChatCall) => void;
+}

@@ -1,0 +1,111 @@
+import type { AttemptEnd, AttemptRecord } from '../core/attempt-record.ts';
+import type { Candidate } from '../core/candidate.ts';
+import type { ChatCall } from '../core/chat-call.ts';
+import type { AttemptFailure, CancelReason } from '../core/outcome.ts';
+import type { AttemptLedger } from './attempt-ledger.ts';
+import type { ChatDeps } from './chat-deps.ts';
+
+/** What is known of an answer, or of the part of it that came. */
+type AnswerFacts = Pick<AttemptRecord, 'firstTokenMs' | 'usage' | 'answer'>;
+
+/** What is known of an attempt without an answer. */
+const noFacts: AnswerFacts = { firstTokenMs: null, usage: null, answer: null };
+
+type TellingDeps = Pick<ChatDeps, 'cooldown' | 'telemetry' | 'clock'>;
+
+/**
+ * One attempt from its start to its one end. Cooldown, ledger and telemetry are told of both here and nowhere else.
+ * States: *under way*, then *opened* where a stream showed its first token, then *ended* by one of `served`, `failed`,
+ * `cut` and `cancelled`; a second end throws.
+ */
+export class OpenAttempt {
+  readonly candidate: Candidate;
+  /** Monotonic milliseconds. */
+  readonly startedAtMs: number;
+  readonly #number: number;
+  readonly #call: ChatCall;
+  readonly #ledger: AttemptLedger;
+  readonly #deps: TellingDeps;
+  #dropped: readonly string[] = [];
+  #state: 'under way' | 'opened' | 'ended' = 'under way';
+
+  /** `number`: from 1. */
+  constructor(
+    call: ChatCall,
+    candidate: Candidate,
+    number: number,
+    startedAtMs: number,
+    ledger: AttemptLedger,
+    deps: TellingDeps,
+  ) {
+    this.#call = call;
+    this.candidate = candidate;
+    this.#number = number;
+    this.startedAtMs = startedAtMs;
+    this.#ledger = ledger;
+    this.#deps = deps;
+    ledger.last = candidate;
+    deps.cooldown.started(candidate, startedAtMs);
+    deps.telemetry.attemptStarted(call, candidate, number);
+  }
+
+  /** Client fields that were left out of what was sent. */
+  leftOut(dropped: readonly string[]): void {
+    this.#dropped = dropped;
+  }
+
+  /** The first token of its stream is there. */
+  opened(): void {
+    if (this.#state !== 'under way') throw new Error(`An attempt that is ${this.#state} cannot be opened.`);
+    this.#state = 'opened';
+    this.#succeed();
+  }
+
+  /** The whole answer is there. */
+  served(facts: AnswerFacts): void {
+    if (this.#state === 'under way') this.#succeed();
+    this.#end({ kind: 'served' }, facts);
+  }
+
+  /** It ended without an answer. */
+  failed(failure: AttemptFailure): void {
+    const { userId, tables } = this.#call;
+    this.#deps.cooldown.failed(this.candidate, failure, this.startedAtMs, userId, tables);
+    this.#end({ kind: 'failed', failure }, noFacts);
+  }
+
+  /** Its stream broke after the first token. */
+  cut(reason: string, facts: AnswerFacts): void {
+    this.#end({ kind: 'cut', reason }, facts);
+  }
+
+  /** Nobody waits for it any more; `facts`: what it had stated until then. */
+  cancelled(reason: CancelReason, facts: Partial<AnswerFacts>): void {
+    if (this.#state === 'under way') this.#deps.cooldown.abandoned(this.candidate, this.startedAtMs);
+    this.#end({ kind: 'cancelled', reason }, { ...noFacts, ...facts });
+  }
+
+  #succeed(): void {
+    this.#ledger.served = this.candidate;
+    this.#deps.cooldown.succeeded(this.candidate, this.startedAtMs);
+  }
+
+  #end(end: AttemptEnd, { firstTokenMs, usage, answer }: AnswerFacts): void {
+    if (this.#state === 'ended') throw new Error(`An attempt that has ended cannot be ${end.kind} as well.`);
+    this.#state = 'ended';
+    const record: AttemptRecord = {
+      kind: 'tried',
+      candidate: this.candidate,
+      number: this.#number,
+      end,
+      startedAtMs: this.startedAtMs,
+      durationMs: this.#deps.clock.monotonicMs() - this.startedAtMs,
+      firstTokenMs,
+      usage,
+      answer,
+      dropped: this.#dropped,
+    };
+    this.#ledger.add(record);
+    this.#deps.telemetry.attemptEnded(this.#call, record);
+  }
+}

@@ -1,0 +1,12 @@
+import type { ChatCall } from '../core/chat-call.ts';
+import type { ChatDeps } from './chat-deps.ts';
+import type { Client } from './client-stream.ts';
+import type { Settlement } from './settlement.ts';
+
+/** One request under way: what all its exits share. */
+export interface RequestContext {
+  readonly call: ChatCall;
+  readonly client: Client;
+  readonly settlement: Settlement;
+  readonly deps: ChatDeps;
+}

@@ -1,0 +1,218 @@
+import { extrasOf } from '../core/answer-extras.ts';
+import type { Candidate } from '../core/candidate.ts';
+import type { ChatCall } from '../core/chat-call.ts';
+import { modeLabel } from '../core/chat-call.ts';
+import type { ChatCompletion } from '../core/chat-completion.ts';
+import { CompletionAccumulator } from '../core/completion-chunks.ts';
+import { costMicroUsd } from '../core/cost.ts';
+import { errorEvent } from '../core/error-body.ts';
+import { parseExactly } from '../core/exact-json.ts';
+import type { AnswerTotals, ChunkIdentity, GatewayMetadata } from '../core/gateway-metadata.ts';
+import { doneEvent, gatewayChunk, gatewayMetadata, withGatewayBlock } from '../core/gateway-metadata.ts';
+import type { RequestEnd } from '../core/settled-request.ts';
+import { targetText } from '../core/settled-request.ts';
+import type { TranslatedAnswer } from '../providers/provider.ts';
+import type { Client } from './client-stream.ts';
+import type { OpenAttempt } from './open-attempt.ts';
+import type { OpenStream } from './open-stream.ts';
+import { relay } from './relay.ts';
+import { replay } from './replay.ts';
+import type { RequestContext } from './request-context.ts';
+import type { ClosedStream, StreamFacts } from './settle-stream.ts';
+import { settleStream } from './settle-stream.ts';
+import type { SettledFacts } from './settlement.ts';
+import type { StoredAnswer } from './stored-answer.ts';
+import { storedAnswer } from './stored-answer.ts';
+
+/** What the client gets: a JSON body still to be sent, or nothing more when it was streamed. */
+export interface ChatResponse {
+  readonly json: string | null;
+  /** False for a stream that was cut. */
+  readonly whole: boolean;
+  /** What may be cached: whole and successful answers only. */
+  readonly stored: StoredAnswer | null;
+  /** A replay that goes on as fast as its client reads; nobody who shares the answer waits for it. */
+  readonly sending?: Promise<void>;
+}
+
+function metadataOf(
+  { call }: RequestContext,
+  facts: {
+    provider: string;
+    model: string;
+    latencyMs: number;
+    cost: bigint;
+    residency: 'global' | 'india' | 'cache';
+  },
+): GatewayMetadata {
+  return gatewayMetadata({
+    provider: facts.provider,
+    model: facts.model,
+    mode: modeLabel(call),
+    cacheHit: facts.residency === 'cache',
+    latencyMs: facts.latencyMs,
+    costMicroUsd: facts.cost,
+    residencyActual: facts.residency,
+    requestId: call.requestId,
+  });
+}
+
+const wantsUsage = (call: ChatCall): boolean => call.request.stream_options?.include_usage === true;
+
+/** How a request ends whose whole answer is here. */
+const wholeEnd = (client: Client): RequestEnd => ({
+  status: client.signal.aborted ? 'client_closed' : 'success',
+});
+
+/** A whole JSON answer: settle, then hand out the body with the gateway block, or stream it where that was asked. */
+export async function respondWithAnswer(
+  context: RequestContext,
+  answer: TranslatedAnswer,
+  candidate: Candidate,
+): Promise<ChatResponse> {
+  const { call, settlement, client } = context;
+  const { provider, model, price, residency } = candidate;
+  const { completion, usage } = answer;
+  const cost = costMicroUsd(usage, price);
+  const latencyMs = settlement.latencyMs();
+  const ttftMs = call.request.stream === true ? latencyMs : null;
+  const facts: SettledFacts = { latencyMs, ttftMs, usage, costMicroUsd: cost };
+  const metadata = metadataOf(context, { provider, model, latencyMs, cost, residency });
+  const stored =
+    call.options.cacheTtlSeconds === null
+      ? null
+      : storedAnswer(call, candidate, completion, answer.json, usage, cost);
+  if (call.request.stream === true) {
+    const wireUsage = usage.basis === 'none' ? null : completion.usage;
+    const sending = sendWhole(context, { completion, bytes: answer.json.length }, wireUsage, metadata, facts);
+    return { json: null, whole: true, stored, sending };
+  }
+  // Put together first: what throws here must not leave a row that says success.
+  const json = withGatewayBlock(answer.json, metadata);
+  await settlement.settle(wholeEnd(client), facts);
+  return { json, whole: true, stored };
+}
+
+/** A stream from its first token to its last byte. */
+export async function respondWithStream(
+  context: RequestContext,
+  stream: OpenStream,
+  attempt: OpenAttempt,
+): Promise<ChatResponse> {
+  const { call, settlement, client, deps } = context;
+  const ttftMs = settlement.latencyMs();
+  const keep =
+    call.options.cacheTtlSeconds === null
+      ? null
+      : new CompletionAccumulator(call.tables.document.limits.cache_entry_bytes);
+  const relaying = relay(stream, client.stream, keep === null ? null : (bytes) => keep.push(bytes));
+  // Written in the same turn.
+  deps.telemetry.streamOpened(call, deps.clock.monotonicMs() - stream.firstTokenAtMs);
+  let facts: StreamFacts;
+  // What a bug leaves behind, unless the end is known.
+  let closed: ClosedStream = { ending: 'upstream_error', whole: false, error: null };
+  try {
+    const end = await relaying;
+    const { usage } = stream.translator;
+    facts = {
+      latencyMs: settlement.latencyMs(),
+      ttftMs,
+      firstTokenMs: stream.firstTokenAtMs - attempt.startedAtMs,
+      usage,
+      costMicroUsd: costMicroUsd(usage, attempt.candidate.price),
+    };
+    closed = await settleStream(context, stream, end, attempt, facts);
+  } finally {
+    deps.telemetry.streamClosed(closed.ending, stream.stalledMs);
+  }
+  if (closed.whole) return endStream(context, stream, attempt.candidate, facts, keep);
+  if (closed.error === null) client.stream.destroy();
+  else client.stream.end(errorEvent(closed.error, call.requestId));
+  return { json: null, whole: false, stored: null };
+}
+
+/** The last bytes of a whole stream, which is settled. */
+function endStream(
+  context: RequestContext,
+  { translator }: OpenStream,
+  candidate: Candidate,
+  { latencyMs, usage, costMicroUsd: cost }: StreamFacts,
+  keep: CompletionAccumulator | null,
+): ChatResponse {
+  const { call, client } = context;
+  const { provider, model, residency } = candidate;
+  const { id, created, wireUsage, extras } = translator;
+  const metadata = metadataOf(context, { provider, model, latencyMs, cost, residency });
+  const identity = { id, created, model: translator.model };
+  client.stream.end(lastChunks(call, identity, metadata, { usage: wireUsage, extras }));
+  const completion = keep?.complete(wireUsage) ?? null;
+  const stored =
+    completion === null
+      ? null
+      : storedAnswer(call, candidate, completion, JSON.stringify(completion), usage, cost);
+  return { json: null, whole: true, stored };
+}
+
+const zeroUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+
+/** The finish chunk is out; then the gateway chunk, with usage if asked (zeros where none is known), and `[DONE]`. */
+function lastChunks(
+  call: ChatCall,
+  identity: ChunkIdentity,
+  metadata: GatewayMetadata,
+  { usage, extras }: AnswerTotals,
+): string {
+  const totals = wantsUsage(call) ? { usage: usage ?? zeroUsage, extras } : null;
+  return gatewayChunk(identity, metadata, totals) + doneEvent;
+}
+
+/** A cache hit, as JSON or replayed as a stream, whichever the client asked for (SPEC 4.5, routing rule 4). */
+export async function respondFromCache(context: RequestContext, answer: StoredAnswer): Promise<ChatResponse> {
+  const { call, settlement } = context;
+  const { provider, model, usage } = answer;
+  const latencyMs = settlement.latencyMs();
+  const facts: SettledFacts = {
+    latencyMs,
+    usage,
+    savedMicroUsd: BigInt(answer.costMicroUsd),
+    cachedFrom: { provider, model },
+  };
+  const metadata = metadataOf(context, {
+    provider: 'cache',
+    model: targetText(answer),
+    latencyMs,
+    cost: 0n,
+    residency: 'cache',
+  });
+  if (call.request.stream !== true) {
+    const json = withGatewayBlock(answer.completionJson, metadata);
+    await settlement.settle(wholeEnd(context.client), facts);
+    return { json, whole: true, stored: null };
+  }
+  const completion = parseExactly(answer.completionJson) as ChatCompletion;
+  const whole = { completion, bytes: answer.completionJson.length };
+  const sending = sendWhole(context, whole, completion.usage, metadata, facts);
+  return { json: null, whole: true, stored: null, sending };
+}
+
+/** A whole answer as a stream, with the last chunks of one. */
+function sendWhole(
+  { call, client, settlement, deps }: RequestContext,
+  { completion, bytes }: { readonly completion: ChatCompletion; readonly bytes: number },
+  usage: unknown,
+  metadata: GatewayMetadata,
+  facts: SettledFacts,
+): Promise<void> {
+  const last = lastChunks(call, completion, metadata, { usage, extras: extrasOf(completion) });
+  const { monotonicMs } = deps.clock;
+  return replay({
+    requestId: call.requestId,
+    client,
+    monotonicMs,
+    settlement,
+    completion,
+    bytes,
+    last,
+    facts,
+  });
+}

@@ -1,0 +1,76 @@
+import type { Candidate } from './candidate.ts';
+import { featureText } from './capability.ts';
+import { shownFields } from './dropped-fields.ts';
+import type { AttemptReport } from './errors.ts';
+import type { AttemptFailure, CancelReason } from './outcome.ts';
+import type { UnableCandidate } from './plan.ts';
+import type { Usage } from './usage.ts';
+
+/** What the vendor said of its own answer. */
+export interface VendorAnswer {
+  readonly id: string;
+  readonly model: string;
+  /** One per choice. */
+  readonly finishReasons: readonly string[];
+}
+
+/** How one attempt ended. */
+export type AttemptEnd =
+  | { readonly kind: 'served' }
+  /** Before its answer, or the first token of its stream. */
+  | { readonly kind: 'failed'; readonly failure: AttemptFailure }
+  /** Its stream broke after the first token. */
+  | { readonly kind: 'cut'; readonly reason: string }
+  /** The client left, or the process had to stop. */
+  | { readonly kind: 'cancelled'; readonly reason: CancelReason };
+
+/** One finished attempt. */
+export interface AttemptRecord {
+  readonly kind: 'tried';
+  readonly candidate: Candidate;
+  /** From 1. */
+  readonly number: number;
+  readonly end: AttemptEnd;
+  /** Monotonic milliseconds. */
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  /** Null for JSON answers and where no token came. */
+  readonly firstTokenMs: number | null;
+  /** Null where nothing could be stated. */
+  readonly usage: Usage | null;
+  /** Null where no answer came. */
+  readonly answer: VendorAnswer | null;
+  /** Client fields that the vendor lacks and that were left out. */
+  readonly dropped: readonly string[];
+}
+
+/** What became of one candidate: it was tried, or passed over for what it lacks. */
+export type CandidateRecord = AttemptRecord | ({ readonly kind: 'passed-over' } & UnableCandidate);
+
+/** A candidate's fate in the words of log rows and error bodies. */
+export function attemptReport(record: CandidateRecord): AttemptReport {
+  if (record.kind === 'passed-over') {
+    const { provider, model, lacks } = record;
+    const reason = `skipped: does not support ${featureText(lacks)}`;
+    return { provider, model, status: null, reason, latency_ms: 0 };
+  }
+  const { provider, model } = record.candidate;
+  const [status, reason] = statusAndReason(record);
+  const report = { provider, model, status, reason, latency_ms: Math.round(record.durationMs) };
+  return record.dropped.length === 0 ? report : { ...report, dropped: shownFields(record.dropped) };
+}
+
+function statusAndReason({ end, candidate, firstTokenMs }: AttemptRecord): [number | null, string] {
+  switch (end.kind) {
+    case 'served':
+      return [200, 'served'];
+    case 'cut':
+      return [200, `cut: ${end.reason}`];
+    case 'cancelled':
+      return firstTokenMs === null ? [null, `cancelled: ${end.reason}`] : [200, `cut: ${end.reason}`];
+    case 'failed': {
+      const { kind, reason, status } = end.failure;
+      return [status, `${kind}: ${reason}${candidate.cooled ? ' (tried last: cooldown)' : ''}`];
+    }
+  }
+}

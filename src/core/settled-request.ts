@@ -1,0 +1,104 @@
+import type { CandidateRecord } from './attempt-record.ts';
+import type { ErrorType } from './errors.ts';
+import type { ProviderName } from './provider-name.ts';
+import { redactReason } from './redact.ts';
+import type { Residency, ResidencyRequest } from './residency.ts';
+import type { Usage } from './usage.ts';
+
+/** What cut an answer that had begun. */
+export const cutCauses = ['upstream_error', 'idle_timeout', 'drain_cut'] as const;
+export type CutCause = (typeof cutCauses)[number];
+
+/** The error that a request ended with: an upstream's, passed on, is a `provider_error` as well. */
+export interface SettledError {
+  readonly type: ErrorType;
+  readonly message: string;
+}
+
+/** How a chat request ended. */
+export type RequestEnd =
+  | { readonly status: 'success' }
+  /** The client left before the end of its answer. */
+  | { readonly status: 'client_closed' }
+  /** The answer had begun and was cut. */
+  | { readonly status: 'incomplete'; readonly cut: CutCause; readonly error: SettledError }
+  /** No answer. */
+  | { readonly status: 'error'; readonly error: SettledError };
+
+export type RequestStatus = RequestEnd['status'];
+
+/** A model at a provider. */
+export interface Target {
+  readonly provider: ProviderName;
+  readonly model: string;
+}
+
+/**
+ * The settlement of one chat request, made exactly once: what SPEC 2.5 shows plus what operators need. The log row,
+ * metrics, the access line and spans are made from it.
+ */
+export interface SettledRequest {
+  /** Made by the gateway; the unique key of the row, so that replays insert once. */
+  readonly rowId: string;
+  readonly userId: string;
+  /** The effective X-Request-ID; clients may repeat it. */
+  readonly requestId: string;
+  /** Microseconds since the epoch, stamped at settlement. */
+  readonly createdAtMicros: number;
+  /** `gw/cheap` … or `override`. */
+  readonly mode: string;
+  readonly end: RequestEnd;
+  /** Who answered, or was tried last; null where nobody was asked. */
+  readonly target: Target | null;
+  /** Whose stored answer it was; null unless it came from the cache. */
+  readonly cachedFrom: Target | null;
+  /** Which of the caller's keys served; null where none did, or the answer came from the cache. */
+  readonly keyId: string | null;
+  readonly usage: Usage;
+  /** Whole milliseconds. */
+  readonly latencyMs: number;
+  /** Whole milliseconds to the first token; null for JSON answers and refusals. */
+  readonly ttftMs: number | null;
+  readonly costMicroUsd: bigint;
+  /** What a cache hit would have cost; 0 otherwise. */
+  readonly savedMicroUsd: bigint;
+  readonly stream: boolean;
+  readonly residencyRequested: ResidencyRequest;
+  readonly residencyActual: Residency | 'cache';
+  /** In order: the candidates that were tried, and those that were passed over for what they lack. */
+  readonly candidates: readonly CandidateRecord[];
+  /** How many of them were tried. */
+  readonly tries: number;
+  /** Hash of the tables that planned and priced the request. */
+  readonly tablesVersion: string;
+  readonly traceId: string | null;
+}
+
+/** How a request ended, in one word of a closed list: the error's type where there was no answer. */
+export function outcomeOf({ end }: SettledRequest): RequestStatus | ErrorType {
+  return end.status === 'error' ? end.error.type : end.status;
+}
+
+/** The provider as rows and lines show it: `cache` on a hit, `none` where nobody was asked. */
+export function shownProvider({ target, cachedFrom }: SettledRequest): string {
+  return cachedFrom !== null ? 'cache' : (target?.provider ?? 'none');
+}
+
+/** The model as rows and lines show it: `provider:model` on a cache hit, `none` where nobody was asked. */
+export function shownModel({ target, cachedFrom }: SettledRequest): string {
+  return cachedFrom !== null ? targetText(cachedFrom) : (target?.model ?? 'none');
+}
+
+export const targetText = ({ provider, model }: Target): string => `${provider}:${model}`;
+
+/** `<type>: <message>`, at most 500 characters, without anything that looks like a key; null on success. */
+export function errorText(end: RequestEnd): string | null {
+  switch (end.status) {
+    case 'success':
+      return null;
+    case 'client_closed':
+      return 'client_closed: The client left before the end of the answer.';
+    default:
+      return redactReason(`${end.error.type}: ${end.error.message}`, null);
+  }
+}

@@ -1,0 +1,163 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { LRUCache } from 'lru-cache';
+import type { OwnEndpoints } from '../adapters/own-endpoints.ts';
+import { AnswerBudget, answersHeapShare } from '../chat/answer-budget.ts';
+import { AnswerCache } from '../chat/answer-cache.ts';
+import type { AnswerChat } from '../chat/answer-chat.ts';
+import { createChat } from '../chat/answer-chat.ts';
+import { CooldownBook } from '../chat/cooldown.ts';
+import { endpointsOf } from '../chat/endpoints.ts';
+import type { RequestForms } from '../chat/ports.ts';
+import type { ChatCall } from '../core/chat-call.ts';
+import { createAdminServer } from '../http/admin-server.ts';
+import { openApiDocument, packageVersion } from '../http/openapi.ts';
+import { registerRoutes } from '../http/routes.ts';
+import { createServer } from '../http/server.ts';
+import { providers } from '../providers/registry.ts';
+import type { Settings } from '../settings.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
+import { drain } from './drain.ts';
+import type { Foundation } from './foundation.ts';
+import { openFoundation } from './foundation.ts';
+import { storeRoutesDeps } from './store-routes.ts';
+import { watchGauges, watchPressure } from './watch-gauges.ts';
+
+/** Keys that are remembered because their server wants another form of request than the usual one. */
+const maxRequestForms = 10_000;
+
+export interface RunningGateway {
+  readonly url: string;
+  readonly adminUrl: string;
+  /** Drains and stops. A second call hurries the first. */
+  close(): Promise<void>;
+}
+
+interface Servers {
+  readonly app: FastifyInstance;
+  readonly admin: FastifyInstance;
+}
+
+/** Starts both listeners. Stores may still be away; /readyz says so. Throws SettingsError on a bad setting. */
+export async function startGateway(
+  settings: Settings,
+  tracing: Tracing | null = null,
+): Promise<RunningGateway> {
+  const foundation = await openFoundation(settings, tracing);
+  const { log, lines, own } = foundation;
+  let servers: Servers;
+  try {
+    servers = await createServers(foundation);
+  } catch (error) {
+    await foundation.close();
+    throw error;
+  }
+  const stop = stopper(servers, foundation);
+  try {
+    const adminUrl = await listen(servers.admin, settings.adminHost, settings.adminPort, own);
+    const url = await listen(servers.app, settings.host, settings.port, own);
+    log.info({ url, admin_url: adminUrl }, 'listening');
+    lines.flush();
+    return { url, adminUrl, close: stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function createServers(foundation: Foundation): Promise<Servers> {
+  const { settings, stores, life, clock, log, metrics, tables, telemetry, sealer, upstream } = foundation;
+  const { accounts } = stores;
+  const cooldown = new CooldownBook(clock.monotonicMs);
+  const answers = new AnswerBudget(settings.heapBytes * answersHeapShare, randomInt(2 ** 31));
+  const app = await createServer(settings, life, log, telemetry);
+  watchGauges(metrics, { settings, tables, stores, life, cooldown, upstream, version: packageVersion() });
+  watchPressure(metrics, () => app.memoryUsage(), settings, life.bodies, answers);
+  await registerRoutes(app, {
+    answerChat: chatOn(foundation, cooldown, answers),
+    acceptsWork: () => stores.requestLog.accepting(),
+    accounts,
+    refreshAccount: (keyHash) => accounts.refresh(keyHash),
+    tables: () => tables.current(),
+    life,
+    clock,
+    httpTelemetry: telemetry,
+    store: storeRoutesDeps(settings, stores, sealer, clock.monotonicMs, {
+      metrics: metrics.stores,
+      httpTelemetry: telemetry,
+    }),
+  });
+  const admin = createAdminServer(
+    {
+      life,
+      tables: () => tables.status(),
+      storeReady: stores.storeState,
+      metrics: () => metrics.registry.metrics(),
+      metricsContentType: metrics.registry.contentType,
+      openApi: openApiDocument,
+    },
+    log,
+  );
+  return { app, admin };
+}
+
+/** The story of chat requests on this foundation. */
+function chatOn(foundation: Foundation, cooldown: CooldownBook, answers: AnswerBudget): AnswerChat {
+  const { settings, stores, sealer, clock, metrics, upstream, telemetry, log } = foundation;
+  return createChat({
+    transport: upstream,
+    providers,
+    endpointOf: endpointsOf(providers, settings.vendorBaseUrls),
+    openKey: metrics.stores.openKey(sealer.open),
+    requestForms: rememberedForms(),
+    cache: new AnswerCache(metrics.stores.cache(stores.answers), clock.monotonicMs),
+    requestLog: stores.requestLog,
+    cooldown,
+    answers,
+    telemetry,
+    clock,
+    newId: randomUUID,
+    // As the errors that reach the client as a 500.
+    reportBug: (cause, call) => log.error({ err: cause, ...idsOf(call) }, 'unhandled error behind an answer'),
+    // One line for each attempt that needed the key; nothing of what the seal said.
+    reportUnopenedKey: (keyId, call) =>
+      log.warn({ key_id: keyId, ...idsOf(call) }, 'a stored provider key cannot be opened'),
+  });
+}
+
+function idsOf({ requestId, userId }: ChatCall): { request_id: string; user_id: string } {
+  return { request_id: requestId, user_id: userId };
+}
+
+function rememberedForms(): RequestForms {
+  const forms = new LRUCache<string, string>({ max: maxRequestForms });
+  return { of: (keyId) => forms.get(keyId) ?? null, learn: (keyId, form) => void forms.set(keyId, form) };
+}
+
+/** Listens and returns the address; it joins the addresses no user may reach through us. */
+async function listen(app: FastifyInstance, host: string, port: number, own: OwnEndpoints): Promise<string> {
+  await app.listen({ host, port });
+  const bound = app.server.address() as AddressInfo;
+  own.addListener({ address: bound.address, port: bound.port });
+  const shown = bound.address === '0.0.0.0' || bound.address === '::' ? '127.0.0.1' : bound.address;
+  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${bound.port}`;
+}
+
+/** Drains, closes the servers, then what they stand on. A second call hurries the first. */
+function stopper({ app, admin }: Servers, foundation: Foundation): () => Promise<void> {
+  const { life, settings, log } = foundation;
+  const hurry = new AbortController();
+  let stopped: Promise<void> | null = null;
+  const stop = async (): Promise<void> => {
+    log.info({ active: life.activeCount }, 'draining');
+    await drain(app, life, { delayMs: settings.drainDelayMs, drainMs: settings.drainMs }, hurry.signal);
+    await admin.close();
+    await foundation.close();
+  };
+  return () => {
+    if (stopped !== null) hurry.abort();
+    stopped ??= stop();
+    return stopped;
+  };
+}

@@ -1,0 +1,137 @@
+import type { Logger } from 'pino';
+import { createUpstream } from '../adapters/create-upstream.ts';
+import { lookupBySystem } from '../adapters/host-lookup.ts';
+import { watchTablesConfigMap } from '../adapters/kubernetes/configmap-tables.ts';
+import type { TablesListeners, TablesSource } from '../adapters/last-good-tables.ts';
+import { OwnEndpoints } from '../adapters/own-endpoints.ts';
+import type { Sealer } from '../adapters/sealer.ts';
+import { createSealer } from '../adapters/sealer.ts';
+import { createSystemClock } from '../adapters/system-clock.ts';
+import { watchTablesFile } from '../adapters/tables-file.ts';
+import type { UpstreamHttp } from '../adapters/upstream/upstream-http-port.ts';
+import type { Clock } from '../chat/ports.ts';
+import { outboundPolicy } from '../core/outbound-policy.ts';
+import { BodyBudget, bodiesHeapShare } from '../http/body-budget.ts';
+import { Life } from '../http/life.ts';
+import { sealingKeys } from '../sealing-keys.ts';
+import type { Settings } from '../settings.ts';
+import type { AuditLog } from '../telemetry/audit-log.ts';
+import { createAuditLog } from '../telemetry/audit-log.ts';
+import { createLogger } from '../telemetry/logger.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { StdoutLines } from '../telemetry/stdout-lines.ts';
+import { Telemetry } from '../telemetry/telemetry.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
+import { openSidecarStores } from './sidecar.ts';
+import type { Stores } from './stores.ts';
+import { openStores, storeEndpoints } from './stores.ts';
+
+/** The shipped tables; this process and the chart use them. */
+const defaultTables = new URL('../../charts/model-gateway/files/tables.yaml', import.meta.url).pathname;
+
+/** All that the servers stand on: what is read, watched, kept and told. */
+export interface Foundation {
+  readonly settings: Settings;
+  readonly lines: StdoutLines;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly sealer: Sealer;
+  readonly own: OwnEndpoints;
+  readonly upstream: UpstreamHttp;
+  readonly metrics: Metrics;
+  readonly tables: TablesSource;
+  readonly stores: Stores;
+  readonly life: Life;
+  readonly audit: AuditLog;
+  readonly telemetry: Telemetry;
+  /** Lets go of all of it, in the opposite order. */
+  close(): Promise<void>;
+}
+
+/** Opens it. Stores may still be away. Throws SettingsError on a bad setting, and then holds nothing. */
+export async function openFoundation(settings: Settings, tracing: Tracing | null): Promise<Foundation> {
+  const cleanups = new AsyncDisposableStack();
+  try {
+    const lines = cleanups.adopt(new StdoutLines(), (opened) => opened.close());
+    // A stop that is cut short still says why.
+    process.once('exit', () => lines.flush());
+    const log = createLogger(settings.logLevel, lines);
+    cleanups.defer(async () => tracing?.close());
+    const clock = createSystemClock();
+    const sealer = createSealer(sealingKeys(settings));
+    const own = new OwnEndpoints([...storeEndpoints(settings), ...settings.kubernetesApi], lookupBySystem);
+    const policy = outboundPolicy(settings.outboundPolicy, settings.outboundAllowedCidrs, []);
+    const metrics = new Metrics();
+    const audit = cleanups.adopt(createAuditLog(log, clock.monotonicMs), (opened) => opened.tellLeftOut());
+    const tables = cleanups.adopt(await openTables(settings, clock, metrics, log), (opened) =>
+      opened.close(),
+    );
+    const stores = cleanups.adopt(await storesOf(settings, sealer, clock, log, lines, metrics), (opened) =>
+      opened.close(),
+    );
+    const upstream = cleanups.adopt(createUpstream(settings.upstreamClient, own.guard(policy)), (opened) =>
+      opened.close(),
+    );
+    cleanups.defer(() => own.stop());
+    await own.start();
+    const writeAccess = log.isLevelEnabled('info') ? (line: string) => void lines.write(line) : null;
+    const telemetry = new Telemetry(metrics, writeAccess, audit, tracing, settings.tracing);
+    const life = new Life(new BodyBudget(settings.heapBytes * bodiesHeapShare));
+    const opened = {
+      settings,
+      lines,
+      log,
+      clock,
+      sealer,
+      own,
+      upstream,
+      metrics,
+      tables,
+      stores,
+      life,
+      audit,
+    };
+    return { ...opened, telemetry, close: () => cleanups.disposeAsync() };
+  } catch (error) {
+    await cleanups.disposeAsync();
+    throw error;
+  }
+}
+
+async function storesOf(
+  settings: Settings,
+  sealer: Sealer,
+  clock: Clock,
+  log: Logger,
+  lines: StdoutLines,
+  metrics: Metrics,
+): Promise<Stores> {
+  const { databaseUrl } = settings;
+  return databaseUrl === null
+    ? openSidecarStores(settings, sealer, lines)
+    : await openStores({ settings, databaseUrl, sealer, clock, log, lines, metrics: metrics.stores });
+}
+
+/** The tables' source: the API watch of a ConfigMap, or a file whose directory is watched. */
+async function openTables(
+  settings: Settings,
+  clock: Clock,
+  metrics: Metrics,
+  log: Logger,
+): Promise<TablesSource> {
+  const listeners: TablesListeners = {
+    onReload: (loaded) => {
+      metrics.useTables(loaded);
+      log.info({ generation: loaded.generation, hash: loaded.hash }, 'tables reloaded');
+    },
+    onProblem: (problem) => log.error({ problem }, 'new tables are not usable; the last good ones stay'),
+    onBug: (err) => log.error({ err }, 'a bug while following the tables; they stay in use'),
+  };
+  const { tablesConfigMap, tablesFile } = settings;
+  const tables =
+    tablesConfigMap === null
+      ? await watchTablesFile(tablesFile ?? defaultTables, listeners)
+      : await watchTablesConfigMap({ ...listeners, ...tablesConfigMap, wallMs: clock.wallMs });
+  metrics.useTables(tables.current());
+  return tables;
+}
