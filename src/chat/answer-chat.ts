@@ -158,6 +158,9 @@ async function tryCandidates(
     }
     case 'exhausted': {
       const [only] = result.failures;
+      const usage = result.failures.at(-1)?.usage;
+      if (usage !== undefined)
+        settlement.spent(usage, costMicroUsd(usage, settlement.ledger.last?.price ?? null));
       const error =
         call.options.override !== null && only !== undefined
           ? overrideError(only)

@@ -7,6 +7,7 @@ import type {
   StreamContext,
   StreamTranslator,
   TranslatedAnswer,
+  UnreadableAnswer,
   UpstreamError,
 } from '../providers/provider.ts';
 import type { ExchangeEnd, OpenStream } from './open-stream.ts';
@@ -80,8 +81,11 @@ export function outcomeOfExchange(
       return failed(context, timeoutFailure(context, end.afterMs), clock);
     case 'transport':
       return failed(context, transportFailure(end.failure), clock);
-    case 'stream-failed':
-      return failed(context, failureOf(translator?.failure ?? null, 200, null), clock);
+    case 'stream-failed': {
+      const { failure = null, usage = noUsage } = translator ?? {};
+      const facts = failureOf(failure, 200, null);
+      return failed(context, usage.basis === 'none' ? facts : { ...facts, usage }, clock);
+    }
     case 'replied':
       return outcomeOfReply(context, end, clock);
   }
@@ -99,7 +103,7 @@ function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Cl
   if (answer.kind === 'answer') return { kind: 'answered', answer };
   const noStream = call.request.stream === true && answer.code === null;
   const prefix = noStream ? 'The answer to a stream request is no event stream: ' : '';
-  return failed(context, noAnswer(answer.kind, prefix + answer.reason, answer.code), clock);
+  return failed(context, noAnswer(answer, prefix), clock);
 }
 
 /** With the vendor's words made fit to be kept. */
@@ -110,16 +114,17 @@ function failed(context: AttemptContext, failure: FailureFacts, clock: Clock): A
   return { kind: 'failed', failure: { ...failure, reason, vendorCode, latencyMs } };
 }
 
-function noAnswer(kind: FailureKind, reason: string, vendorCode: string | null): FailureFacts {
+function noAnswer({ kind, reason, code, usage }: UnreadableAnswer, prefix: string): FailureFacts {
   return {
     kind,
     status: 200,
-    reason,
-    vendorCode,
+    reason: prefix + reason,
+    vendorCode: code,
     retryAfterMs: null,
     reply: null,
     blamesCandidate: true,
     blamesProvider: false,
+    ...(usage !== undefined && { usage }),
   };
 }
 

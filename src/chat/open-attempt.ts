@@ -71,7 +71,7 @@ export class OpenAttempt {
   failed(failure: AttemptFailure): void {
     const { userId, tables } = this.#call;
     this.#deps.cooldown.failed(this.candidate, failure, this.startedAtMs, userId, tables);
-    this.#end({ kind: 'failed', failure }, noFacts);
+    this.#end({ kind: 'failed', failure }, { ...noFacts, usage: failure.usage ?? null });
   }
 
   /** Its stream broke after the first token. */

@@ -9,16 +9,33 @@ const maxIndex = 128;
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Deltas that are joined, in the order vendors stream them. Unknown ones are vendors' remarks: left out. */
+/** Deltas that are joined, in the order vendors stream them. */
 const textFields = ['reasoning_content', 'reasoning', 'content', 'refusal'] as const;
-/** Deltas whose joining rules we do not know: such an answer cannot be put together. */
-const opaqueFields = ['audio', 'function_call'] as const;
+/** What a delta may hold beside them. Unknown texts and numbers are vendors' remarks, and left out. */
+const deltaFields: ReadonlySet<string> = new Set([...textFields, 'role', 'tool_calls', 'gateway']);
+/** What a chunk may hold, in objects, beside what is kept of it. */
+const chunkFields: ReadonlySet<string> = new Set(['choices', 'usage', 'timings']);
 
 const noTokens: WireUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 function asObject(value: unknown): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 }
+
+/**
+ * True when `value` holds a list or an object whose joining rules we do not know, such as citations or audio: an answer
+ * put together without it would not be the one that was sent.
+ */
+function holdsMore(value: JsonObject, known: ReadonlySet<string>): boolean {
+  for (const name in value) {
+    const member = value[name];
+    if (typeof member === 'object' && member !== null && !known.has(name) && Object.keys(member).length > 0)
+      return true;
+  }
+  return false;
+}
+
+const isText = (value: unknown): boolean => value == null || typeof value === 'string';
 
 function isIndex(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) < maxIndex;
@@ -102,7 +119,12 @@ export class CompletionAccumulator {
     } catch {
       chunk = null;
     }
-    if (chunk === null || chunk['error'] != null || !Array.isArray(chunk['choices'])) {
+    if (
+      chunk === null ||
+      chunk['error'] != null ||
+      !Array.isArray(chunk['choices']) ||
+      holdsMore(chunk, chunkFields)
+    ) {
       this.#break();
       return;
     }
@@ -113,8 +135,9 @@ export class CompletionAccumulator {
   #choice(choice: JsonObject | null): void {
     const index = choice?.['index'];
     const delta = asObject(choice?.['delta']) ?? {};
-    const opaque = choice?.['logprobs'] != null || opaqueFields.some((field) => delta[field] != null);
-    if (choice === null || !isIndex(index) || opaque) {
+    const unjoinable =
+      choice?.['logprobs'] != null || holdsMore(delta, deltaFields) || !isText(delta['content']);
+    if (choice === null || !isIndex(index) || unjoinable) {
       this.#break();
       return;
     }

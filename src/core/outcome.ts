@@ -1,3 +1,5 @@
+import type { Usage } from './usage.ts';
+
 /** Why one attempt gave no answer: a value, judged by core/final-error.ts. */
 export const failureKinds = [
   'rate-limited',
@@ -40,6 +42,8 @@ export interface AttemptFailure {
   readonly latencyMs: number;
   /** Null when no answer came, or when it was a 200 that turned out to be none. */
   readonly reply: UpstreamReply | null;
+  /** What the vendor had stated of half an answer; absent where it stated nothing. Never complete. */
+  readonly usage?: Usage;
   /** True when it can be laid to the candidate rather than to the client: counts towards a cooldown. */
   readonly blamesCandidate: boolean;
   /** Connect failure or 5xx: a sign of trouble that every user would see. */

@@ -44,6 +44,8 @@ export interface UnreadableAnswer {
   readonly reason: string;
   /** The vendor's error code or type when it reported an error; else null. */
   readonly code: string | null;
+  /** What it stated of half an answer; absent where it stated nothing. Never complete. */
+  readonly usage?: Usage;
 }
 
 /** Why a vendor said no; decided by status first, by body where statuses lie. */

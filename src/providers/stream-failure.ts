@@ -1,3 +1,4 @@
+import type { Usage } from '../core/usage.ts';
 import { readErrorValue } from './error-body.ts';
 import type { UnreadableAnswer, UpstreamError } from './provider.ts';
 
@@ -23,9 +24,16 @@ export function reportedFailure(value: unknown): UpstreamError {
   return failure(message || 'the provider reported an error', code ?? 'stream_error');
 }
 
-/** A whole answer whose vendor does not say why it ended. Nothing of its text is quoted: it is no error of theirs. */
-export const incompleteAnswer: UnreadableAnswer = {
-  kind: 'incomplete',
-  reason: 'the answer is incomplete: a choice does not say why it ended',
-  code: 'answer_incomplete',
-};
+/**
+ * A whole answer whose vendor does not say why it ended. Nothing of its text is quoted: it is no error of theirs. What
+ * it states to have used is kept, as part of what it may have been.
+ */
+export function incompleteAnswer(stated: Usage | null): UnreadableAnswer {
+  const known = stated !== null && stated.inputTokens + stated.outputTokens > 0;
+  return {
+    kind: 'incomplete',
+    reason: 'the answer is incomplete: a choice does not say why it ended',
+    code: 'answer_incomplete',
+    ...(known && { usage: { ...stated, basis: 'partial' } }),
+  };
+}

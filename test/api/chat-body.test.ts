@@ -302,10 +302,13 @@ describe('messages', () => {
       expect(forwarded, field).not.toHaveProperty(field);
   });
 
-  test('of 250,000 bad ones are refused briefly and soon', async () => {
-    const text = `{"model":"gw/balanced","messages":[${Array.from({ length: 250_000 }, () => '0').join(',')}]}`;
+  test.each<[count: number, param: RegExp | null, code: string | null]>([
+    [100_000, /^messages/, null],
+    [250_000, null, 'too_many_values'],
+  ])('of %d bad ones are refused briefly and soon', async (count, param, code) => {
+    const text = `{"model":"gw/balanced","messages":[${Array.from({ length: count }, () => '0').join(',')}]}`;
     const response = await user.client.post(chatPath, text);
-    expectInvalid(response, /^messages/);
+    expect(expectInvalid(response, param ?? undefined)).toMatchObject(code === null ? {} : { code });
     expect(response.text.length).toBeLessThan(2048);
   });
 

@@ -241,7 +241,7 @@ describe('a row that an older release sealed', () => {
       await database.query(`UPDATE provider_keys SET base_url = ${url} WHERE id = $1`, [rows.ownKey]);
       const response = await chat(rows.victim.client, {}, { 'x-gateway-override-model': 'self_hosted:m' });
       expect(response.status).toBe(502);
-      expect(response.text).toContain('cannot be opened');
+      expect(response.text).toContain('The stored address of this key cannot be read');
       expect(arrivals(rows.secrets.own)).toEqual([]);
     },
   );

@@ -189,6 +189,66 @@ describe('a stream that is cut', () => {
   });
 });
 
+describe('half an answer, which is none', () => {
+  const openAiHalf = (usage?: object) => ({
+    id: 'a',
+    object: 'chat.completion',
+    created: 1,
+    model: 'gpt-test',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'Hel' }, finish_reason: null }],
+    ...(usage !== undefined && { usage }),
+  });
+  const anthropicHalf = {
+    id: 'msg_1',
+    model: 'claude-test',
+    content: [{ type: 'text', text: 'Hi' }],
+    stop_reason: null,
+    usage: { input_tokens: 25, cache_read_input_tokens: 10, output_tokens: 4 },
+  };
+  test.each<[name: string, vendor: Vendor, answer: object, told: Pick<Cut, 'usage' | 'cost' | 'unpriced'>]>([
+    [
+      'of OpenAI, with counts',
+      'openai',
+      openAiHalf({ prompt_tokens: 11, completion_tokens: 2, total_tokens: 13 }),
+      {
+        usage: { basis: 'partial', inputTokens: 11, outputTokens: 2 },
+        cost: 21n,
+        unpriced: 'partial_usage',
+      },
+    ],
+    [
+      'of Anthropic, with counts',
+      'anthropic',
+      anthropicHalf,
+      { usage: { ...inputSide, outputTokens: 4 }, cost: 92n, unpriced: 'partial_usage' },
+    ],
+  ])('%s, has a row with what was stated', async (_name, vendor, answer, told) => {
+    const story = await begin(vendor);
+    story.upstream.reply(200, answer);
+    expect(await story.end()).toMatchObject({ status: 502 });
+    expect((await expectTold(story, told)).status).toBe('error');
+  });
+
+  test.each([undefined, { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }])(
+    'without counts (%j) has none on its row',
+    async (usage) => {
+      const story = await begin('openai');
+      story.upstream.reply(200, openAiHalf(usage));
+      await story.end();
+      expect(story.world.rows).toMatchObject([{ usage: nothing, costMicroUsd: 0n, status: 'error' }]);
+    },
+  );
+
+  test('before the first token of a stream has a row with the input that was stated', async () => {
+    const story = await begin('anthropic');
+    const error = namedSse('error', { error: { type: 'overloaded_error', message: 'busy' } });
+    story.upstream.stream(start, error).end();
+    expect(await story.end()).toMatchObject({ status: 502 });
+    const told = { usage: inputSide, cost: inputSideCost, unpriced: 'partial_usage' } as const;
+    expect((await expectTold(story, told)).status).toBe('error');
+  });
+});
+
 test.each<[name: string, vendor: Vendor, events: readonly string[], usage: Partial<Usage>, cost: bigint]>([
   [
     'a final count',

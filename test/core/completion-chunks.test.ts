@@ -209,6 +209,9 @@ describe('gives nothing for', () => {
     ['a tool call without an index', [delta({ tool_calls: [{ id: 'a' }] }), delta({}, 'stop')]],
     ['a tool call without a name', [delta({ tool_calls: [{ index: 0, id: 'a' }] }), delta({}, 'stop')]],
     ['audio', [delta({ audio: { data: 'x' } }), delta({}, 'stop')]],
+    ['citations beside a text', [delta({ annotations: [{ type: 'url_citation' }] }), delta({}, 'stop')]],
+    ['citations beside the choices', [good, event({ choices: [], citations: ['https://a.example'] })]],
+    ['content that is no text', [delta({ content: { a: 1 } }), delta({}, 'stop')]],
     [
       'token probabilities',
       [event({ choices: [{ index: 0, delta: {}, logprobs: { content: [] }, finish_reason: 'stop' }] })],

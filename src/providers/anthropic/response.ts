@@ -63,12 +63,12 @@ export function translateAnthropicAnswer(
     return { kind: 'unreadable', reason: message, code };
   }
   if (!Array.isArray(given['content'])) return unreadable('the answer holds no content');
-  const stopReason = textOf(given['stop_reason']);
-  if (stopReason === '') return incompleteAnswer;
-  const blocks = given['content'].filter(isRecord);
-  if (blocks.length > maxBlocks) return unreadable(overfullAnswer);
   const reader = new UsageReader();
   reader.take(given['usage']);
+  const stopReason = textOf(given['stop_reason']);
+  if (stopReason === '') return incompleteAnswer(reader.usage(false));
+  const blocks = given['content'].filter(isRecord);
+  if (blocks.length > maxBlocks) return unreadable(overfullAnswer);
   const completion: ChatCompletion = {
     id: textOf(given['id']) || context.fallbackId,
     object: 'chat.completion',

@@ -102,9 +102,9 @@ export function translateCompatibleAnswer(
     if (proper === null) return unreadable('a choice of the answer holds no message that can be read');
     choices.push(proper);
   }
-  if (!givenChoices.every(statesFinish)) return incompleteAnswer;
-  const changed = choices.some((choice, position) => choice !== givenChoices[position]);
   const reported = readUsage(given['usage']);
+  if (!givenChoices.every(statesFinish)) return incompleteAnswer(reported?.usage ?? null);
+  const changed = choices.some((choice, position) => choice !== givenChoices[position]);
   const answer = properAnswer(given, changed ? choices : givenChoices, reported?.wire ?? zeroUsage, context);
   const json = answer === given ? text : JSON.stringify(answer);
   if (json.length > maxGrowth * body.length + smallAnswerBytes) return unreadable(overfullAnswer);
