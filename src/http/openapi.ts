@@ -63,7 +63,14 @@ const requestIdHeader = { 'X-Request-ID': { description: 'Id of the request', sc
 
 const failure = {
   description: 'Error',
-  headers: requestIdHeader,
+  headers: {
+    ...requestIdHeader,
+    'Retry-After': { description: 'Seconds until a repeat may help', schema: { type: 'string' } },
+    'X-Should-Retry': {
+      description: 'Whether the OpenAI SDKs are to repeat it by themselves',
+      schema: { type: 'string', enum: ['true', 'false'] },
+    },
+  },
   content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
 };
 

@@ -56,6 +56,7 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     // A stop that is cut short still says why.
     process.once('exit', () => lines.flush());
     const log = createLogger(settings.logLevel, lines);
+    cleanups.defer(() => log.info('stopped'));
     cleanups.defer(async () => tracing?.close());
     const clock = createSystemClock();
     const sealer = createSealer(sealingKeys(settings));

@@ -26,6 +26,14 @@ export const logsQuerySchema = z.object({
     .regex(/^[0-9]{1,9}$/, 'must be an integer')
     .transform(Number)
     .pipe(z.int().min(1).max(maxPage))
+    // As the description shows it; on the wire every parameter is text.
+    .meta({
+      type: 'integer',
+      minimum: 1,
+      maximum: maxPage,
+      pattern: undefined,
+      description: `${defaultPage} by default.`,
+    })
     .optional(),
   cursor: z.string().max(maxCursorLength, 'is malformed').optional(),
 });
