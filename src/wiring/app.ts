@@ -144,7 +144,7 @@ async function listen(app: FastifyInstance, host: string, port: number, own: Own
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${bound.port}`;
 }
 
-/** Drains, closes the servers, then what they stand on. A second call hurries the first. */
+/** Drains, then closes all of it. A second call hurries the first. */
 function stopper({ app, admin }: Servers, foundation: Foundation): () => Promise<void> {
   const { life, settings, log } = foundation;
   const hurry = new AbortController();
@@ -152,8 +152,9 @@ function stopper({ app, admin }: Servers, foundation: Foundation): () => Promise
   const stop = async (): Promise<void> => {
     log.info({ active: life.activeCount }, 'draining');
     await drain(app, life, { delayMs: settings.drainDelayMs, drainMs: settings.drainMs }, hurry.signal);
-    await admin.close();
+    // Metrics and probes are answered to the last.
     await foundation.close();
+    await admin.close();
   };
   return () => {
     if (stopped !== null) hurry.abort();
