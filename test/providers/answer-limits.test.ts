@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { providers } from '../../src/providers/registry.ts';
+import { cpuMsOf } from '../support/cpu-time.ts';
 import { contextFor } from './fixtures.ts';
 import { readStream } from './read-stream.ts';
 
@@ -32,10 +33,13 @@ describe('an answer', () => {
     ['with more values than any message', 'anthropic', anthropic(block, `,"x":[${repeat('0', many)}]`)],
   ])('%s is unreadable (%s)', (_what, provider, body) => {
     const bytes = Buffer.from(body);
-    const begun = performance.now();
-    expect(providers[provider].translateAnswer(bytes, contextFor(provider, {})).kind).toBe('unreadable');
+    let kind = '';
+    const tookMs = cpuMsOf(() => {
+      kind = providers[provider].translateAnswer(bytes, contextFor(provider, {})).kind;
+    });
+    expect(kind).toBe('unreadable');
     // Parsed, the larger of them took up to a second and hundreds of megabytes.
-    expect(performance.now() - begun).toBeLessThan(200);
+    expect(tookMs).toBeLessThan(200);
   });
 
   test.each<[what: string, body: string]>([
@@ -217,12 +221,12 @@ test('a conversation of 100,000 tool results is translated in linear time, the r
     { role: 'tool', tool_call_id: `a${i}`, content: 'r' },
     { role: 'tool', tool_call_id: `b${i}`, content: 'r' },
   ]).flat();
-  const begun = performance.now();
-  const { body } = providers.anthropic.translateRequest(
-    { model: 'm', messages: rows } as never,
-    contextFor('anthropic', {}),
-  );
-  expect(performance.now() - begun).toBeLessThan(3_000);
+  const request = { model: 'm', messages: rows } as never;
+  let body = '';
+  const tookMs = cpuMsOf(() => {
+    body = providers.anthropic.translateRequest(request, contextFor('anthropic', {})).body;
+  });
+  expect(tookMs).toBeLessThan(3_000);
   const [turn] = (JSON.parse(body) as { messages: { content: Record<string, unknown>[] }[] }).messages;
   expect(turn?.content.slice(0, 3).map((block) => block['tool_use_id'])).toEqual(['a0', 'b0', 'a1']);
   expect(turn?.content[100_000]).toEqual({ type: 'text', text: 'u0' });
