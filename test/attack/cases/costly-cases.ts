@@ -1,8 +1,12 @@
+import { mostLooked } from '../../../src/core/inexact-number.ts';
 import { Random } from '../../support/random.ts';
 import type { AttackCase, Leaving } from '../attack-case.ts';
 import { plainSending } from '../attack-case.ts';
 
 const leavings: readonly [Leaving, ...Leaving[]] = ['end', 'reset', 'silence'];
+
+/** Exact, and long: so many of them in one body count as inexact unseen. */
+const longNumber = (): number => 1e20;
 
 /** Values that cost the heap many times the bytes they are sent in; see the decision on degradation. */
 const shapes: readonly [(index: number) => unknown, ...((index: number) => unknown)[]] = [
@@ -15,7 +19,7 @@ const shapes: readonly [(index: number) => unknown, ...((index: number) => unkno
   (index) => ({ [`k${index}`]: 1, [`l${index}`]: 1 }),
   (index) => ({ [String(4_000_000_000 + index)]: 1 }),
   (index) => `\u0101${index}`,
-  () => 1e20,
+  longNumber,
 ];
 
 /** Small and large bodies of such values, all held at once by a vendor that lets them wait. */
@@ -36,6 +40,6 @@ export function costlyCase(seed: number): AttackCase {
       ? { kind: 'all' }
       : { kind: 'leave', afterBytes: 0, afterMs: random.size(1, 1_500), how: random.pick(leavings) },
     vendor: { begins: 'whole', steps: [{ kind: 'wait', ms: 1_000 }, { kind: 'reset' }], sound: false },
-    statuses: [502, 503, 504],
+    statuses: shape === longNumber && count > mostLooked ? [422, 503] : [502, 503, 504],
   };
 }
