@@ -205,10 +205,10 @@ export class Exchange implements UpstreamListener, OpenStream {
       return;
     }
     const end = overdueEnd(this.#paused || this.#usageDueMs !== null, nowMs >= this.#job.requestDueMs);
-    if (this.#opened && !this.#over && end.kind === 'failed' && end.idle === true)
-      this.#job.telemetry.streamStalled(this.#job.call, nowMs - this.#lastActivityMs);
+    const isSilent = this.#opened && !this.#over && end.kind === 'failed' && end.idle === true;
+    if (isSilent) this.#job.telemetry.streamStalled(this.#job.call, nowMs - this.#lastActivityMs);
     this.#stop(end, { kind: 'timed-out', afterMs: nowMs - this.#job.startedAtMs });
-    this.#abortUpstream();
+    this.#abortUpstream(isSilent);
   };
 
   #endReplied(cut: boolean): void {
@@ -238,9 +238,9 @@ export class Exchange implements UpstreamListener, OpenStream {
     else this.#pendingEnd = told;
   }
 
-  #abortUpstream(): void {
+  #abortUpstream(isSilent = false): void {
     this.#release();
-    this.#control?.abort();
+    this.#control?.abort(isSilent);
   }
 
   #release(): void {

@@ -102,8 +102,11 @@ export interface UpstreamListener {
 export interface UpstreamControl {
   pause(): void;
   resume(): void;
-  /** Closes the upstream socket now; `onFailure` with kind `aborted` follows unless the call had ended. */
-  abort(): void;
+  /**
+   * Closes the upstream socket now; `onFailure` with kind `aborted` follows unless the call had ended. `isSilent`: an
+   * answer that had begun stopped for longer than the operator lets it, so the path may be broken for others too.
+   */
+  abort(isSilent?: boolean): void;
 }
 
 /** The only way to a provider. */

@@ -38,8 +38,8 @@ export interface ConnectionOwner {
   /** The answer is whole and the connection can carry another call. */
   onFree(connection: Connection): void;
   onClosed(connection: Connection): void;
-  /** A call was given up, to which nothing had come since then. */
-  onSilent(sinceMs: number): void;
+  /** A call was given up, to which nothing had come since then; `midAnswer`: its answer had begun. */
+  onSilent(sinceMs: number, midAnswer: boolean): void;
 }
 
 /** One read; several connections share it, since what it holds is used up before the next one. */
@@ -161,8 +161,8 @@ export class Connection {
     this.#close();
   }
 
-  /** The caller gives the call up, and hears nothing more. */
-  abandon(): void {
+  /** The caller gives the call up, and hears nothing more; `isSilent`: since its answer stopped halfway. */
+  abandon(isSilent: boolean): void {
     if (this.state === 'opening' && this.#owner.connectsAhead) {
       this.#opener = null;
       return;
@@ -170,7 +170,7 @@ export class Connection {
     const silentMs = this.#monotonicMs() - this.#heardAtMs;
     const wasSilent = this.state === 'busy' && !this.#paused && silentMs >= suspectMs;
     this.destroy();
-    if (wasSilent) this.#owner.onSilent(this.#heardAtMs);
+    if (wasSilent) this.#owner.onSilent(this.#heardAtMs, isSilent);
   }
 
   /** Closes now; the call fails. */

@@ -102,13 +102,14 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
     if (at >= 0) this.#idle.splice(at, 1);
   }
 
-  onSilent(sinceMs: number): void {
+  onSilent(sinceMs: number, midAnswer: boolean): void {
     // Others were answered meanwhile: the path is sound.
     if (this.heardAtMs > sinceMs) return;
     if (this.heardAtMs >= this.#silentAtMs) this.#silences = 0;
     this.#silentAtMs = this.#monotonicMs();
     this.#silences += 1;
-    if (this.#silences < silencesThatTell) return;
+    // A vendor may think for long before it answers, and hardly ever in the middle of it.
+    if (this.#silences < silencesThatTell && !midAnswer) return;
     for (const connection of this.#idle.slice()) if (connection.idleSinceMs <= sinceMs) connection.destroy();
   }
 

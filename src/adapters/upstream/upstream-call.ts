@@ -110,17 +110,17 @@ export class UpstreamCallRun implements ConnectionCall, Waiting, UpstreamControl
     else this.#connection?.resume();
   }
 
-  abort(): void {
-    this.fail('aborted');
+  abort(isSilent = false): void {
+    this.fail('aborted', isSilent);
   }
 
   /** Ends the call and its connection. */
-  fail(kind: TransportFailure['kind']): void {
+  fail(kind: TransportFailure['kind'], isSilent = false): void {
     if (this.state === 'over') return;
     const connection = this.#connection;
     this.#connection = null;
     this.#finish(transportFailure(kind));
-    connection?.abandon();
+    connection?.abandon(isSilent);
   }
 
   /** False for a coding that is not read here. */

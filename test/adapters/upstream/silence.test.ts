@@ -104,6 +104,15 @@ test('one call given up in silence, however late, costs nobody a connection', as
   }
 });
 
+test('one given up for an answer that stopped halfway closes what was idle all the while', async () => {
+  const vendor = await Vendor.start();
+  await vendor.answered(5);
+  const run = await vendor.hanging();
+  vendor.pass(2_000);
+  run.abort(true);
+  expect(vendor.idle).toBe(0);
+});
+
 test('two in a row close what was idle all the while', async () => {
   const vendor = await Vendor.start();
   await vendor.answered(5);
