@@ -6,17 +6,14 @@ import { draining } from '../core/errors.ts';
 import type { Client } from './client-stream.ts';
 import { DueTimer } from './due-timer.ts';
 import { clientStallMs } from './exchange-limits.ts';
-import type { SettledFacts, Settlement } from './settlement.ts';
+import type { RequestContext } from './request-context.ts';
+import type { SettledFacts } from './settlement.ts';
 
 /** The error of an answer that the end of the process cuts. */
 export const cutByDrain = (): ServiceUnavailableError => draining('; the answer is incomplete');
 
 /** A whole answer that goes out as a stream. */
 export interface Replay {
-  readonly requestId: string;
-  readonly client: Client;
-  readonly monotonicMs: () => number;
-  readonly settlement: Settlement;
   readonly completion: ChatCompletion;
   /** What it takes of the memory while it goes out. */
   readonly bytes: number;
@@ -30,21 +27,15 @@ export interface Replay {
  * A whole answer as a stream, as fast as the client takes it and no faster: what it has not asked for is not made
  * yet. Settled before the last bytes.
  */
-export async function replay({
-  requestId,
-  client,
-  monotonicMs,
-  settlement,
-  completion,
-  bytes,
-  last,
-  facts,
-}: Replay): Promise<void> {
+export async function replay(
+  { call, client, settlement, deps }: RequestContext,
+  { completion, bytes, last, facts }: Replay,
+): Promise<void> {
   client.stream.open();
   client.stream.keeps(bytes);
   for (const event of chunksFromCompletion(completion)) {
     if (client.signal.aborted) break;
-    if (!client.stream.write(event)) await caughtUp(client, monotonicMs);
+    if (!client.stream.write(event)) await caughtUp(client, deps.clock.monotonicMs);
   }
   if (!client.signal.aborted) {
     await settlement.settle({ status: 'success' }, facts);
@@ -52,7 +43,7 @@ export async function replay({
   } else if (client.signal.reason === 'drain') {
     const error = cutByDrain();
     await settlement.settle({ status: 'incomplete', cut: 'drain_cut', error }, facts);
-    client.stream.end(errorEvent(error, requestId));
+    client.stream.end(errorEvent(error, call.requestId));
   } else {
     await settlement.settle({ status: 'client_closed' }, facts);
     client.stream.destroy();

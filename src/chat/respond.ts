@@ -197,22 +197,13 @@ export async function respondFromCache(context: RequestContext, answer: StoredAn
 
 /** A whole answer as a stream, with the last chunks of one. */
 function sendWhole(
-  { call, client, settlement, deps }: RequestContext,
+  context: RequestContext,
   { completion, bytes }: { readonly completion: ChatCompletion; readonly bytes: number },
   usage: unknown,
   metadata: GatewayMetadata,
   facts: SettledFacts,
 ): Promise<void> {
-  const last = lastChunks(call, completion, metadata, { usage, extras: extrasOf(completion) });
-  const { monotonicMs } = deps.clock;
-  return replay({
-    requestId: call.requestId,
-    client,
-    monotonicMs,
-    settlement,
-    completion,
-    bytes,
-    last,
-    facts,
-  });
+  const totals = { usage, extras: extrasOf(completion) };
+  const last = lastChunks(context.call, completion, metadata, totals);
+  return replay(context, { completion, bytes, last, facts });
 }

@@ -273,18 +273,7 @@ test('a server in use keeps its pool, however many others are named', async () =
   const limits = { sockets: 10_000, perUser: 2 };
   const pools = new UpstreamPools(() => new TrackedPool(), outboundPolicy('allow-private', [], []), limits);
   cleanUp.push(() => pools.close());
-  const take = (origin: string): PoolSeat<TrackedPool> | null =>
-    pools.take({
-      provider: 'self_hosted',
-      origin,
-      path: '/',
-      headers: {},
-      body: '{}',
-      residency: 'global',
-      residencyRequested: null,
-      userAddress: true,
-      userId: 'u',
-    });
+  const take = (origin: string): PoolSeat<TrackedPool> | null => pools.take(callTo(origin, 'u'));
   const busy = 'http://busy.example';
   const seat = take(busy);
   expect(seat).not.toBeNull();
