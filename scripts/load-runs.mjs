@@ -7,6 +7,11 @@ const eight = ['--vus', '4', '--iterations', '8'];
 const HOLD_MS = 600;
 /** The vendor's streams have so many content chunks. */
 export const exactly = { MIN_CHUNKS: '10', MAX_CHUNKS: '10' };
+/**
+ * Whether answers are right, and all there, is judged here; how fast they come, at the desk: a shared machine may stand
+ * still for seconds. Below the 25 s after which a request counts as hung.
+ */
+export const patient = { TTFT_P95_MS: '20000', ANSWER_P95_MS: '24000', CACHED_P95_MS: '20000' };
 /** Seconds are too short to tell a leak from a start: only that memory is read. */
 const anyGrowth = { MEMORY_MIB_PER_MINUTE: '100000' };
 
@@ -22,7 +27,7 @@ export const runs = ({ metricsUrl }) => [
     script: 'chat-stream.js',
     title: 'the time to first byte that k6 measures is the time to the first token',
     args: few,
-    env: { PROVIDER_KEY: 'load-hold', TTFT_LEAST_MS: String(HOLD_MS), TTFT_P95_MS: String(2 * HOLD_MS) },
+    env: { PROVIDER_KEY: 'load-hold', TTFT_LEAST_MS: String(HOLD_MS) },
   },
 ];
 

@@ -7,7 +7,7 @@ import { isStopped, run } from './lib/children.mjs';
 import { inProject, LaunchError, root } from './lib/project.mjs';
 import { oneSkip, runStage, skipOrThrow, withPostgres } from './lib/stage.mjs';
 import { findK6 } from './load-k6.mjs';
-import { exactly, failures, runs } from './load-runs.mjs';
+import { exactly, failures, patient, runs } from './load-runs.mjs';
 
 /** A k6 run that takes longer is stuck: each is meant to take some five seconds. */
 const RUN_LIMIT_MS = 60_000;
@@ -101,7 +101,7 @@ async function passes(k6, url, { script, title = script, args = [], env = {}, cr
   const quiet = ['run', '--quiet', '--no-color', '--no-usage-report', '--address', ''];
   const { code, output } = await run(k6, [...quiet, ...args, inProject('load-tests', script)], {
     cwd: root,
-    env: { ...plain, ...exactly, BASE_URL: url, ...env },
+    env: { ...plain, ...exactly, ...patient, BASE_URL: url, ...env },
     stdio: ['ignore', 'inherit', 'pipe'],
     timeout: RUN_LIMIT_MS,
     killSignal: 'SIGKILL',
