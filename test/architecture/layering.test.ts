@@ -94,10 +94,29 @@ function filesWith(pattern: RegExp, among: RegExp): string[] {
     .map(({ path }) => path);
 }
 
+/** `Date` as a calendar is pure: `Date.UTC(…)` and `new Date(…)` of something. All else may read the clock. */
+const clock = /(?<!\bnew )\bDate\b(?!\.UTC\()|\bnew Date\b(?!\(\s*[^)\s])/;
+
+test.each([
+  ['Date.now()', true],
+  ['const now = Date.now;', true],
+  ['new Date()', true],
+  ['new Date( )', true],
+  ['new Date;', true],
+  ['Date()', true],
+  ['const { now } = Date;', true],
+  ['Date.UTC(2026, 3, 23)', false],
+  ['new Date(ms).toISOString()', false],
+  ['new Date(text)', false],
+  ['readDate(x)', false],
+])('%s reads the clock: %s', (code, reads) => {
+  expect(clock.test(code)).toBe(reads);
+});
+
 test('core and providers know no clock, no chance and no process', () => {
-  expect(
-    filesWith(/\bMath\.random\b|\bDate\b|\bprocess\b|\bperformance\b|\brandomUUID\b/, /^(core|providers)\//),
-  ).toEqual([]);
+  const pure = /^(core|providers)\//;
+  expect(filesWith(clock, pure)).toEqual([]);
+  expect(filesWith(/\bMath\.random\b|\bprocess\b|\bperformance\b|\brandomUUID\b/, pure)).toEqual([]);
 });
 
 test('vendors have a name only where they are translated, listed and configured', () => {

@@ -1,5 +1,4 @@
 import type pg from 'pg';
-import { formatTimestampMicros } from '../../core/timestamp.ts';
 import { inTransaction } from './pool.ts';
 
 /** Any number will do as long as no other lock of this program uses it. */
@@ -38,7 +37,7 @@ function weekStart(atMs: number): number {
 }
 
 function timestamp(atMs: number): string {
-  return formatTimestampMicros(BigInt(atMs) * 1000n);
+  return new Date(atMs).toISOString();
 }
 
 function nameOf(startMs: number): string {
