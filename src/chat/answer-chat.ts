@@ -3,10 +3,11 @@ import type { Candidate, HeldKey } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { costMicroUsd } from '../core/cost.ts';
 import { errorEvent } from '../core/error-body.ts';
-import { ApiError, draining, GatewayError, ServiceUnavailableError } from '../core/errors.ts';
+import { ApiError, draining, GatewayError } from '../core/errors.ts';
 import { finalError } from '../core/final-error.ts';
 import type { Plan, PlannedCandidates } from '../core/plan.ts';
 import { planCandidates } from '../core/plan.ts';
+import { StoreAway } from '../core/store-away.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { ChatDeps } from './chat-deps.ts';
 import type { Client } from './client-stream.ts';
@@ -131,7 +132,7 @@ async function planCall(
   if (plan.kind === 'planned' || !plan.forWantOfKey) return plan;
   const fresh = await refresh().catch((cause: unknown) => {
     // The first plan stands while Postgres is away; any other cause is a bug that nobody else would hear of.
-    if (!(cause instanceof ServiceUnavailableError)) deps.reportBug(cause, call);
+    if (!(cause instanceof StoreAway)) deps.reportBug(cause, call);
     return null;
   });
   return fresh === null ? plan : planCandidates(call, { ...input, keys: fresh.keys });

@@ -16,7 +16,7 @@ export interface Account {
 export interface Accounts {
   /**
    * By SHA-256 of the service key. A warm hit is a value, not a promise, so that it costs no turn.
-   * Null: no such key. Rejects with ServiceUnavailableError when Postgres is away and nothing is cached.
+   * Null: no such key. Rejects with StoreAway when Postgres is away and nothing is cached.
    */
   find(keyHash: string): Account | null | Promise<Account | null>;
   /** Reads past the cache: for a caller whose plan failed for want of a key just registered elsewhere. */

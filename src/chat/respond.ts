@@ -9,7 +9,7 @@ import { errorEvent } from '../core/error-body.ts';
 import { parseExactly } from '../core/exact-json.ts';
 import type { AnswerTotals, ChunkIdentity, GatewayMetadata } from '../core/gateway-metadata.ts';
 import { doneEvent, gatewayChunk, gatewayMetadata, withGatewayBlock } from '../core/gateway-metadata.ts';
-import type { RequestEnd } from '../core/settled-request.ts';
+import type { AnsweringProvider, RequestEnd, ShownResidency } from '../core/settled-request.ts';
 import { targetText } from '../core/settled-request.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
 import type { Client } from './client-stream.ts';
@@ -38,11 +38,11 @@ export interface ChatResponse {
 function metadataOf(
   { call }: RequestContext,
   facts: {
-    provider: string;
+    provider: AnsweringProvider;
     model: string;
     latencyMs: number;
     cost: bigint;
-    residency: 'global' | 'india' | 'cache';
+    residency: ShownResidency;
   },
 ): GatewayMetadata {
   return gatewayMetadata({

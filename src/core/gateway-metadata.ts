@@ -1,26 +1,26 @@
 import { formatMicroUsd } from './cost.ts';
-import type { Residency } from './residency.ts';
+import type { AnsweringProvider, ShownResidency } from './settled-request.ts';
 
 /** The `gateway` block (SPEC 2.4). */
 export interface GatewayMetadata {
-  readonly provider: string;
+  readonly provider: AnsweringProvider;
   readonly model: string;
   readonly mode: string;
   readonly cache_hit: boolean;
   readonly latency_ms: number;
   readonly cost_usd: string;
-  readonly residency_actual: Residency | 'cache';
+  readonly residency_actual: ShownResidency;
   readonly request_id: string;
 }
 
 export interface ServedFacts {
-  readonly provider: string;
+  readonly provider: AnsweringProvider;
   readonly model: string;
   readonly mode: string;
   readonly cacheHit: boolean;
   readonly latencyMs: number;
   readonly costMicroUsd: bigint;
-  readonly residencyActual: Residency | 'cache';
+  readonly residencyActual: ShownResidency;
   readonly requestId: string;
 }
 

@@ -2,7 +2,8 @@ import type { ProviderName } from './provider-name.ts';
 import { residencyByProvider } from './provider-name.ts';
 
 /** Where a key's answers are produced. */
-export type Residency = 'global' | 'india';
+export const residencies = ['global', 'india'] as const;
+export type Residency = (typeof residencies)[number];
 
 /** What a request may ask for; `null` is no restriction. */
 export type ResidencyRequest = 'india' | null;

@@ -1,8 +1,10 @@
 import type { CandidateRecord } from './attempt-record.ts';
 import type { ErrorType } from './errors.ts';
 import type { ProviderName } from './provider-name.ts';
+import { providerNames } from './provider-name.ts';
 import { redactReason } from './redact.ts';
-import type { Residency, ResidencyRequest } from './residency.ts';
+import type { ResidencyRequest } from './residency.ts';
+import { residencies } from './residency.ts';
 import type { Usage } from './usage.ts';
 
 /** What cut an answer that had begun. */
@@ -26,6 +28,23 @@ export type RequestEnd =
   | { readonly status: 'error'; readonly error: SettledError };
 
 export type RequestStatus = RequestEnd['status'];
+export const requestStatuses = [
+  'success',
+  'error',
+  'client_closed',
+  'incomplete',
+] as const satisfies readonly RequestStatus[];
+
+/** Who answered, as rows, lines and the `gateway` block name it. */
+export const answeringProviders = [...providerNames, 'cache'] as const;
+export type AnsweringProvider = (typeof answeringProviders)[number];
+/** The same of any request: nobody may have been asked. */
+export const shownProviders = [...answeringProviders, 'none'] as const;
+export type ShownProvider = (typeof shownProviders)[number];
+
+/** Where an answer was produced; one from the cache was produced before. */
+export const shownResidencies = [...residencies, 'cache'] as const;
+export type ShownResidency = (typeof shownResidencies)[number];
 
 /** A model at a provider. */
 export interface Target {
@@ -64,7 +83,7 @@ export interface SettledRequest {
   readonly savedMicroUsd: bigint;
   readonly stream: boolean;
   readonly residencyRequested: ResidencyRequest;
-  readonly residencyActual: Residency | 'cache';
+  readonly residencyActual: ShownResidency;
   /** In order: the candidates that were tried, and those that were passed over for what they lack. */
   readonly candidates: readonly CandidateRecord[];
   /** How many of them were tried. */
@@ -80,7 +99,7 @@ export function outcomeOf({ end }: SettledRequest): RequestStatus | ErrorType {
 }
 
 /** The provider as rows and lines show it: `cache` on a hit, `none` where nobody was asked. */
-export function shownProvider({ target, cachedFrom }: SettledRequest): string {
+export function shownProvider({ target, cachedFrom }: SettledRequest): ShownProvider {
   return cachedFrom !== null ? 'cache' : (target?.provider ?? 'none');
 }
 

@@ -1,8 +1,18 @@
 import { z } from 'zod';
 import { providerNames } from '../core/provider-name.ts';
+import { residencies } from '../core/residency.ts';
+import {
+  answeringProviders,
+  requestStatuses,
+  shownProviders,
+  shownResidencies,
+} from '../core/settled-request.ts';
 import { statsGroups } from '../core/stats-group.ts';
 
-/** What the API answers, for its description only: what is sent is made from types. `npm run test:schema` compares. */
+/**
+ * What the API answers. The description shows these schemas, and the compiler holds what is sent to their types;
+ * nothing is checked while serving. `npm run test:schema` compares what comes out.
+ */
 
 /** ISO 8601, UTC, microseconds. */
 const instant = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z$/);
@@ -20,21 +30,22 @@ export const registeredUserSchema = z.strictObject({
 export const providerKeyRecordSchema = z.strictObject({
   id: z.uuid(),
   provider: z.enum(providerNames),
-  residency: z.enum(['global', 'india']),
+  residency: z.enum(residencies),
   declared_region: z.string().nullable(),
   base_url: z.string().nullable(),
   label: z.string().nullable(),
   created_at: instant,
 });
+export type ProviderKeyRecord = z.output<typeof providerKeyRecordSchema>;
 
 const gatewayBlockSchema = z.strictObject({
-  provider: z.enum([...providerNames, 'cache']),
+  provider: z.enum(answeringProviders),
   model: z.string(),
   mode: z.string(),
   cache_hit: z.boolean(),
   latency_ms: count,
   cost_usd: usd,
-  residency_actual: z.enum(['global', 'india', 'cache']),
+  residency_actual: z.enum(shownResidencies),
   request_id: z.string(),
 });
 
@@ -63,22 +74,23 @@ export const logPageSchema = z.strictObject({
     z.strictObject({
       id: z.int(),
       mode: z.string(),
-      provider: z.enum([...providerNames, 'cache', 'none']),
+      provider: z.enum(shownProviders),
       model: z.string(),
       input_tokens: count,
       output_tokens: count,
       latency_ms: count,
       cost_usd: usd,
       cache_hit: z.boolean(),
-      status: z.enum(['success', 'error', 'client_closed', 'incomplete']),
+      status: z.enum(requestStatuses),
       error: z.string().max(500).nullable(),
       residency_requested: z.literal('india').nullable(),
-      residency_actual: z.enum(['global', 'india', 'cache']),
+      residency_actual: z.enum(shownResidencies),
       created_at: instant,
     }),
   ),
   next_cursor: z.string().nullable(),
 });
+export type LogPage = z.output<typeof logPageSchema>;
 
 const percentile = z.number().min(0).nullable();
 
@@ -106,6 +118,8 @@ export const statsSchema = z.strictObject({
     z.strictObject({ provider: groupName, model: groupName, mode: groupName, day: groupName, ...sums }),
   ),
 });
+
+export type Stats = z.output<typeof statsSchema>;
 
 export const modelEntrySchema = z.looseObject({
   id: z.string(),

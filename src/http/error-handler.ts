@@ -4,7 +4,15 @@ import { ClientGoneError } from '../chat/answer-chat.ts';
 import { VerbatimError } from '../chat/verbatim-error.ts';
 import type { CallTrace } from '../core/chat-call.ts';
 import { errorBody } from '../core/error-body.ts';
-import { ApiError, GatewayError, HttpRequestError, NotFoundError } from '../core/errors.ts';
+import {
+  ApiError,
+  GatewayError,
+  HttpRequestError,
+  NotFoundError,
+  retrySoon,
+  ServiceUnavailableError,
+} from '../core/errors.ts';
+import { StoreAway } from '../core/store-away.ts';
 import { answerEarly, isBodyComing } from './linger.ts';
 
 /** Fastify's own errors, by code → ours. */
@@ -32,6 +40,10 @@ function fromStatus(code: string, status: number): GatewayError | null {
 /** Any thrown value → an error with a place in SPEC 7. Unknown ones are 500 with a fixed text. */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
+  if (thrown instanceof StoreAway) {
+    const details = { code: 'database_unavailable', headers: retrySoon, cause: thrown };
+    return new ServiceUnavailableError(thrown.message, details);
+  }
   return (thrown instanceof Error ? fromFramework(thrown) : null) ?? new ApiError(thrown);
 }
 

@@ -11,7 +11,8 @@ import {
   registeredUserSchema,
   statsSchema,
 } from './answer-schemas.ts';
-import { logsQuerySchema, statsQuerySchema } from './routes/logs.ts';
+import { logsQuerySchema } from './routes/logs.ts';
+import { statsQuerySchema } from './routes/stats.ts';
 
 type Json = Record<string, unknown>;
 

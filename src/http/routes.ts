@@ -9,9 +9,11 @@ import { chatCompletionsRoute } from './routes/chat-completions.ts';
 import type { KeysDeps } from './routes/keys.ts';
 import { keysRoutes } from './routes/keys.ts';
 import type { LogsDeps } from './routes/logs.ts';
-import { logsRoutes } from './routes/logs.ts';
+import { logsRoute } from './routes/logs.ts';
 import { modelsRoutes } from './routes/models.ts';
 import { notInProfileRoutes } from './routes/not-in-profile.ts';
+import type { StatsDeps } from './routes/stats.ts';
+import { statsRoute } from './routes/stats.ts';
 import type { UsersDeps } from './routes/users.ts';
 import { usersRoute } from './routes/users.ts';
 
@@ -19,6 +21,7 @@ import { usersRoute } from './routes/users.ts';
 export interface StoreRoutesDeps
   extends Omit<KeysDeps, 'tables' | 'httpTelemetry'>,
     LogsDeps,
+    StatsDeps,
     Omit<UsersDeps, 'httpTelemetry'> {}
 
 /** What the routes need of the rest, given once. */
@@ -40,7 +43,8 @@ export async function registerRoutes(app: FastifyInstance, deps: RoutesDeps): Pr
     modelsRoutes(scope, deps);
     if (store !== null) {
       keysRoutes(scope, { ...store, httpTelemetry, tables: deps.tables });
-      logsRoutes(scope, store);
+      logsRoute(scope, store);
+      statsRoute(scope, store);
     }
     scope.get('/openapi.json', async () => openApiDocument());
   });

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { connectTimeoutMs } from '../adapters/postgres/pool.ts';
 import { addProviderKey, deleteProviderKey, listProviderKeys } from '../adapters/postgres/provider-keys.ts';
-import { readLogs } from '../adapters/postgres/request-logs-query.ts';
-import { readStats } from '../adapters/postgres/stats-query.ts';
+import { readLogRows } from '../adapters/postgres/read-log-rows.ts';
+import { readSums } from '../adapters/postgres/read-sums.ts';
 import { registerUser } from '../adapters/postgres/users.ts';
 import type { Sealer } from '../adapters/sealer.ts';
 import type { HttpTelemetry } from '../http/http-telemetry.ts';
@@ -55,22 +55,22 @@ export function storeRoutesDeps(
     registerUser: timeQuery('register_user', (user) => registerUser(pool, user)),
     addProviderKey: keyTurns.share(
       timeQuery('add_key', async (userId, key) => {
-        const row = await addProviderKey(pool, sealer, userId, key);
-        accounts.invalidate(userId);
-        return row;
+        const added = await addProviderKey(pool, sealer, userId, key);
+        if (added.kind === 'added') accounts.invalidate(userId);
+        return added;
       }),
     ),
     listProviderKeys: keyTurns.share(timeQuery('list_keys', (userId) => listProviderKeys(pool, userId))),
     deleteProviderKey: keyTurns.share(
       timeQuery('delete_key', async (userId, keyId) => {
         const provider = await deleteProviderKey(pool, userId, keyId);
-        accounts.invalidate(userId);
+        if (provider !== null) accounts.invalidate(userId);
         return provider;
       }),
     ),
-    readLogs: readTurns.share(timeQuery('read_logs', (userId, query) => readLogs(queryPool, userId, query))),
-    readStats: readTurns.share(
-      timeQuery('read_stats', (userId, query) => readStats(queryPool, userId, query)),
+    readLogRows: readTurns.share(
+      timeQuery('read_logs', (userId, query) => readLogRows(queryPool, userId, query)),
     ),
+    readSums: readTurns.share(timeQuery('read_stats', (userId, query) => readSums(queryPool, userId, query))),
   };
 }

@@ -1,7 +1,8 @@
 /** A bug of ours, at every place of the story: the client gets an end, the row is written once, and somebody is told. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { encodeStoredAnswer, storedAnswer } from '../../src/chat/stored-answer.ts';
-import { ApiError, InvalidRequestError, ServiceUnavailableError } from '../../src/core/errors.ts';
+import { ApiError, InvalidRequestError } from '../../src/core/errors.ts';
+import { StoreAway } from '../../src/core/store-away.ts';
 import { noUsage } from '../../src/core/usage.ts';
 import type { StreamTranslator } from '../../src/providers/provider.ts';
 import { providers } from '../../src/providers/registry.ts';
@@ -240,7 +241,7 @@ describe.each(Object.entries(cases))('a bug in %s', (name, { parts, break: break
 
 describe('a second look at the keys, for want of one, that fails', () => {
   test.each([
-    ['since Postgres is away: nobody is told', new ServiceUnavailableError('away'), []],
+    ['since Postgres is away: nobody is told', new StoreAway(new Error('connect'), false), []],
     ['by a bug: it is told', bug, [bug]],
   ])('%s', async (_name, cause, told) => {
     const world = new World();

@@ -3,9 +3,11 @@ import fc from 'fast-check';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import type { KeyRefusal } from '../../src/adapters/postgres/provider-keys.ts';
 import type { Clock } from '../../src/chat/ports.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { StoreAway } from '../../src/core/store-away.ts';
 import { toGatewayError } from '../../src/http/error-handler.ts';
 import { activeLegacyName, markLegacy } from '../../src/http/legacy.ts';
 import { parseOrThrow, pathText, shownName } from '../../src/http/parse.ts';
@@ -13,6 +15,7 @@ import type { RegistrationPolicy } from '../../src/http/registration-policy.ts';
 import { registrationGuard } from '../../src/http/registration-policy.ts';
 import { requestIdOf } from '../../src/http/request-id.ts';
 import { allowedMethods } from '../../src/http/route-methods.ts';
+import { keyRefused } from '../../src/http/routes/keys.ts';
 import { testTables } from '../chat/story.ts';
 
 function thrown(run: () => unknown): GatewayError {
@@ -65,6 +68,47 @@ describe('an error of the framework', () => {
   ])("is the client's fault only when the framework says so: %s", (thrownError, status, code) => {
     expect(toGatewayError(thrownError)).toMatchObject({ status, code });
   });
+});
+
+test.each([false, true])(
+  'a store that is away is a 503 that says when to come back (crowded: %s)',
+  (crowded) => {
+    const cause = new Error('connect ECONNREFUSED 10.1.2.3:5432');
+    const error = toGatewayError(new StoreAway(cause, crowded));
+    expect(error).toMatchObject({
+      status: 503,
+      type: 'service_unavailable_error',
+      code: 'database_unavailable',
+      headers: { 'retry-after': '1' },
+    });
+    expect(error.message).toBe('The database is not available. Try again shortly.');
+  },
+);
+
+test.each<[KeyRefusal, number, string, string, string]>([
+  [
+    { kind: 'taken' },
+    409,
+    'already_exists',
+    'provider',
+    'A key for openai is already registered; delete it first.',
+  ],
+  [
+    { kind: 'too-many-keys', most: 100 },
+    422,
+    'too_many_keys',
+    'provider',
+    'At most 100 self_hosted keys can be registered; delete one first.',
+  ],
+  [
+    { kind: 'too-many-bytes', most: 5 },
+    422,
+    'too_many_key_bytes',
+    'api_key',
+    'All provider keys of a user may take 5 bytes together; delete one first.',
+  ],
+])('a key that is refused as $kind', (refusal, status, code, param, message) => {
+  expect(keyRefused(refusal, 'openai')).toMatchObject({ status, code, param, message });
 });
 
 describe('a parsed body', () => {

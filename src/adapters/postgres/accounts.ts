@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { Account, Accounts, Clock } from '../../chat/ports.ts';
+import { StoreAway } from '../../core/store-away.ts';
 import { readAccount } from './account-query.ts';
 import { listenForKeyChanges } from './key-changes.ts';
-import { isAway, isCrowded, withDatabase } from './pool.ts';
+import { withDatabase } from './pool.ts';
 
 /** About 1 KB each with a few keys: room for every active user of a replica. */
 const maxCachedAccounts = 20_000;
@@ -153,9 +154,9 @@ class CachedAccounts implements PostgresAccounts {
         this.#away = false;
       } catch (error) {
         const usable = stale !== undefined && readAtMs - stale.readAtMs <= awayTtlMs;
-        if (!isAwayCause(error)) throw error;
+        if (!(error instanceof StoreAway)) throw error;
         // A crowded pool helps this one look-up to what is known; nobody else's trust grows by it.
-        if (!isCrowdedCause(error)) this.#watchForReturn();
+        if (!error.crowded) this.#watchForReturn();
         // An account invalidated meanwhile is gone from the cache: what it held may not be served.
         if (usable && this.#cache.peek(keyHash) === stale) return stale;
         throw error;
@@ -217,16 +218,6 @@ function sizeOf({ keys }: Account): number {
     bytes += recordBytes + sealed.ciphertext.length + 2 * texts;
   }
   return bytes;
-}
-
-/** True for the 503 that `withDatabase` makes of a store that is away. */
-function isAwayCause(error: unknown): boolean {
-  return error instanceof Error && isAway(error.cause);
-}
-
-/** True for the 503 of a wait for our own pool, which is no sign that Postgres is away. */
-function isCrowdedCause(error: unknown): boolean {
-  return error instanceof Error && isCrowded(error.cause);
 }
 
 /** The `Accounts` port over Postgres: see the constants above for how long facts are trusted. */

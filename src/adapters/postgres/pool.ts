@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { GatewayError, retrySoon, ServiceUnavailableError } from '../../core/errors.ts';
+import { StoreAway } from '../../core/store-away.ts';
 import { pgOptions } from './connection-options.ts';
 
 /**
@@ -72,19 +72,10 @@ export function isAway(error: unknown): boolean {
 /** What `pg` says when all connections of the pool are in use for too long; a silent server is told otherwise. */
 const crowdedMessage = 'timeout exceeded when trying to connect';
 
-/** True when the wait was for our own pool: that says nothing of whether Postgres answers. */
-export function isCrowded(error: unknown): boolean {
-  return error instanceof Error && error.message === crowdedMessage;
-}
-
-/** Maps what a query threw: 503 when Postgres is away, else the error as it was. */
-export function toGatewayError(error: unknown): unknown {
-  if (error instanceof GatewayError || !isAway(error)) return error;
-  return new ServiceUnavailableError('The database is not available. Try again shortly.', {
-    code: 'database_unavailable',
-    headers: retrySoon,
-    cause: error,
-  });
+/** What a query threw, as StoreAway when that is what it says. */
+function storeError(error: unknown): unknown {
+  if (!isAway(error)) return error;
+  return new StoreAway(error, error instanceof Error && error.message === crowdedMessage);
 }
 
 /** The server undid the work before it said so: serialization failure, deadlock, shutdown. */
@@ -92,19 +83,19 @@ const retryableStates = new Set(['40001', '40P01', '57P01']);
 
 /**
  * Runs `work`, once more if the server rolled it back, and maps the error. `work` is one statement or one
- * transaction. Throws ServiceUnavailableError while Postgres is away.
+ * transaction. Throws StoreAway while Postgres is away.
  */
 export async function withDatabase<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     const state = sqlState(error);
-    if (state === null || !retryableStates.has(state)) throw toGatewayError(error);
+    if (state === null || !retryableStates.has(state)) throw storeError(error);
   }
   try {
     return await work();
   } catch (error) {
-    throw toGatewayError(error);
+    throw storeError(error);
   }
 }
 
@@ -124,7 +115,7 @@ export async function inTransaction<T>(
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    if (error instanceof GatewayError || isDataError(error)) {
+    if (isDataError(error)) {
       await client.query('ROLLBACK').catch((failure: Error) => {
         broken = failure;
       });

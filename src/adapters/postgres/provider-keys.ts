@@ -1,14 +1,32 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
 import type { NewProviderKey } from '../../core/new-provider-key.ts';
-import type { ProviderKeyRow } from '../../core/provider-key-record.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 import type { Sealer } from '../sealer.ts';
 import { inTransaction, withDatabase } from './pool.ts';
 
 /** Tells every replica, with the user's id as payload, that the user's provider keys changed. */
 export const keyChangesChannel = 'gw_key_changes';
+
+/** A stored key without its secret. */
+export interface ProviderKeyRow {
+  readonly id: string;
+  readonly provider: ProviderName;
+  /** Both of self_hosted only. */
+  readonly declaredRegion: string | null;
+  readonly baseUrl: string | null;
+  readonly label: string | null;
+  readonly createdAtMicros: number;
+}
+
+/** Why a key may not stand beside those that the user has. */
+export type KeyRefusal =
+  /** Of each commercial provider there is one key. */
+  | { readonly kind: 'taken' }
+  | { readonly kind: 'too-many-keys'; readonly most: number }
+  | { readonly kind: 'too-many-bytes'; readonly most: number };
+
+export type AddedKey = { readonly kind: 'added'; readonly row: ProviderKeyRow } | KeyRefusal;
 
 /** Bounds what one account query loads and one override has to choose from. */
 export const maxSelfHostedKeys = 100;
@@ -43,9 +61,6 @@ function fromRow(row: Row): ProviderKeyRow {
   };
 }
 
-const taken = (provider: ProviderName): ConflictError =>
-  new ConflictError(`A key for ${provider} is already registered; delete it first.`, 'provider');
-
 interface Held {
   /** The user has a key of this commercial provider. */
   readonly taken: boolean;
@@ -53,13 +68,13 @@ interface Held {
   readonly bytes: number;
 }
 
-/** Throws ConflictError or InvalidRequestError when the user may not have this key, of `bytes`, beside the others. */
-async function refuseBeyondLimits(
+/** Why the user may not have this key, of `bytes`, beside the others; null when it is within the limits. */
+async function refusalOf(
   client: pg.PoolClient,
   userId: string,
   provider: ProviderName,
   bytes: number,
-): Promise<void> {
+): Promise<KeyRefusal | null> {
   const { rows } = await client.query<Held>(
     `SELECT coalesce(bool_or(provider = $2 AND provider <> 'self_hosted'), false) AS taken,
        count(*) FILTER (WHERE provider = 'self_hosted')::integer AS self_hosted,
@@ -68,15 +83,13 @@ async function refuseBeyondLimits(
     [userId, provider],
   );
   const held = rows[0] as Held;
-  if (held.taken) throw taken(provider);
+  if (held.taken) return { kind: 'taken' };
   if (provider === 'self_hosted' && held.self_hosted >= maxSelfHostedKeys) {
-    const message = `At most ${maxSelfHostedKeys} self_hosted keys can be registered; delete one first.`;
-    throw new InvalidRequestError(message, 'provider', 'too_many_keys');
+    return { kind: 'too-many-keys', most: maxSelfHostedKeys };
   }
-  if (held.bytes + bytes > maxKeyBytesPerUser) {
-    const message = `All provider keys of a user may take ${maxKeyBytesPerUser} bytes together; delete one first.`;
-    throw new InvalidRequestError(message, 'api_key', 'too_many_key_bytes');
-  }
+  return held.bytes + bytes > maxKeyBytesPerUser
+    ? { kind: 'too-many-bytes', most: maxKeyBytesPerUser }
+    : null;
 }
 
 async function insertKey(
@@ -84,7 +97,7 @@ async function insertKey(
   sealer: Sealer,
   userId: string,
   key: NewProviderKey,
-): Promise<ProviderKeyRow> {
+): Promise<AddedKey> {
   // The lock makes the count exact when one user registers many keys at once.
   await client.query('SELECT 1 FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
   const id = randomUUID();
@@ -92,7 +105,8 @@ async function insertKey(
   const binding = { id, userId, provider, declaredRegion, baseUrl };
   const sealed = sealer.seal(key.apiKey.reveal(), binding);
   const texts = Buffer.byteLength(`${baseUrl ?? ''}${declaredRegion ?? ''}${key.label ?? ''}`);
-  await refuseBeyondLimits(client, userId, provider, sealed.ciphertext.length + texts);
+  const refusal = await refusalOf(client, userId, provider, sealed.ciphertext.length + texts);
+  if (refusal !== null) return refusal;
   const { rows } = await client.query<Row>(
     `INSERT INTO provider_keys
        (id, user_id, provider, declared_region, base_url, label, seal_version, master_key_id, nonce, ciphertext)
@@ -113,26 +127,26 @@ async function insertKey(
     ],
   );
   const row = rows[0];
-  if (row === undefined) throw taken(provider);
+  if (row === undefined) return { kind: 'taken' };
   await client.query('SELECT pg_notify($1, $2)', [keyChangesChannel, userId]);
-  return fromRow(row);
+  return { kind: 'added', row: fromRow(row) };
 }
 
 /**
- * Seals and stores a provider key (SPEC 4.2) and tells every replica. The fields were validated by the
- * caller. Throws ConflictError for a second commercial key of one provider, InvalidRequestError past
- * `maxSelfHostedKeys` or `maxKeyBytesPerUser`, ServiceUnavailableError.
+ * Seals and stores a provider key (SPEC 4.2) and tells every replica; refuses a second commercial key of one provider,
+ * and what goes beyond `maxSelfHostedKeys` or `maxKeyBytesPerUser`. The fields were validated by the caller. Throws
+ * StoreAway.
  */
 export function addProviderKey(
   pool: pg.Pool,
   sealer: Sealer,
   userId: string,
   key: NewProviderKey,
-): Promise<ProviderKeyRow> {
+): Promise<AddedKey> {
   return withDatabase(() => inTransaction(pool, (client) => insertKey(client, sealer, userId, key)));
 }
 
-/** The caller's keys, oldest first (SPEC 4.3). */
+/** The caller's keys, oldest first (SPEC 4.3). Throws StoreAway. */
 export async function listProviderKeys(pool: pg.Pool, userId: string): Promise<ProviderKeyRow[]> {
   const { rows } = await withDatabase(() =>
     pool.query<Row>(`SELECT ${columns} FROM provider_keys WHERE user_id = $1 ORDER BY created_at, id`, [
@@ -146,19 +160,21 @@ export async function listProviderKeys(pool: pg.Pool, userId: string): Promise<P
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * Deletes the caller's key and tells every replica; its provider. Throws NotFoundError for a missing or foreign one.
+ * Deletes the caller's key and tells every replica. The key's provider; null where the caller has no such key. Throws
+ * StoreAway.
  */
-export async function deleteProviderKey(pool: pg.Pool, userId: string, keyId: string): Promise<ProviderName> {
-  const result = uuid.test(keyId)
-    ? await withDatabase(() =>
-        pool.query<{ provider: ProviderName }>(
-          `WITH gone AS (DELETE FROM provider_keys WHERE id = $1 AND user_id = $2 RETURNING user_id, provider)
-           SELECT provider, pg_notify($3, user_id::text) FROM gone`,
-          [keyId, userId, keyChangesChannel],
-        ),
-      )
-    : null;
-  const gone = result?.rows[0];
-  if (gone === undefined) throw new NotFoundError('No such provider key.');
-  return gone.provider;
+export async function deleteProviderKey(
+  pool: pg.Pool,
+  userId: string,
+  keyId: string,
+): Promise<ProviderName | null> {
+  if (!uuid.test(keyId)) return null;
+  const { rows } = await withDatabase(() =>
+    pool.query<{ provider: ProviderName }>(
+      `WITH gone AS (DELETE FROM provider_keys WHERE id = $1 AND user_id = $2 RETURNING user_id, provider)
+       SELECT provider, pg_notify($3, user_id::text) FROM gone`,
+      [keyId, userId, keyChangesChannel],
+    ),
+  );
+  return rows[0]?.provider ?? null;
 }

@@ -78,7 +78,7 @@ async function moveRow(pool: pg.Pool, sealer: Sealer, row: Row): Promise<boolean
 /**
  * Moves every provider key to the first sealing key and the newest version of the seal while the gateway serves. May
  * be killed anywhere and run again, or run twice at once: each row moves by itself, and rows already moved are not
- * touched. When `failed` is empty, the older keys can be taken out of the settings. Throws ServiceUnavailableError.
+ * touched. When `failed` is empty, the older keys can be taken out of the settings. Throws StoreAway.
  */
 export async function reseal(pool: pg.Pool, sealer: Sealer, signal?: AbortSignal): Promise<ResealReport> {
   const failed: string[] = [];

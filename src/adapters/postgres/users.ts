@@ -1,7 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { foldEmail } from '../../core/email.ts';
-import { ConflictError } from '../../core/errors.ts';
 import { hashServiceKey, newServiceKey } from '../../core/service-key.ts';
 import { withDatabase } from './pool.ts';
 
@@ -15,12 +14,12 @@ export interface RegisteredUser {
 
 /**
  * Creates a user with a fresh service key (SPEC 4.1), in one statement. The address was validated by the
- * caller. Throws ConflictError when it is taken, in any case; ServiceUnavailableError.
+ * caller. Null when it is taken, in any case. Throws StoreAway.
  */
 export async function registerUser(
   pool: pg.Pool,
   { email }: { readonly email: string },
-): Promise<RegisteredUser> {
+): Promise<RegisteredUser | null> {
   const userId = randomUUID();
   const apiKey = newServiceKey(randomBytes(32));
   const keyHash = Buffer.from(hashServiceKey(apiKey), 'hex');
@@ -34,6 +33,5 @@ export async function registerUser(
       [userId, email, foldEmail(email), keyHash],
     ),
   );
-  if (rowCount === 0) throw new ConflictError('This e-mail address is already registered.', 'email');
-  return { userId, email, apiKey };
+  return rowCount === 0 ? null : { userId, email, apiKey };
 }

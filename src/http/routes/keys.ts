@@ -1,23 +1,24 @@
 import type { FastifyInstance } from 'fastify';
+import type { AddedKey, KeyRefusal, ProviderKeyRow } from '../../adapters/postgres/provider-keys.ts';
 import type { RegisterKeyBody } from '../../core/account-requests.ts';
 import { registerKeySchema } from '../../core/account-requests.ts';
-import { InvalidRequestError } from '../../core/errors.ts';
+import type { GatewayError } from '../../core/errors.ts';
+import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
 import type { NewProviderKey } from '../../core/new-provider-key.ts';
 import { checkProviderKey } from '../../core/new-provider-key.ts';
-import type { ProviderKeyRow } from '../../core/provider-key-record.ts';
-import { providerKeyRecord } from '../../core/provider-key-record.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 import type { RoutingTables } from '../../core/tables.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
 import { parseOrThrow } from '../parse.ts';
+import { providerKeyRecord } from '../provider-key-record.ts';
 
 export interface KeysDeps {
   readonly tables: () => RoutingTables;
-  readonly addProviderKey: (userId: string, key: NewProviderKey) => Promise<ProviderKeyRow>;
+  readonly addProviderKey: (userId: string, key: NewProviderKey) => Promise<AddedKey>;
   readonly listProviderKeys: (userId: string) => Promise<readonly ProviderKeyRow[]>;
-  /** The key's provider. Throws NotFoundError for a key that is not the caller's. */
-  readonly deleteProviderKey: (userId: string, keyId: string) => Promise<ProviderName>;
+  /** The key's provider; null for a key that is not the caller's. */
+  readonly deleteProviderKey: (userId: string, keyId: string) => Promise<ProviderName | null>;
   readonly httpTelemetry: Pick<HttpTelemetry, 'audited'>;
 }
 
@@ -28,14 +29,32 @@ function checkedKey(body: RegisterKeyBody): NewProviderKey {
   throw new InvalidRequestError(checked.message, checked.field);
 }
 
+/** What the caller is told of a key that may not stand beside the others. */
+export function keyRefused(refusal: KeyRefusal, provider: ProviderName): GatewayError {
+  switch (refusal.kind) {
+    case 'taken':
+      return new ConflictError(`A key for ${provider} is already registered; delete it first.`, 'provider');
+    case 'too-many-keys': {
+      const message = `At most ${refusal.most} self_hosted keys can be registered; delete one first.`;
+      return new InvalidRequestError(message, 'provider', 'too_many_keys');
+    }
+    case 'too-many-bytes': {
+      const message = `All provider keys of a user may take ${refusal.most} bytes together; delete one first.`;
+      return new InvalidRequestError(message, 'api_key', 'too_many_key_bytes');
+    }
+  }
+}
+
 /** `/v1/keys` (SPEC 4.2-4.4). Secrets go in and never come out. */
 export function keysRoutes(app: FastifyInstance, deps: KeysDeps): void {
   app.post('/v1/keys', async (request, reply) => {
     const key = checkedKey(parseOrThrow(registerKeySchema, request.body));
     const { userId } = request.account;
-    const row = await deps.addProviderKey(userId, key);
-    const added = { audit: 'key_added', userId, keyId: row.id, provider: row.provider } as const;
-    deps.httpTelemetry.audited(added, askerOf(request));
+    const added = await deps.addProviderKey(userId, key);
+    if (added.kind !== 'added') throw keyRefused(added, key.provider);
+    const { row } = added;
+    const audit = { audit: 'key_added', userId, keyId: row.id, provider: row.provider } as const;
+    deps.httpTelemetry.audited(audit, askerOf(request));
     reply.code(201);
     return providerKeyRecord(row, deps.tables().indiaRegions);
   });
@@ -48,6 +67,7 @@ export function keysRoutes(app: FastifyInstance, deps: KeysDeps): void {
     // As it is stored: the path may spell it in capitals.
     const keyId = request.params.key_id.toLowerCase();
     const provider = await deps.deleteProviderKey(userId, keyId);
+    if (provider === null) throw new NotFoundError('No such provider key.');
     deps.httpTelemetry.audited({ audit: 'key_deleted', userId, keyId, provider }, askerOf(request));
     return reply.code(204).send();
   });

@@ -1,26 +1,21 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import type { LogPage, LogQuery } from '../../adapters/postgres/request-logs-query.ts';
-import type { Stats, StatsQuery } from '../../adapters/postgres/stats-query.ts';
+import type { LogRowsQuery, StoredLogRow } from '../../adapters/postgres/read-log-rows.ts';
+import { formatMicroUsd } from '../../core/cost.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
-import { statsGroups } from '../../core/stats-group.ts';
-import { parseTimestampMicros } from '../../core/timestamp.ts';
+import { decodeLogCursor, encodeLogCursor } from '../../core/log-cursor.ts';
+import { formatTimestampMicros } from '../../core/timestamp.ts';
+import type { LogPage } from '../answer-schemas.ts';
 import { parseOrThrow } from '../parse.ts';
+import { instantText } from '../query-instant.ts';
 
 const maxPage = 1000;
 const defaultPage = 100;
 const maxCursorLength = 1024;
 
-const instant = z.string().transform((text, context) => {
-  const micros = parseTimestampMicros(text);
-  if (micros !== null) return micros;
-  context.addIssue({ code: 'custom', message: 'must be an ISO 8601 timestamp with a time zone' });
-  return z.NEVER;
-});
-
 /** Query of `GET /v1/logs` (SPEC 4.6). */
 export const logsQuerySchema = z.object({
-  since: instant.optional(),
+  since: instantText.optional(),
   limit: z
     .string()
     .regex(/^[0-9]{1,9}$/, 'must be an integer')
@@ -38,45 +33,56 @@ export const logsQuerySchema = z.object({
   cursor: z.string().max(maxCursorLength, 'is malformed').optional(),
 });
 
-/** Query of `GET /v1/stats`. */
-export const statsQuerySchema = z.object({
-  since: instant.optional(),
-  until: instant.optional(),
-  group_by: z
-    .string()
-    .transform((text, context) => {
-      const names = z.array(z.enum(statsGroups)).safeParse(text.split(','));
-      if (names.success && new Set(names.data).size === names.data.length) return names.data;
-      context.addIssue({
-        code: 'custom',
-        message: `must be a list without repeats of ${statsGroups.join(', ')}`,
-      });
-      return z.NEVER;
-    })
-    .optional(),
-});
+export type LogsQuery = z.output<typeof logsQuerySchema>;
 
 export interface LogsDeps {
-  readonly readLogs: (userId: string, query: LogQuery) => Promise<LogPage>;
-  readonly readStats: (userId: string, query: StatsQuery) => Promise<Stats>;
+  readonly readLogRows: (userId: string, query: LogRowsQuery) => Promise<readonly StoredLogRow[]>;
 }
 
-/** `GET /v1/logs` and `GET /v1/stats`: the caller's own rows and their sums. */
-export function logsRoutes(app: FastifyInstance, deps: LogsDeps): void {
-  app.get('/v1/logs', async (request) => {
-    const { since, limit, cursor } = parseOrThrow(logsQuerySchema, request.query);
-    const query = { since: since ?? null, limit: limit ?? defaultPage, cursor: cursor ?? null };
-    return deps.readLogs(request.account.userId, query);
-  });
-  app.get('/v1/stats', async (request) => {
-    const { since, until, group_by: groupBy } = parseOrThrow(statsQuerySchema, request.query);
-    if (since !== undefined && until !== undefined && until < since) {
-      throw new InvalidRequestError('until must not lie before since.', 'until');
-    }
-    return deps.readStats(request.account.userId, {
-      since: since ?? null,
-      until: until ?? null,
-      groupBy: groupBy ?? [],
-    });
-  });
+function publicRow(row: StoredLogRow): LogPage['data'][number] {
+  return {
+    id: Number(row.id),
+    mode: row.mode,
+    provider: row.provider,
+    model: row.model,
+    input_tokens: row.inputTokens,
+    output_tokens: row.outputTokens,
+    latency_ms: row.latencyMs,
+    cost_usd: formatMicroUsd(row.costMicroUsd),
+    cache_hit: row.cacheHit,
+    status: row.status,
+    error: row.error,
+    residency_requested: row.residencyRequested,
+    residency_actual: row.residencyActual,
+    created_at: formatTimestampMicros(row.createdAtMicros),
+  };
+}
+
+/**
+ * One page of the user's rows, newest first (SPEC 4.6). `next_cursor` is set exactly when the page is full; it carries
+ * `since`. Throws InvalidRequestError for a malformed cursor.
+ */
+export async function logPage(deps: LogsDeps, userId: string, query: LogsQuery): Promise<LogPage> {
+  const cursor = query.cursor === undefined ? null : decodeLogCursor(query.cursor);
+  if (query.cursor !== undefined && cursor === null) {
+    throw new InvalidRequestError('The cursor is malformed.', 'cursor');
+  }
+  const sinceMicros = query.since ?? cursor?.sinceMicros ?? null;
+  const limit = query.limit ?? defaultPage;
+  const rows = await deps.readLogRows(userId, { sinceMicros, after: cursor, limit });
+  const last = rows.length === limit ? rows.at(-1) : undefined;
+  return {
+    data: rows.map(publicRow),
+    next_cursor:
+      last === undefined
+        ? null
+        : encodeLogCursor({ createdAtMicros: last.createdAtMicros, id: last.id, sinceMicros }),
+  };
+}
+
+/** `GET /v1/logs`: the caller's own rows. */
+export function logsRoute(app: FastifyInstance, deps: LogsDeps): void {
+  app.get('/v1/logs', (request) =>
+    logPage(deps, request.account.userId, parseOrThrow(logsQuerySchema, request.query)),
+  );
 }

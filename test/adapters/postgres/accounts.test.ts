@@ -1,22 +1,21 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { PostgresAccounts } from '../../../src/adapters/postgres/accounts.ts';
 import { createAccounts } from '../../../src/adapters/postgres/accounts.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import {
-  addProviderKey,
   deleteProviderKey,
   maxKeyBytesPerUser,
   maxSelfHostedKeys,
 } from '../../../src/adapters/postgres/provider-keys.ts';
-import { registerUser } from '../../../src/adapters/postgres/users.ts';
 import { createSealer } from '../../../src/adapters/sealer.ts';
 import type { HeldKey } from '../../../src/core/candidate.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { hashServiceKey } from '../../../src/core/service-key.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
 import { createDatabase } from '../../support/postgres.ts';
+import { newUser, storeKey } from './stored.ts';
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -29,7 +28,7 @@ const sealer = createSealer([{ id: 'k', key: randomBytes(32) }]);
 beforeEach(async () => {
   database = await createDatabase();
   pool = createPool(database.url, 5);
-  const user = await registerUser(pool, { email: `${randomUUID()}@example.com` });
+  const user = await newUser(pool);
   userId = user.userId;
   keyHash = hashServiceKey(user.apiKey);
   queries = 0;
@@ -68,7 +67,7 @@ async function replica(
 
 async function addKey(provider: 'openai' | 'anthropic'): Promise<string> {
   const key = { provider, apiKey: new Secret('s'), baseUrl: null, declaredRegion: null, label: null };
-  return (await addProviderKey(pool, sealer, userId, key)).id;
+  return (await storeKey(pool, sealer, userId, key)).id;
 }
 
 async function providers(accounts: PostgresAccounts): Promise<string[]> {
@@ -257,7 +256,7 @@ test('a crowded pool helps one look-up to known facts, and is not taken for a Po
   skippedMs = 61_000;
   await expect.poll(() => accounts.listening(), { interval: 5 }).toBe(true);
   expect(await accounts.find(keyHash)).toBe(known);
-  await expect(accounts.find(hashServiceKey('gw_unknown'))).rejects.toMatchObject({ status: 503 });
+  await expect(accounts.find(hashServiceKey('gw_unknown'))).rejects.toMatchObject({ crowded: true });
   expect(accounts.away()).toBe(false);
   held.release();
   expect(await accounts.find(keyHash)).not.toBe(known);

@@ -1,13 +1,8 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import {
-  createPool,
-  inTransaction,
-  isAway,
-  toGatewayError,
-  withDatabase,
-} from '../../../src/adapters/postgres/pool.ts';
-import { ConflictError, ServiceUnavailableError } from '../../../src/core/errors.ts';
+import { createPool, inTransaction, isAway, withDatabase } from '../../../src/adapters/postgres/pool.ts';
+import { ConflictError } from '../../../src/core/errors.ts';
+import { StoreAway } from '../../../src/core/store-away.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
 import { createDatabase } from '../../support/postgres.ts';
 
@@ -29,11 +24,11 @@ function raise(state: string): Promise<unknown> {
 }
 
 test.each(['57P03', '53300', '53100', '57014', '08006', '25006', '42P01'])(
-  'SQLSTATE %s is a 503 that says when to come back',
+  'SQLSTATE %s says that the store is away',
   async (state) => {
     const refused = withDatabase(() => raise(state));
-    await expect(refused).rejects.toThrow(ServiceUnavailableError);
-    await expect(refused).rejects.toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+    await expect(refused).rejects.toThrow(StoreAway);
+    await expect(refused).rejects.toMatchObject({ crowded: false, cause: { code: state } });
   },
 );
 
@@ -56,7 +51,7 @@ test.each(['40001', '40P01', '57P01'])(
       calls += 1;
       await raise(state);
     });
-    await expect(always).rejects.toThrow(ServiceUnavailableError);
+    await expect(always).rejects.toThrow(StoreAway);
     expect(calls).toBe(2);
   },
 );
@@ -75,19 +70,19 @@ test.each([
   expect(isAway(error)).toBe(away);
 });
 
-test('errors of our own pass unchanged', () => {
-  const conflict = new ConflictError('timeout', 'email');
-  expect(toGatewayError(conflict)).toBe(conflict);
+test('an error that is no outage passes unchanged', async () => {
+  const bug = new TypeError('x is not a function');
+  await expect(withDatabase(() => Promise.reject(bug))).rejects.toBe(bug);
 });
 
-test('a server that is not there is a 503, without the address in the message', async () => {
+test('a server that is not there is away, without the address in the message', async () => {
   const nowhere = createPool('postgres://user:hunter2@127.0.0.1:1/none', 1);
   const refused = withDatabase(() => nowhere.query('SELECT 1'));
   await expect(refused).rejects.toThrow('The database is not available. Try again shortly.');
   await nowhere.end();
 });
 
-test('two hundred callers of a pool whose connections are held wait a bounded time and then get 503', async () => {
+test('two hundred callers of a pool whose connections are held wait a bounded time, and hear that the pool is crowded', async () => {
   const held = [await pool.connect(), await pool.connect()];
   const startedAtMs = performance.now();
   const outcomes = await Promise.allSettled(
@@ -95,16 +90,15 @@ test('two hundred callers of a pool whose connections are held wait a bounded ti
   );
   expect(performance.now() - startedAtMs).toBeLessThan(2000);
   for (const outcome of outcomes) {
-    expect(outcome).toMatchObject({ reason: expect.any(ServiceUnavailableError) });
+    expect(outcome).toMatchObject({ reason: expect.any(StoreAway) });
+    expect(outcome).toMatchObject({ reason: { crowded: true } });
   }
   for (const client of held) client.release();
   expect((await pool.query('SELECT 1')).rowCount).toBe(1);
 });
 
-test('a statement that takes too long is a 503, and the server ends it too', async () => {
-  await expect(withDatabase(() => pool.query('SELECT pg_sleep(30)'))).rejects.toThrow(
-    ServiceUnavailableError,
-  );
+test('a statement that takes too long says that the store is away, and the server ends it too', async () => {
+  await expect(withDatabase(() => pool.query('SELECT pg_sleep(30)'))).rejects.toThrow(StoreAway);
   const sleeping = `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'
     AND datname = current_database()`;
   await expect.poll(async () => (await pool.query(sleeping)).rowCount).toBe(0);

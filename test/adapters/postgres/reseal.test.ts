@@ -1,11 +1,9 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readAccount } from '../../../src/adapters/postgres/account-query.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
-import { addProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
 import { reseal } from '../../../src/adapters/postgres/reseal.ts';
-import { registerUser } from '../../../src/adapters/postgres/users.ts';
 import { createSealer, SealError } from '../../../src/adapters/sealer.ts';
 import type { HeldKey } from '../../../src/core/candidate.ts';
 import { Secret } from '../../../src/core/secret.ts';
@@ -13,6 +11,7 @@ import { hashServiceKey } from '../../../src/core/service-key.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { sealedByFirstVersion } from '../../support/sealed-v1.ts';
+import { newUser, storeKey } from './stored.ts';
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -27,10 +26,10 @@ const keyCount = 100;
 beforeEach(async () => {
   database = await createDatabase();
   pool = createPool(database.url, 4);
-  const user = await registerUser(pool, { email: `${randomUUID()}@example.com` });
+  const user = await newUser(pool);
   keyHash = hashServiceKey(user.apiKey);
   for (let index = 0; index < keyCount; index += 1) {
-    await addProviderKey(pool, before, user.userId, {
+    await storeKey(pool, before, user.userId, {
       provider: 'self_hosted',
       apiKey: new Secret(`secret-${index}`),
       baseUrl: 'https://models.example',

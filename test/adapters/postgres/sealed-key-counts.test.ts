@@ -1,16 +1,15 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
-import { addProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
 import { reseal } from '../../../src/adapters/postgres/reseal.ts';
 import { countSealedKeys, watchSealedKeys } from '../../../src/adapters/postgres/sealed-key-counts.ts';
-import { registerUser } from '../../../src/adapters/postgres/users.ts';
 import { createSealer } from '../../../src/adapters/sealer.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
 import { createDatabase } from '../../support/postgres.ts';
+import { newUser, storeKey } from './stored.ts';
 
 const oldKey = { id: 'old', key: randomBytes(32) };
 const newKey = { id: 'new', key: randomBytes(32) };
@@ -30,11 +29,11 @@ afterEach(async () => {
 
 /** Registers a user with one key for each of the providers, sealed by the first of `keys`. */
 async function addKeys(...keys: readonly (typeof oldKey)[]): Promise<void> {
-  const { userId } = await registerUser(pool, { email: `${randomUUID()}@example.com` });
+  const { userId } = await newUser(pool);
   const sealer = createSealer(keys);
   for (const provider of ['openai', 'sarvam'] as const) {
     const key = { provider, apiKey: new Secret('x'), baseUrl: null, declaredRegion: null, label: null };
-    await addProviderKey(pool, sealer, userId, key);
+    await storeKey(pool, sealer, userId, key);
   }
 }
 

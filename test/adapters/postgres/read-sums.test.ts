@@ -6,12 +6,12 @@ import { latencyBucketCount, latencyPercentile } from '../../../src/adapters/pos
 import { asOther, encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
-import { readStats } from '../../../src/adapters/postgres/stats-query.ts';
 import { formatMicroUsd } from '../../../src/core/cost.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { logRow, tenOClockMicros } from './log-rows.ts';
+import { readStats } from './stored.ts';
 
 let database: TestDatabase;
 let pool: pg.Pool;

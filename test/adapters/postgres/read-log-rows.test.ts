@@ -6,14 +6,14 @@ import { encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { maintainPartitions } from '../../../src/adapters/postgres/partitions.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
-import type { PublicLogRow } from '../../../src/adapters/postgres/request-logs-query.ts';
-import { readLogs } from '../../../src/adapters/postgres/request-logs-query.ts';
 import { InvalidRequestError } from '../../../src/core/errors.ts';
 import { encodeLogCursor } from '../../../src/core/log-cursor.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
+import type { LogPage } from '../../../src/http/answer-schemas.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { logRow, storedRowIds, tenOClockMicros } from './log-rows.ts';
+import { readLogs } from './stored.ts';
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -33,11 +33,11 @@ function insert(rows: readonly SettledRequest[]): Promise<number> {
   return insertLogRows(pool, rows.map(encodeLogRow), 0);
 }
 
-async function walk(userId: string, limit: number, since: bigint | null = null): Promise<PublicLogRow[]> {
-  const all: PublicLogRow[] = [];
+async function walk(userId: string, limit: number, since: bigint | null = null): Promise<LogPage['data']> {
+  const all: LogPage['data'] = [];
   let cursor: string | null = null;
   for (let first = true; first || cursor !== null; first = false) {
-    const page = await readLogs(pool, userId, { since: first ? since : null, limit, cursor });
+    const page: LogPage = await readLogs(pool, userId, { since: first ? since : null, limit, cursor });
     expect(page.next_cursor === null).toBe(page.data.length < limit);
     all.push(...page.data);
     cursor = page.next_cursor;
@@ -130,7 +130,7 @@ test('nobody sees the rows of another, whatever the cursor', async () => {
   const [owner, stranger] = [randomUUID(), randomUUID()];
   await insert(Array.from({ length: 5 }, () => logRow({ userId: owner })));
   const { next_cursor } = await readLogs(pool, owner, { since: null, limit: 2, cursor: null });
-  const page = await readLogs(pool, stranger, { since: null, limit: 100, cursor: next_cursor });
+  const page: LogPage = await readLogs(pool, stranger, { since: null, limit: 100, cursor: next_cursor });
   expect(page).toEqual({ data: [], next_cursor: null });
 });
 

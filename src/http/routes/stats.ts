@@ -1,0 +1,93 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import type { RequestSums, StoredSums, SumsQuery } from '../../adapters/postgres/read-sums.ts';
+import { formatMicroUsd } from '../../core/cost.ts';
+import { InvalidRequestError } from '../../core/errors.ts';
+import { statsGroups } from '../../core/stats-group.ts';
+import { formatTimestampMicros } from '../../core/timestamp.ts';
+import type { Stats } from '../answer-schemas.ts';
+import { parseOrThrow } from '../parse.ts';
+import { instantText } from '../query-instant.ts';
+
+/** Query of `GET /v1/stats`. */
+export const statsQuerySchema = z.object({
+  since: instantText.optional(),
+  until: instantText.optional(),
+  group_by: z
+    .string()
+    .transform((text, context) => {
+      const names = z.array(z.enum(statsGroups)).safeParse(text.split(','));
+      if (names.success && new Set(names.data).size === names.data.length) return names.data;
+      context.addIssue({
+        code: 'custom',
+        message: `must be a list without repeats of ${statsGroups.join(', ')}`,
+      });
+      return z.NEVER;
+    })
+    .optional(),
+});
+
+export type StatsQuery = z.output<typeof statsQuerySchema>;
+
+export interface StatsDeps {
+  readonly readSums: (userId: string, query: SumsQuery) => Promise<StoredSums>;
+}
+
+/** Groups that are written in one go: chat requests have their turns in between. */
+const groupsPerTurn = 1000;
+
+function publicSums(sums: RequestSums): Stats['totals'] {
+  const inputTokens = Number(sums.input_tokens);
+  const outputTokens = Number(sums.output_tokens);
+  return {
+    requests: Number(sums.requests),
+    successes: Number(sums.successes),
+    errors: Number(sums.requests - sums.successes),
+    cache_hits: Number(sums.cache_hits),
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    cost_usd: formatMicroUsd(sums.cost_micro_usd),
+    saved_usd: formatMicroUsd(sums.saved_micro_usd),
+    latency_ms: sums.latencyMs,
+  };
+}
+
+const boundText = (micros: bigint | null): string | null =>
+  micros === null ? null : formatTimestampMicros(micros);
+
+/**
+ * Sums of the user's requests, in all and by what the query names. Throws InvalidRequestError for bounds in the wrong
+ * order and for more groups than one answer holds.
+ */
+export async function stats(deps: StatsDeps, userId: string, query: StatsQuery): Promise<Stats> {
+  const { since = null, until = null, group_by: groupBy = [] } = query;
+  if (since !== null && until !== null && until < since) {
+    throw new InvalidRequestError('until must not lie before since.', 'until');
+  }
+  const stored = await deps.readSums(userId, { since, until, groupBy });
+  if (stored.kind === 'too-many-groups') {
+    const message = `More than ${stored.most} groups; narrow the range or group by less.`;
+    throw new InvalidRequestError(message, 'group_by');
+  }
+  const groups: Stats['groups'] = [];
+  for (const [index, { names, sums }] of stored.groups.entries()) {
+    if (index > 0 && index % groupsPerTurn === 0) await nextTurn();
+    groups.push({ ...names, ...publicSums(sums) });
+  }
+  return {
+    since: boundText(stored.sinceMicros),
+    until: boundText(stored.untilMicros),
+    group_by: groupBy,
+    totals: publicSums(stored.totals),
+    groups,
+  };
+}
+
+/** `GET /v1/stats`: sums over the caller's own rows. */
+export function statsRoute(app: FastifyInstance, deps: StatsDeps): void {
+  app.get('/v1/stats', (request) =>
+    stats(deps, request.account.userId, parseOrThrow(statsQuerySchema, request.query)),
+  );
+}

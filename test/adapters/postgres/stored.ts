@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import type { ProviderKeyRow } from '../../../src/adapters/postgres/provider-keys.ts';
+import { addProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
+import { readLogRows } from '../../../src/adapters/postgres/read-log-rows.ts';
+import { readSums } from '../../../src/adapters/postgres/read-sums.ts';
+import type { RegisteredUser } from '../../../src/adapters/postgres/users.ts';
+import { registerUser } from '../../../src/adapters/postgres/users.ts';
+import type { Sealer } from '../../../src/adapters/sealer.ts';
+import type { NewProviderKey } from '../../../src/core/new-provider-key.ts';
+import type { StatsGroup } from '../../../src/core/stats-group.ts';
+import type { LogPage, Stats } from '../../../src/http/answer-schemas.ts';
+import { logPage } from '../../../src/http/routes/logs.ts';
+import { stats } from '../../../src/http/routes/stats.ts';
+
+/** A user of the test's own. */
+export async function newUser(pool: pg.Pool, email = `${randomUUID()}@example.com`): Promise<RegisteredUser> {
+  const user = await registerUser(pool, { email });
+  if (user === null) throw new Error(`${email} is taken`);
+  return user;
+}
+
+/** A stored key; one that is refused fails the test. */
+export async function storeKey(
+  pool: pg.Pool,
+  sealer: Sealer,
+  userId: string,
+  key: NewProviderKey,
+): Promise<ProviderKeyRow> {
+  const added = await addProviderKey(pool, sealer, userId, key);
+  if (added.kind !== 'added') throw new Error(`the key is refused: ${added.kind}`);
+  return added.row;
+}
+
+/** A page as the route shows it. */
+export function readLogs(
+  pool: pg.Pool,
+  userId: string,
+  { since, limit, cursor }: { since: bigint | null; limit: number; cursor: string | null },
+): Promise<LogPage> {
+  const query = { since: since ?? undefined, limit, cursor: cursor ?? undefined };
+  return logPage({ readLogRows: (owner, rows) => readLogRows(pool, owner, rows) }, userId, query);
+}
+
+/** Sums as the route shows them. */
+export function readStats(
+  pool: pg.Pool,
+  userId: string,
+  { since, until, groupBy }: { since: bigint | null; until: bigint | null; groupBy: readonly StatsGroup[] },
+): Promise<Stats> {
+  const query = { since: since ?? undefined, until: until ?? undefined, group_by: [...groupBy] };
+  return stats({ readSums: (owner, sums) => readSums(pool, owner, sums) }, userId, query);
+}
