@@ -14,7 +14,7 @@ const TOKEN_GAP_MS = 5;
 const TOKENS = 10;
 /** After so many tokens a stream of `load-cut` breaks. */
 const CUT_AFTER = 3;
-/** Before the first token of `load-hold`; scripts/load.mjs expects k6 to see at least this. */
+/** Before the first token of `load-hold`; `npm run test:load` expects k6 to see at least this. */
 const HOLD_MS = 600;
 /** What `/metrics` grows by from one reading to the next. */
 const LEAK_BYTES = 2 ** 20;

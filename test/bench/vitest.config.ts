@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
-/** For scripts/micro-bench.mjs: apart from `npm test`, since times are only worth something on a quiet machine. */
+/** For `npm run bench:micro`: apart from `npm test`, since times are only worth something on a quiet machine. */
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, '../..'),

@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import type { TestContext } from 'vitest';
+import type { Measurement } from '../harness/bench/micro.ts';
 
 /** One thing whose time is taken. */
 export interface Part {
@@ -8,15 +9,6 @@ export interface Part {
   readonly run: () => unknown;
   /** Default: once. */
   readonly times?: number;
-}
-
-/** What scripts/micro-bench.mjs reads: one line per part in the file of GW_BENCH_FILE. */
-export interface Measurement {
-  readonly yardstick: string;
-  readonly name: string;
-  readonly microseconds: number;
-  /** Against the yardstick. */
-  readonly ratio: number;
 }
 
 /** Enough for V8 to compile what is hot. */
@@ -54,6 +46,7 @@ async function medianMicroseconds(
   return (result.latency.p50 * 1_000) / times;
 }
 
+/** What `npm run bench:micro` reads: one line per part. */
 function note(found: Measurement): void {
   const file = process.env['GW_BENCH_FILE'];
   if (file !== undefined) appendFileSync(file, `${JSON.stringify(found)}\n`);

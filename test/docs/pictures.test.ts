@@ -2,12 +2,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fingerprint, readDashboards } from '../../scripts/observe/dashboards.ts';
-import { escapeXml } from '../../scripts/observe/svg.ts';
+import { fingerprint, readDashboards } from '../harness/observe/dashboards.ts';
+import { escapeXml } from '../harness/observe/svg.ts';
 
 const folder = join(import.meta.dirname, '../../docs/pictures');
 const dashboards = readDashboards();
-const howTo = 'the dashboard has changed since: run "node scripts/observe/pictures.mjs"';
+const howTo = 'the dashboard has changed since: run "npm run pictures"';
 /** A README should not make its readers wait. */
 const maxBytes = 150 * 1024;
 

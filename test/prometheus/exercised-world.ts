@@ -1,8 +1,8 @@
-import { demoTables } from '../../scripts/observe/demo-world.ts';
-import type { Run } from '../../scripts/observe/run-faults.ts';
-import { runFaults } from '../../scripts/observe/run-faults.ts';
-import type { World } from '../../scripts/observe/world.ts';
-import { startWorld } from '../../scripts/observe/world.ts';
+import { demoTables } from '../harness/observe/demo-world.ts';
+import type { Run } from '../harness/observe/run-faults.ts';
+import { runFaults } from '../harness/observe/run-faults.ts';
+import type { World } from '../harness/observe/world.ts';
+import { startWorld } from '../harness/observe/world.ts';
 
 const RUN_SECONDS = 40;
 const REQUESTS_PER_SECOND = 18;

@@ -6,8 +6,8 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readDashboards } from '../../scripts/observe/dashboards.ts';
 import { freePort } from '../../src/dev/free-port.ts';
+import { readDashboards } from '../harness/observe/dashboards.ts';
 import { eventually } from '../support/eventually.ts';
 import { httpClient } from '../support/http-client.ts';
 
@@ -23,7 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), 'model-gateway-observe-'));
 beforeAll(async () => {
   chmodSync(folder, 0o711); // the user that Postgres runs as must pass through
   const [port, adminPort] = [await freePort(), await freePort()];
-  observe = spawn(process.execPath, [join(root, 'scripts/observe.mjs')], {
+  observe = spawn(process.execPath, [join(root, 'scripts/stage.mjs'), 'observe'], {
     env: { ...process.env, TMPDIR: folder, PORT: String(port), GW_ADMIN_PORT: String(adminPort) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

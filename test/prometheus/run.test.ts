@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { fillVariables, panelsOf, readDashboards, ruleFiles } from '../../scripts/observe/dashboards.ts';
-import { demoTables } from '../../scripts/observe/demo-world.ts';
-import type { Seen } from '../../scripts/observe/traffic.ts';
-import { faults } from '../../scripts/observe/vendors.ts';
 import { durationBuckets } from '../../src/telemetry/buckets.ts';
+import { fillVariables, panelsOf, readDashboards, ruleFiles } from '../harness/observe/dashboards.ts';
+import { demoTables } from '../harness/observe/demo-world.ts';
+import type { Seen } from '../harness/observe/traffic.ts';
+import { faults } from '../harness/observe/vendors.ts';
 import { sql } from '../support/fault-postgres.ts';
 import type { VendorName } from '../support/vendor-pack.ts';
 import { vendorNames } from '../support/vendor-pack.ts';

@@ -1,0 +1,117 @@
+import { cpus, release, totalmem } from 'node:os';
+import { StageError } from '../stage/project.ts';
+import type { Found } from './benchmark.ts';
+import type { Measurement } from './micro.ts';
+import { dutyTable, partsTable, telemetryTable } from './tables.ts';
+import { FLOOR, GATEWAY, UNWATCHED } from './targets.ts';
+import { HELD_STREAMS } from './workload.ts';
+
+/** docs/performance.md: two programs write it, each its own part. */
+
+const GIB = 2 ** 30;
+const partsHeading = '\n## The parts\n';
+
+interface Content extends Found {
+  /** YYYY-MM-DD. */
+  readonly date: string;
+  /** In use by other programs. */
+  readonly foreignCores: number;
+}
+
+/** What `npm run bench` measured; the parts are taken over from the page as it was. */
+export function page({ rounds, held, date, foreignCores }: Content, before: string): string {
+  return `# Performance
+
+\`npm run bench\` and \`npm run bench:micro\` wrote this page; its text is in \`test/harness/bench/page.ts\`. Only the ratios
+bind: they compare processes that took turns on one machine within minutes. Milliseconds and microseconds are this
+machine's.
+
+## The gateway against bare forwarders
+
+${dutyTable(rounds, held)}
+
+Measured on ${date}: ${machine()}. ${rounds.length} rounds. ${neighbours(foreignCores)}
+
+## What telemetry costs
+
+Against a gateway without any, in the same run:
+
+${telemetryTable(rounds)}
+${partsOf(before) ?? parts('Not measured yet.')}
+${explanation}`;
+}
+
+/** The page with another table of the parts. Throws StageError when it has no place for one. */
+export function withParts(text: string, measurements: readonly Measurement[], date: string): string {
+  const old = partsOf(text);
+  if (old === null)
+    throw new StageError('docs/performance.md has no section for the parts: npm run bench writes it.');
+  return text.replace(old, () => parts(`${partsTable(measurements)}\n\nMeasured on ${date}: ${machine()}.`));
+}
+
+function partsOf(text: string): string | null {
+  const start = text.indexOf(partsHeading);
+  if (start < 0) return null;
+  const end = text.indexOf('\n## ', start + partsHeading.length);
+  return text.slice(start, end);
+}
+
+const parts = (body: string) => `${partsHeading}
+The median time of one call, against one \`JSON.parse\` of what it is about (a request of 1 KB, or one streamed event),
+taken just before it. \`npm run bench:micro\` measures these.
+
+${body}
+`;
+
+function machine(): string {
+  const [first] = cpus();
+  const memory = Math.round(totalmem() / GIB);
+  return `Node ${process.versions.node}, ${cpus().length} × ${first?.model.trim() ?? 'unknown'}, ${memory} GiB, Linux ${release()}`;
+}
+
+/** How busy the machine was without us. */
+function neighbours(foreignCores: number): string {
+  if (foreignCores < 0.2) return 'The machine was idle before and afterwards.';
+  return `The machine was not idle: other programs used up to ${foreignCores.toFixed(1)} cores just before or afterwards.`;
+}
+
+const explanation = `## How to read it
+
+- The first three columns of numbers are CPU time (user and system, all threads of the process) divided by that of
+  ${FLOOR}, or of the gateway without telemetry, in the same round: the median of the rounds, the least and the most in
+  brackets.
+- **${FLOOR}** is the floor: Fastify with the body as bytes and \`Pool.dispatch\` of undici, whose handler writes to
+  the raw response. **bare node:http** is the same without Fastify. Neither does any of a gateway's duties.
+- **${GATEWAY}** is \`dist/main.js\` with its defaults and every duty: service key, opening the sealed provider key,
+  validation, routing, reading usage and cost, the gateway block, one log row committed to Postgres before the answer
+  ends, metrics, and the access line. From the cache: the answer, the row and the telemetry, without an upstream call.
+- **${UNWATCHED}** is the same without the access line, and with metrics that count nothing: the product has no such
+  switch, so \`test/harness/bench/without-metrics.ts\` is loaded into it. **metrics** has no access line. Traces go to a
+  collector on this machine that throws them away; spans beyond the SDK's queue are dropped, as they would be elsewhere.
+  Auto-instrumentation is \`GW_OTEL_AUTO=1\`: spans of the queries to Postgres on top.
+- **JSON request**: 1 KB of prompt, 1 KB of answer, 32 connections in a closed loop. **event**: one of the 100 events of
+  a stream, its share of the request included, 50 streams at a time. Each is an HTTP chunk of about 220 bytes; in a
+  *burst* the vendor sends all at once, so that many arrive in one read, *paced* one every 10 ms.
+- **added p50**: the median time of a JSON request on a single connection, less that of the vendor asked directly. For
+  the gateway it has the commit of the log row in it.
+- **MiB per ${HELD_STREAMS.toLocaleString('en')} streams**: how much a fresh process grows while that many streams are open. One measurement.
+
+## What it leaves out
+
+TLS on both sides, the network, and durable storage: Postgres runs on the same cores and does not wait for a disk. The
+vendor answers at once. The load generator, the vendor, Postgres and the target share the machine, so throughput would
+say little and is not given. CPU times are those of the scheduler. A neighbour makes everything dearer for as long as it
+runs, so wide brackets mean a busy machine.
+
+## Run it again
+
+\`\`\`sh
+npm run bench                  # prints two tables and rewrites this page, in less than eight minutes
+npm run bench -- 2026-01-31    # with this date on the page instead of today's
+npm run bench -- --quick       # a tenth of it, once: that it runs; the page stays as it is
+npm run bench:micro            # the parts, in less than a minute
+\`\`\`
+
+It needs Linux and nothing else: Node is found or fetched as for \`npm start\`, Postgres is the embedded one, everything
+talks on 127.0.0.1. Each target is warmed up with 20,000 requests, since V8 compiles the hot path only after thousands.
+`;

@@ -1,0 +1,118 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { ParsedNode, YAMLMap } from 'yaml';
+import { isMap, isScalar, isSeq, parse, parseDocument, stringify } from 'yaml';
+import { tablesPartJsonSchema } from '../../../src/core/tables-json-schema.ts';
+import { inProject } from '../stage/project.ts';
+import type { MadeFile } from './made-files.ts';
+
+const chart = 'charts/model-gateway';
+const tableBegin = '<!-- values: made by npm run generate:chart -->';
+const tableEnd = '<!-- end of values -->';
+
+interface ValueRow {
+  readonly path: string;
+  readonly fallback: string;
+  readonly meaning: string;
+}
+
+interface ChartValues {
+  readonly metrics: { readonly dashboards: { readonly labels: object; readonly annotations: object } };
+}
+
+/** Every file that follows from others, without Helm. */
+export function generatedFiles(): MadeFile[] {
+  return [
+    { path: `${chart}/values.schema.json`, text: schema() },
+    { path: `${chart}/README.md`, text: readme() },
+    { path: 'k8s/base/tables.yaml', text: read(`${chart}/files/tables.yaml`) },
+    { path: 'k8s/components/monitoring/prometheusrule.yaml', text: prometheusRule() },
+    { path: 'k8s/components/monitoring/dashboards.yaml', text: dashboards() },
+  ];
+}
+
+function read(path: string): string {
+  return readFileSync(inProject(path), 'utf8');
+}
+
+/** The schema is written by hand, but for the tables, whose schema is the server's own. */
+function schema(): string {
+  const document = JSON.parse(read(`${chart}/values.schema.json`)) as { definitions: { tables: unknown } };
+  document.definitions.tables = tablesPartJsonSchema();
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+/** The chart's alerts for those who do not use the chart. */
+function prometheusRule(): string {
+  const files = filesOf('rules', '.yaml').map((name) => read(`${chart}/rules/${name}`));
+  const groups = files.flatMap((text) => (parse(text) as { groups?: unknown[] }).groups ?? []);
+  const metadata = { name: 'model-gateway', labels: { 'app.kubernetes.io/name': 'model-gateway' } };
+  const object = {
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PrometheusRule',
+    metadata,
+    spec: { groups },
+  };
+  return stringify(object, { lineWidth: 0 });
+}
+
+/** The chart's dashboards for the same people, found by Grafana's sidecar as those of the chart are. */
+function dashboards(): string {
+  const values = parse(read(`${chart}/values.yaml`)) as ChartValues;
+  const { labels, annotations } = values.metrics.dashboards;
+  const objects = filesOf('dashboards', '.json').map((name) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      name: `model-gateway-${basename(name, '.json')}`,
+      labels: { 'app.kubernetes.io/name': 'model-gateway', ...labels },
+      annotations,
+    },
+    data: { [name]: JSON.stringify(JSON.parse(read(`${chart}/dashboards/${name}`))) },
+  }));
+  return objects.map((object) => stringify(object, { lineWidth: 0 })).join('---\n');
+}
+
+function filesOf(folder: string, ending: string): string[] {
+  return readdirSync(inProject(chart, folder))
+    .filter((name) => name.endsWith(ending))
+    .sort();
+}
+
+function readme(): string {
+  const text = read(`${chart}/README.md`);
+  const [before = '', rest] = text.split(tableBegin);
+  const after = rest?.split(tableEnd)[1];
+  if (after === undefined) throw new Error(`${chart}/README.md lacks the marks around the table of values.`);
+  const rows = valueRows(read(`${chart}/values.yaml`)).map(
+    ({ path, fallback, meaning }) => `| \`${path}\` | \`${fallback}\` | ${meaning} |`,
+  );
+  const table = ['| value | default | meaning |', '|---|---|---|', ...rows].join('\n');
+  return `${before}${tableBegin}\n${table}\n${tableEnd}${after}`;
+}
+
+/** One row per value with a comment that begins with `--`; a leaf without one is an error. */
+function valueRows(text: string): ValueRow[] {
+  const { contents } = parseDocument(text);
+  if (!isMap<ParsedNode, ParsedNode>(contents)) throw new Error('values.yaml is not a map.');
+  return rowsBelow(contents, '');
+}
+
+function rowsBelow(map: YAMLMap<ParsedNode, ParsedNode>, prefix: string): ValueRow[] {
+  return map.items.flatMap(({ key, value }, index) => {
+    const path = `${prefix}${key}`;
+    const comment = key.commentBefore ?? (index === 0 ? map.commentBefore : undefined);
+    const meaning = /(?:^|\n) -- (.*)$/.exec(comment ?? '')?.[1]?.replaceAll('|', '\\|');
+    if (meaning !== undefined) return { path, fallback: fallbackOf(value), meaning };
+    if (isMap<ParsedNode, ParsedNode>(value) && value.items.length > 0) return rowsBelow(value, `${path}.`);
+    throw new Error(`values.yaml: ${path} has no comment that begins with "# --".`);
+  });
+}
+
+/** The default on one line; longer ones are left to values.yaml. */
+function fallbackOf(value: ParsedNode | null): string {
+  if (isScalar(value)) return value.value === '' ? "''" : String(value.value);
+  const text = JSON.stringify(value);
+  const longest = isSeq(value) ? 40 : 30;
+  return text.length <= longest ? text : 'see values.yaml';
+}

@@ -1,0 +1,114 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runQuietly } from '../stage/children.ts';
+import { root, StageError } from '../stage/project.ts';
+import { makeBaseRoot, npmCacheVolume } from './base-image.ts';
+import type { NodePrograms } from './node-programs.ts';
+import { toolPath } from './tools.ts';
+
+/** The name in the Dockerfile. No registry is asked for it: the stand-in is there before. */
+const baseName = 'docker.io/library/node:24-slim';
+const baseFile = `FROM scratch
+COPY . /
+ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+CMD ["node"]
+`;
+export const pauseName = 'docker.io/library/gw-pause:1';
+const pauseFile = `FROM scratch
+COPY pause /pause
+ENTRYPOINT ["/pause"]
+`;
+/** The chart's default. */
+const gatewayName = 'docker.io/library/model-gateway:0.1.0';
+
+/** For RUN, buildah starts itself once more without LD_LIBRARY_PATH; the linker's cache is what it then still has. */
+const withLibraries = `
+ldconfig -X -f /dev/null -C "$1" $(echo "$LD_LIBRARY_PATH" | tr : ' ')
+mount --bind "$1" /etc/ld.so.cache
+shift
+exec "$@"
+`;
+/** Lines of a failed build that are worth showing. */
+const OUTPUT_TAIL = 15;
+
+/** Builds images with buildah in `folder`, without a daemon and without a registry. */
+export class ImageBuilder {
+  readonly #folder: string;
+  readonly #programs: NodePrograms;
+  readonly #storage: readonly string[];
+  readonly #policy: readonly string[];
+
+  constructor(folder: string, programs: NodePrograms) {
+    this.#folder = join(folder, 'images');
+    this.#programs = programs;
+    mkdirSync(this.#folder);
+    const place = (name: string) => join(this.#folder, name);
+    const driver = hasOverlay(this.#folder) ? 'overlay' : 'vfs';
+    this.#storage = ['--root', place('storage'), '--runroot', place('run'), '--storage-driver', driver];
+    this.#policy = ['--signature-policy', join(programs.folder, 'etc/containers/policy.json')];
+  }
+
+  /** The archive of the image in which nothing but a pod's namespaces live. Throws StageError. */
+  async buildPause(): Promise<string> {
+    const context = join(this.#folder, 'pause');
+    mkdirSync(context);
+    copyFileSync(toolPath('pause'), join(context, 'pause'));
+    await this.#build(pauseName, this.#write(pauseFile), context);
+    return this.#export(pauseName, 'pause.tar');
+  }
+
+  /** The archive of the project's Dockerfile, on a stand-in for its base image around this Node. Throws StageError. */
+  async buildGateway(): Promise<string> {
+    const base = join(this.#folder, 'base');
+    makeBaseRoot(base, this.#programs.base);
+    await this.#build(baseName, this.#write(baseFile), base);
+    await this.#build(gatewayName, join(root, 'Dockerfile'), root, npmCacheVolume());
+    return this.#export(gatewayName, 'gateway.tar');
+  }
+
+  #write(containerfile: string): string {
+    const path = join(this.#folder, 'Containerfile');
+    writeFileSync(path, containerfile);
+    return path;
+  }
+
+  /** In Docker's format, which alone keeps HEALTHCHECK. */
+  #build(name: string, containerfile: string, context: string, more: readonly string[] = []): Promise<void> {
+    const kind = ['--isolation', 'chroot', '--pull-never', '--format', 'docker', ...this.#policy];
+    return this.#buildah(['bud', ...kind, ...more, '--tag', name, '--file', containerfile, context]);
+  }
+
+  async #export(name: string, file: string): Promise<string> {
+    const archive = join(this.#folder, file);
+    await this.#buildah(['push', ...this.#policy, name, `docker-archive:${archive}:${name}`]);
+    return archive;
+  }
+
+  /** In namespaces of its own, so that its mounts and processes end with it. */
+  async #buildah(args: readonly string[]): Promise<void> {
+    const cache = join(this.#folder, 'ld.so.cache');
+    const unshare = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
+    const command = ['sh', '-c', withLibraries, 'sh', cache, 'buildah', ...this.#storage, ...args];
+    const { code, output } = await runQuietly('unshare', [...unshare, ...command], {
+      cwd: root,
+      env: { ...this.#programs.env, TMPDIR: this.#folder },
+    });
+    if (code === 0) return;
+    const tail = output.trim().split('\n').slice(-OUTPUT_TAIL).join('\n');
+    throw new StageError(`buildah ${args[0]} failed:\n${tail}`);
+  }
+}
+
+/** Whether an overlay can be mounted over this folder; it cannot over another overlay. */
+export function hasOverlay(folder: string): boolean {
+  const place = (name: string) => join(folder, `try-${name}`);
+  const [lower, upper, work, merged] = [place('lower'), place('upper'), place('work'), place('merged')];
+  const paths = [lower, upper, work, merged];
+  for (const path of paths) mkdirSync(path);
+  const options = `lowerdir=${lower},upperdir=${upper},workdir=${work}`;
+  const mount = ['mount', '-t', 'overlay', 'overlay', '-o', options, merged];
+  const { status } = spawnSync('unshare', ['--mount', ...mount], { stdio: 'ignore' });
+  for (const path of paths) rmSync(path, { recursive: true });
+  return status === 0;
+}

@@ -1,0 +1,61 @@
+import type { Dirent } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { run } from './children.ts';
+import { inCache, StageError } from './project.ts';
+
+/** Programs of Debian packages are used where they lie: nothing is installed, no service starts, root is not needed. */
+
+/**
+ * The folder below which the packages' files lie (`usr/bin/...`), fetched once per machine. Dependencies are not
+ * followed: name those that are needed. Throws StageError where there is no apt, or a package cannot be had.
+ */
+export async function unpackDebianPackages(name: string, packages: readonly string[]): Promise<string> {
+  const folder = inCache('debian', name);
+  if (existsSync(folder)) return folder;
+  if (!hasProgram('apt-get')) {
+    throw new StageError(`${name} is taken from Debian packages, and there is no apt-get here.`);
+  }
+  console.log(`Unpacking the Debian packages of ${name} ...`);
+  const unfinished = `${folder}.${process.pid}`;
+  try {
+    mkdirSync(join(unfinished, 'lists', 'partial'), { recursive: true });
+    await download(packages, unfinished);
+    for (const file of readdirSync(unfinished).filter((entry) => entry.endsWith('.deb'))) {
+      const { code } = await run('dpkg', ['-x', file, '.'], { cwd: unfinished, stdio: 'ignore' });
+      if (code !== 0) throw new StageError(`${file} could not be unpacked.`);
+      rmSync(join(unfinished, file));
+    }
+    rmSync(join(unfinished, 'lists'), { recursive: true });
+    renameSync(unfinished, folder);
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+/** Search path of the shared libraries below an unpacked folder, for LD_LIBRARY_PATH. */
+export function librariesBelow(folder: string): string {
+  const files: Dirent[] = readdirSync(join(folder, 'usr', 'lib'), { recursive: true, withFileTypes: true });
+  const folders = files.filter(({ name }) => name.includes('.so')).map(({ parentPath }) => parentPath);
+  return [...new Set(folders)].join(delimiter);
+}
+
+/** Whether PATH holds the program. */
+export function hasProgram(name: string): boolean {
+  return (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, name)));
+}
+
+/** Keeps package lists of its own when the machine's are empty or old, since those are not ours to write. */
+async function download(packages: readonly string[], folder: string): Promise<void> {
+  const args = ['download', ...packages];
+  if (await apt(args, folder)) return;
+  const privately = ['-o', `Dir::State::Lists=${join(folder, 'lists')}`, '-o', `Dir::Cache=${folder}`];
+  const isHere =
+    (await apt([...privately, 'update'], folder)) && (await apt([...privately, ...args], folder));
+  if (!isHere) throw new StageError(`The Debian packages ${packages.join(', ')} could not be downloaded.`);
+}
+
+async function apt(args: readonly string[], cwd: string): Promise<boolean> {
+  return (await run('apt-get', ['-q', ...args], { cwd, stdio: 'ignore' })).code === 0;
+}
