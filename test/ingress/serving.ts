@@ -10,8 +10,8 @@ import type { Rig, StartProxyBefore } from './rig.ts';
 import { clientOf, startRig } from './rig.ts';
 
 const words = Array.from({ length: 20 }, (_, index) => `word${index} `);
-/** Half of what a proxy needs that keeps each event for 200 ms to see whether more comes, as HAProxy does. */
-const PROMPT_MS = 2_000;
+/** Half of what HAProxy keeps an event for, to see whether more comes, where it is not told otherwise. */
+const PROMPT_MS = 100;
 
 /** Sends each word only when the gate behind the word before it was opened. */
 function wordByWord(gates: readonly Gate[]): Script {
@@ -48,15 +48,19 @@ export function servesTheOfficialClient(startProxy: StartProxyBefore): void {
     rig.gateway.vendors.openai.script(wordByWord(gates));
     const stream = await rig.openai.chat.completions.create(streamed, patience());
     const seen: string[] = [];
-    const begin = performance.now();
+    const gapsMs: number[] = [];
+    let lastAtMs = performance.now();
     for await (const chunk of stream) {
       const word = wordOf(chunk);
       if (word === '') continue;
+      gapsMs.push(performance.now() - lastAtMs);
+      lastAtMs = performance.now();
       gates[seen.length]?.open();
       seen.push(word);
     }
     expect(seen).toEqual(words);
-    expect(performance.now() - begin).toBeLessThan(PROMPT_MS);
+    // What is held, is held each time; a machine that is busy is not busy each time.
+    expect(Math.min(...gapsMs.slice(1))).toBeLessThan(PROMPT_MS);
   });
 
   test('an answer arrives whole, with a request id', async () => {
