@@ -1,8 +1,18 @@
 import { slots } from './shared-room.ts';
 
-/** Places for calls. Whoever holds fewer than are free gets one more, so nobody takes the last ones. */
+/**
+ * Of all places, for the first one of whoever holds none: a dozen accounts that take all they can get leave it, and
+ * each further one takes one place of it.
+ */
+const reservedShare = 1 / 4;
+
+/**
+ * Places for calls. Whoever holds fewer than are free gets one more, so nobody takes the last ones; what is reserved
+ * for those who hold none does not count as free for the others. Nobody loses a place: who holds most is refused first.
+ */
 export class FairPlaces {
   readonly #limit: number;
+  readonly #reserved: number;
   readonly #perHolder: number;
   readonly #bySlot = new Uint32Array(slots);
   #taken = 0;
@@ -10,6 +20,7 @@ export class FairPlaces {
   /** `perHolder`: the most that one may hold, however many are free. */
   constructor(limit: number, perHolder: number) {
     this.#limit = limit;
+    this.#reserved = Math.floor(limit * reservedShare);
     this.#perHolder = perHolder;
   }
 
@@ -20,7 +31,8 @@ export class FairPlaces {
   /** Takes one for the holder of `slot` (`slotOf`); false, and nothing changes, when there is none for it. */
   take(slot: number): boolean {
     const held = this.#bySlot[slot] as number;
-    if (held >= this.#perHolder || held >= this.#limit - this.#taken) return false;
+    const free = this.#limit - this.#taken - (held === 0 ? 0 : this.#reserved);
+    if (held >= this.#perHolder || held >= free) return false;
     this.#bySlot[slot] = held + 1;
     this.#taken += 1;
     return true;

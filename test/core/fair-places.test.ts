@@ -12,16 +12,24 @@ function greedy(limit: number, perHolder: number, holders: number): number[] {
   });
 }
 
-describe('whoever holds fewer than are free gets one more', () => {
+describe('whoever holds fewer than are free gets one more, and a quarter is for those who hold none', () => {
   test.each([
-    ['one alone gets half', 16, 16, [8, 4, 2, 1, 1, 0]],
-    ['and no more than one holder may', 16, 4, [4, 4, 4, 2, 1, 1, 0]],
-    ['of the gateway’s own', 2048, 512, [512, 512, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1, 1, 0]],
-    ['an odd number', 5, 5, [3, 1, 1, 0]],
+    ['one alone gets less than half', 16, 16, [6, 3, 2, 1, 1, 1, 1, 1, 0]],
+    ['and no more than one holder may', 16, 4, [4, 4, 2, 1, 1, 1, 1, 1, 1, 0]],
+    ['of the gateway’s own', 2048, 512, [512, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1, 1, 1]],
+    ['an odd number', 5, 5, [2, 1, 1, 1, 0]],
     ['a single one', 1, 1, [1, 0]],
     ['none', 0, 1, [0]],
   ])('%s', (_name, limit, perHolder, expected) => {
     expect(greedy(limit, perHolder, expected.length)).toEqual(expected);
+  });
+
+  test('a dozen who take all they can get leave room for five hundred others', () => {
+    const places = new FairPlaces(2048, 512);
+    for (let hog = 0; hog < 12; hog += 1) while (places.take(hog));
+    const others = Array.from({ length: 500 }, (_, index) => places.take(12 + index));
+    expect(others).not.toContain(false);
+    for (let hog = 0; hog < 12; hog += 1) expect(places.take(hog)).toBe(false);
   });
 
   test('and what is given back can be taken again', () => {
@@ -42,7 +50,8 @@ describe('whoever holds fewer than are free gets one more', () => {
           const free = limit - places.taken;
           if (take) {
             const got = places.take(slot);
-            expect(got).toBe(mine < free);
+            const reserved = mine === 0 ? 0 : Math.floor(limit / 4);
+            expect(got).toBe(mine < free - reserved);
             if (got) held.set(slot, mine + 1);
           } else if (mine > 0) {
             places.give(slot);
