@@ -1,10 +1,12 @@
-import { cacheKey } from '../core/cache-key.ts';
+import type { CacheKeyParts } from '../core/cache-key.ts';
+import { cachedFor, cacheKey } from '../core/cache-key.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/chat-call.ts';
 import { attemptLimitMs, modeLabel } from '../core/chat-call.ts';
 import { DueTimer } from './due-timer.ts';
 import type { Leader } from './in-flight-requests.ts';
 import { InFlightRequests } from './in-flight-requests.ts';
+import { inLaterTurn, longestOfOneTurn } from './later-turn.ts';
 import type { Clock, ResponseCache } from './ports.ts';
 import type { StoredAnswer } from './stored-answer.ts';
 import { decodeStoredAnswer, encodeStoredAnswer } from './stored-answer.ts';
@@ -17,6 +19,12 @@ function targetOf(call: ChatCall, candidates: readonly Candidate[]): string {
   const { override } = call.options;
   if (override === null) return call.tier;
   return `${override.provider}:${override.model}@${candidates[0]?.key.id ?? ''}`;
+}
+
+/** The text goes with the return: one that waits for its answer must not keep a second copy of its request. */
+function keyOf(parts: CacheKeyParts): { readonly key: string; readonly isLong: boolean } {
+  const text = cachedFor(parts);
+  return { key: cacheKey(text), isLong: text.length > longestOfOneTurn };
 }
 
 /** What a cacheable request finds. */
@@ -63,7 +71,9 @@ export class AnswerCache {
   ): Promise<CacheLookup | null> {
     const { userId, request, options } = call;
     const target = targetOf(call, candidates);
-    const key = cacheKey({ userId, residency: options.residency, mode: modeLabel(call), target, request });
+    const parts = { userId, residency: options.residency, mode: modeLabel(call), target, request };
+    const { key, isLong } = keyOf(parts);
+    if (isLong) await new Promise<void>(inLaterTurn);
     const bytes = await this.#store.get(key);
     const stored = bytes === null ? null : decodeStoredAnswer(bytes);
     if (stored !== null) return { kind: 'hit', answer: stored };

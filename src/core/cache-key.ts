@@ -19,12 +19,17 @@ export interface CacheKeyParts {
 }
 
 /**
- * Names the stored answer of a request: `v2:` and 64 hex digits of SHA-256. Covers every field of the body,
- * passthrough fields included, but `stream` and `stream_options`: how an answer is delivered does not
+ * What an answer is stored for, as text: equal for requests whose answers may stand for each other. Covers every field
+ * of the body, passthrough fields included, but `stream` and `stream_options`: how an answer is delivered does not
  * change what it is (docs/decisions). The order of object keys does not matter; the order of arrays does.
  */
-export function cacheKey(parts: CacheKeyParts): string {
+export function cachedFor(parts: CacheKeyParts): string {
   const { stream: _stream, stream_options: _streamOptions, ...request } = parts.request;
   const text = canonicalJson([parts.userId, parts.residency, parts.mode, parts.target, request]);
-  return `${keyVersion}:${hash('sha256', `${keyVersion}\n${text}`, 'hex')}`;
+  return `${keyVersion}\n${text}`;
+}
+
+/** Names the stored answer of a request by what it is stored for: `v2:` and 64 hex digits of SHA-256. */
+export function cacheKey(text: string): string {
+  return `${keyVersion}:${hash('sha256', text, 'hex')}`;
 }

@@ -28,14 +28,14 @@ export function isKeptNumber(value: unknown): boolean {
 /**
  * As `JSON.parse`, but a number that a double cannot hold (12345678901234567890, 1e400) stays an object that
  * `JSON.stringify` writes with the digits it came with. Such an object is no number to any reader: it is frozen, and
- * `isKeptNumber` knows it. `bytes` is the same text. Where no number is long, two searches are all it costs beside the
+ * `isKeptNumber` knows it. `bytes` is the same text. Where no number is long, one search is all it costs beside the
  * parse: a reviver would be asked about each value, half a second for the largest answers.
  *
  * Throws SyntaxError, and TooManyNumbersError.
  */
 export function parseExactly(text: string, bytes: Buffer = Buffer.from(text)): unknown {
   let root = JSON.parse(text) as unknown;
-  if (!mayHoldLongNumber(bytes, text)) return root;
+  if (!mayHoldLongNumber(bytes)) return root;
   const path = new JsonPath(bytes);
   let count = 0;
   let looked = 0;

@@ -45,10 +45,10 @@ function isPrintedFraction(text: string): boolean {
 /**
  * The path (`tools[0].function.parameters.maximum`) of the first number in a valid JSON object that this process could
  * not pass on with the same value (SPEC 4.5, rule 2); null when there is none. `seed` has a rule of its own
- * (core/chat-request.ts). `text` is the same object as text. Where no number is long, two searches are all it costs.
+ * (core/chat-request.ts). Where no number is long, one search is all it costs.
  */
-export function inexactNumberPath(json: Buffer, text: string): string | null {
-  if (!mayHoldLongNumber(json, text)) return null;
+export function inexactNumberPath(json: Buffer): string | null {
+  if (!mayHoldLongNumber(json)) return null;
   const path = new JsonPath(json);
   let looked = 0;
   let found: string | null = null;

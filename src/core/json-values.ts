@@ -30,13 +30,21 @@ export function endOfString(json: Buffer, from: number): number {
   }
   const found = json.indexOf(quote, at);
   const next = found < 0 ? json.length : found;
-  // Most quotes end their string. Behind a backslash it takes a look at each byte: a search per quote would be slower.
-  if (next === json.length || json[next - 1] !== backslash) return next;
-  for (; at < json.length; at += 1) {
+  // Most quotes end their string. Where one does not, others follow: a search for each would be slower than a look at
+  // each byte.
+  if (next === json.length || !isEscaped(json, at, next)) return next;
+  for (at = next + 1; at < json.length; at += 1) {
     if (json[at] === quote) return at;
     if (json[at] === backslash) at += 1;
   }
   return json.length;
+}
+
+/** Whether an odd number of backslashes stands before `place`; `from`: where no escape is under way. */
+function isEscaped(json: Buffer, from: number, place: number): boolean {
+  let first = place;
+  while (first > from && json[first - 1] === backslash) first -= 1;
+  return (place - first) % 2 === 1;
 }
 
 /**

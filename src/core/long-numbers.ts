@@ -3,8 +3,8 @@ import { endOfString } from './json-values.ts';
 
 /** A number of fewer digits, a point among them perhaps, is what it was after it was parsed and written again. */
 const safeLength = 15;
-/** What a double can hold ends at 308 and begins at -324: shorter exponents lose nothing. */
-const longExponent = /[0-9][eE][+-]?[0-9]{3}/;
+/** What a double can hold ends at 308 and begins at -324: exponents of fewer digits lose nothing. */
+const longExponent = 3;
 
 const [quote, comma, colon, minus, point, zero, nine] = [0x22, 0x2c, 0x3a, 0x2d, 0x2e, 0x30, 0x39];
 const [plus, smallE, largeE] = [0x2b, 0x65, 0x45];
@@ -15,24 +15,33 @@ const isDigitOrPoint = (byte: number | undefined): boolean => isDigit(byte) || b
 const isOfNumber = (byte: number | undefined): boolean =>
   isDigitOrPoint(byte) || byte === minus || byte === plus || byte === smallE || byte === largeE;
 
-/** True when more than `safeLength` digits and points stand in a row: one byte in sixteen is looked at to find them. */
-function hasLongRun(json: Buffer): boolean {
-  const step = safeLength + 1;
-  for (let at = safeLength; at < json.length; at += step) {
-    if (!isDigitOrPoint(json[at])) continue;
-    let first = at;
-    while (isDigitOrPoint(json[first - 1])) first -= 1;
-    let last = at;
-    while (isDigitOrPoint(json[last + 1])) last += 1;
-    if (last - first + 1 >= step) return true;
-    at += Math.floor((last - at) / step) * step;
+/** What begins something worth a look outside of strings: a string, or the digits of a number. */
+const begins = new Uint8Array(256);
+const [beginsString, beginsNumber] = [1, 2];
+begins[quote] = beginsString;
+begins.fill(beginsNumber, zero, nine + 1);
+
+/** False when no number of a JSON text can lose anything in a double. Strings are passed over at the speed of memory. */
+export function mayHoldLongNumber(json: Buffer): boolean {
+  for (let at = 0; at < json.length; at += 1) {
+    const kind = begins[json[at] as number];
+    if (kind === beginsString) at = endOfString(json, at + 1);
+    else if (kind === beginsNumber) {
+      const from = at;
+      while (isDigitOrPoint(json[at + 1])) at += 1;
+      if (at - from >= safeLength || exponentLength(json, at + 1) >= longExponent) return true;
+    }
   }
   return false;
 }
 
-/** False when no number of a JSON text can lose anything in a double: two searches are all that this costs. */
-export function mayHoldLongNumber(json: Buffer, text: string): boolean {
-  return hasLongRun(json) || longExponent.test(text);
+/** Digits of the exponent that begins at `at`; 0 when there is none. */
+function exponentLength(json: Buffer, at: number): number {
+  if (json[at] !== smallE && json[at] !== largeE) return 0;
+  const from = json[at + 1] === plus || json[at + 1] === minus ? at + 2 : at + 1;
+  let end = from;
+  while (isDigit(json[end])) end += 1;
+  return end - from;
 }
 
 /**

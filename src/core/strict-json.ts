@@ -7,8 +7,8 @@ export type StrictJson =
 const byteOrderMark = '\ufeff';
 
 /** False when no key of the text can be a forbidden one, which escapes may spell too. */
-function mayHoldForbiddenKey(text: string): boolean {
-  return text.includes('__proto__') || text.includes('"constructor"') || text.includes('\\u');
+function mayHoldForbiddenKey(text: string, spellsByNumber: boolean): boolean {
+  return spellsByNumber || text.includes('__proto__') || text.includes('"constructor"');
 }
 
 /** Looks at each object once; without recursion, since nobody has bounded the depth. */
@@ -32,15 +32,16 @@ function forbiddenKey(root: unknown): '__proto__' | 'constructor.prototype' | nu
 
 /**
  * Parses JSON in which no object may have a key that a careless copy would take for its prototype: `__proto__`, or
- * `constructor` with a `prototype` in it. Parses once, whatever the verdict.
+ * `constructor` with a `prototype` in it. Parses once, whatever the verdict. `spellsByNumber`: whether any character of
+ * the text is given as `\\u` and digits, which whoever has looked at its escapes knows.
  */
-export function parseStrictJson(text: string): StrictJson {
+export function parseStrictJson(text: string, spellsByNumber: boolean): StrictJson {
   let value: unknown;
   try {
     value = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text);
   } catch {
     return { kind: 'no-json' };
   }
-  const key = mayHoldForbiddenKey(text) ? forbiddenKey(value) : null;
+  const key = mayHoldForbiddenKey(text, spellsByNumber) ? forbiddenKey(value) : null;
   return key === null ? { kind: 'value', value } : { kind: 'forbidden-key', key };
 }

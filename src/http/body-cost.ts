@@ -12,9 +12,10 @@ const copies = 2;
 
 /**
  * No less than what a body makes the process keep until its answer is out, in bytes of heap. `values`: as `countJson`
- * counts them. Text of ASCII takes a byte per character; one other character makes it two for each of its string.
+ * counts them; `spellsByNumber`: as `tallyEscapes` says. Text of ASCII takes a byte per character; one other character
+ * makes it two for each of its string.
  */
-export function bodyCost(body: Buffer, values: number): number {
-  const isNarrow = isAscii(body) && !body.includes('\\u');
+export function bodyCost(body: Buffer, values: number, spellsByNumber: boolean): number {
+  const isNarrow = isAscii(body) && !spellsByNumber;
   return requestBytes + copies * (isNarrow ? 1 : 2) * body.length + valueBytes * values;
 }

@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { inLaterTurn, longestOfOneTurn } from '../chat/later-turn.ts';
 import { clientNetwork } from '../core/client-network.ts';
 import { HttpRequestError, InvalidRequestError, overloaded } from '../core/errors.ts';
 import { inexactNumberPath } from '../core/inexact-number.ts';
+import { tallyEscapes } from '../core/json-escapes.ts';
 import type { JsonBounds } from '../core/json-values.ts';
 import { countJson } from '../core/json-values.ts';
 import { parseStrictJson } from '../core/strict-json.ts';
@@ -24,6 +26,12 @@ declare module 'fastify' {
  * route knows.
  */
 const bounds: JsonBounds = { values: 120_000, depth: Number.POSITIVE_INFINITY, keys: 10_000 };
+
+/**
+ * Escapes in the strings of one body, of which ten times as many would be parsed and written again in half a second.
+ * Code has one in 25 bytes; two million characters spelled by number are more than any model takes.
+ */
+export const mostEscapes = 2_000_000;
 
 const notJson = (what: string): Error =>
   new InvalidRequestError(`The body is not valid ${what}.`, null, 'invalid_json');
@@ -49,15 +57,19 @@ function beyond(bound: keyof JsonBounds): Error {
   return new InvalidRequestError(`${what} holds more than ${bounds[bound]} ${unit}.`, null, code);
 }
 
+function tooManyEscapes(): Error {
+  const message = `The strings of the body hold more than ${mostEscapes} escapes; send characters as they are, in UTF-8.`;
+  return new InvalidRequestError(message, null, 'too_many_escapes');
+}
+
 /** The value, or the error as a value; a number that could not be passed on unchanged is one. */
-function parseExactly(body: Buffer): unknown {
-  const text = body.toString('utf8');
-  const parsed = parseStrictJson(text);
+function parseExactly(body: Buffer, spellsByNumber: boolean): unknown {
+  const parsed = parseStrictJson(body.toString('utf8'), spellsByNumber);
   if (parsed.kind === 'no-json') return notJson('JSON');
   if (parsed.kind === 'forbidden-key') {
     return new InvalidRequestError(`The key ${parsed.key} is not allowed.`, parsed.key, 'forbidden_key');
   }
-  const path = inexactNumberPath(body, text);
+  const path = inexactNumberPath(body);
   if (path === null) return parsed.value;
   const param = shownName(path);
   return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');
@@ -65,9 +77,13 @@ function parseExactly(body: Buffer): unknown {
 
 /** What is known of a body before it is parsed decides whether there is room for it. */
 function readWithin(hold: BodyHold, onShortage: () => void, body: Buffer): unknown {
+  const escapes = tallyEscapes(body, mostEscapes);
+  if (escapes === null) return tooManyEscapes();
   const values = countJson(body, bounds);
   if (typeof values === 'string') return beyond(values);
-  if (hold.grow(body.length, bodyCost(body, values))) return parseExactly(body);
+  const { spellsByNumber } = escapes;
+  if (hold.grow(body.length, bodyCost(body, values, spellsByNumber)))
+    return parseExactly(body, spellsByNumber);
   onShortage();
   return overloaded();
 }
@@ -101,7 +117,9 @@ export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, onShort
     readBody(request, limits, arriving, (error, body) => {
       if (body === null) return done(null, error);
       if (body.length === 0) return done(null, undefined);
-      return done(null, refusal(request, body) ?? readWithin(hold, onShortage, body));
+      const read = refusal(request, body) ?? readWithin(hold, onShortage, body);
+      if (body.length <= longestOfOneTurn) return done(null, read);
+      return inLaterTurn(() => done(null, read));
     });
   });
   app.addHook('preValidation', (request, _reply, done) => {

@@ -1,5 +1,6 @@
 import type { Family } from './attack-case.ts';
 import { costlyCase } from './cases/costly-cases.ts';
+import { costlyTextCase } from './cases/costly-text-cases.ts';
 import { framingCase } from './cases/framing-cases.ts';
 import { headCase } from './cases/head-cases.ts';
 import { leaveCase, slowPostgresMs } from './cases/leave-cases.ts';
@@ -17,6 +18,9 @@ const usualWidth = 24;
  */
 const hoarders = 8;
 
+/** Bodies of 20 MB: more at once are refused, and this process takes as long to make them as the gateway to read them. */
+const largeAtOnce = 3;
+
 const family = (name: string, make: Family['make'], count: number, more: Partial<Family> = {}): Family => ({
   name,
   make,
@@ -32,6 +36,7 @@ export const families: readonly Family[] = [
   family('hoard', hoardCase, 400, { width: hoarders }),
   family('head', headCase, 1_200),
   family('costly', costlyCase, 400, { width: 48 }),
+  family('costly-text', costlyTextCase, 80, { width: largeAtOnce }),
   family('read', readCase, 3_200),
   family('vendor-json', vendorJsonCase, 4_000),
   family('vendor-stream', vendorStreamCase, 3_200),

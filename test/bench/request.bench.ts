@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { encodeLogRow } from '../../src/adapters/postgres/log-columns.ts';
 import { createSealer } from '../../src/adapters/sealer.ts';
-import { cacheKey } from '../../src/core/cache-key.ts';
+import { cachedFor, cacheKey } from '../../src/core/cache-key.ts';
 import { costMicroUsd, formatMicroUsd } from '../../src/core/cost.ts';
 import { planCandidates } from '../../src/core/plan.ts';
 import type { Usage } from '../../src/core/usage.ts';
@@ -71,7 +71,10 @@ const parts: readonly Part[] = [
   { name: 'cached answer of 1 KB: open', run: () => sealer.openValue(sealedAnswer, 'answer') },
   { name: 'cached answer of 1 KB: seal', run: () => sealer.sealValue(answer, 'answer') },
   { name: 'cost: price an answer and write it down', run: () => formatMicroUsd(costMicroUsd(usage, price)) },
-  { name: 'cache key of the request', run: () => cacheKey({ ...question, request: call.request }) },
+  {
+    name: 'cache key of the request',
+    run: () => cacheKey(cachedFor({ ...question, request: call.request })),
+  },
   { name: 'log row: encode', run: () => encodeLogRow(row) },
 ];
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CacheKeyParts } from '../../src/core/cache-key.ts';
-import { cacheKey } from '../../src/core/cache-key.ts';
+import { cachedFor, cacheKey } from '../../src/core/cache-key.ts';
 import type { ChatRequest } from '../../src/core/chat-request.ts';
 
 const request: ChatRequest = {
@@ -13,6 +13,8 @@ const request: ChatRequest = {
   temperature: 0.5,
   tools: [{ type: 'function', function: { name: 'f', parameters: { a: 1, b: 2 } } }],
 };
+const keyOf = (some: CacheKeyParts): string => cacheKey(cachedFor(some));
+
 const parts: CacheKeyParts = {
   userId: 'u1',
   residency: null,
@@ -20,7 +22,7 @@ const parts: CacheKeyParts = {
   target: 'balanced',
   request,
 };
-const base = cacheKey(parts);
+const base = keyOf(parts);
 
 test('is a version and 64 hex digits', () => {
   expect(base).toMatch(/^v2:[0-9a-f]{64}$/);
@@ -55,13 +57,13 @@ describe('changes with', () => {
     ['a passthrough field', withRequest({ top_k: 5 })],
     ['the response format', withRequest({ response_format: { type: 'json_object' } })],
   ])('%s', (_what, other) => {
-    expect(cacheKey(other)).not.toBe(base);
+    expect(keyOf(other)).not.toBe(base);
   });
 });
 
 test('does not change with how the answer is delivered', () => {
   const streamed = { ...request, stream: true, stream_options: { include_usage: true } };
-  expect(cacheKey({ ...parts, request: streamed })).toBe(base);
+  expect(keyOf({ ...parts, request: streamed })).toBe(base);
 });
 
 test('no text of one part can stand for another part', () => {
@@ -71,7 +73,7 @@ test('no text of one part can stand for another part', () => {
       fc.tuple(fc.string(), fc.string(), fc.string()),
       (a, b) => {
         const key = ([userId, mode, target]: [string, string, string]) =>
-          cacheKey({ ...parts, userId, mode, target });
+          keyOf({ ...parts, userId, mode, target });
         expect(key(a) === key(b)).toBe(a.every((text, index) => text === b[index]));
       },
     ),
@@ -96,7 +98,7 @@ test('does not change with the order of keys, at any depth', () => {
     fc.property(fc.dictionary(fc.string(), json), (fields) => {
       const one = { ...fields, ...request } as ChatRequest;
       const two = reversed(one) as ChatRequest;
-      expect(cacheKey({ ...parts, request: two })).toBe(cacheKey({ ...parts, request: one }));
+      expect(keyOf({ ...parts, request: two })).toBe(keyOf({ ...parts, request: one }));
     }),
   );
 });
@@ -105,7 +107,7 @@ test('differs for any two different values of a field', () => {
   fc.assert(
     fc.property(json, json, (a, b) => {
       const key = (value: unknown) =>
-        cacheKey({ ...parts, request: { ...request, extra: value } as ChatRequest });
+        keyOf({ ...parts, request: { ...request, extra: value } as ChatRequest });
       // -0 is sent upstream as 0.
       const same = JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
       expect(key(a) === key(b)).toBe(same);

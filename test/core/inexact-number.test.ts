@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { inexactNumberPath } from '../../src/core/inexact-number.ts';
 
-const pathIn = (json: string): string | null => inexactNumberPath(Buffer.from(json), json);
+const pathIn = (json: string): string | null => inexactNumberPath(Buffer.from(json));
 
 test.each<[json: string, path: string | null]>([
   ['{"a":12345678901234567890}', 'a'],

@@ -152,7 +152,7 @@ describe('nothing is held any more', () => {
       go = resolve;
     });
     const client = edge.connect(head({ 'content-length': large }), jsonOf(large));
-    await heldIs(bodyCost(jsonOf(large), 0));
+    await heldIs(bodyCost(jsonOf(large), 0, false));
     await eventually(async () => entered === 1 || undefined);
     client.socket.destroy();
     await heldIs(0);
@@ -180,7 +180,7 @@ describe('nothing is held any more', () => {
     const first = `${head({ 'content-length': 5 })}"123"`;
     const client = edge.connect(first, first, first);
     await eventually(async () => entered === 1 || undefined);
-    await heldIs(bodyCost(Buffer.from('"123"'), 0));
+    await heldIs(bodyCost(Buffer.from('"123"'), 0, false));
     client.socket.destroy();
     await heldIs(0);
     expect(edge.life.requestCount).toBe(0);
