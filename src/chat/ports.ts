@@ -19,6 +19,8 @@ export interface Accounts {
    * Null: no such key. Rejects with StoreAway when Postgres is away and nothing is cached.
    */
   find(keyHash: string): Account | null | Promise<Account | null>;
+  /** True for a key that was good not long ago, though `find` has to look it up again. */
+  remembers(keyHash: string): boolean;
   /** Reads past the cache: for a caller whose plan failed for want of a key just registered elsewhere. */
   refresh(keyHash: string): Promise<Account | null>;
 }

@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Account, Accounts, Clock } from '../chat/ports.ts';
+import { clientNetwork } from '../core/client-network.ts';
 import { AuthenticationError } from '../core/errors.ts';
 import { hashServiceKey, hasServiceKeyShape } from '../core/service-key.ts';
 import type { RoutingTables } from '../core/tables.ts';
-import { gatherEarly } from './early-body.ts';
+import type { BodyBudget, EarlyHold } from './body-budget.ts';
+import { gatherUnknown } from './early-body.ts';
 import type { AuthFailure, HttpTelemetry } from './http-telemetry.ts';
 import { askerOf } from './http-telemetry.ts';
 import { activeLegacyName, markLegacy } from './legacy.ts';
@@ -21,6 +23,7 @@ export interface AuthDeps {
   readonly accounts: Accounts;
   readonly tables: () => RoutingTables;
   readonly clock: Clock;
+  readonly bodies: Pick<BodyBudget, 'openEarly'>;
   readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed' | 'authenticated' | 'legacyUsed' | 'within'>;
 }
 
@@ -36,6 +39,13 @@ function isUnambiguous(rawHeaders: readonly string[], authorization: string): bo
     if (rawHeaders[index + 1] !== authorization) return false;
   }
   return true;
+}
+
+function openEarly(request: FastifyRequest, { accounts, bodies }: AuthDeps): EarlyHold {
+  const { serviceKeyHash } = request;
+  // A socket forgets its peer once the client has left: Fastify's type does not say so.
+  const { ip }: { readonly ip: string | undefined } = request;
+  return bodies.openEarly(serviceKeyHash, clientNetwork(ip ?? ''), accounts.remembers(serviceKeyHash));
 }
 
 /**
@@ -77,7 +87,7 @@ export function requireServiceKey(scope: FastifyInstance, deps: AuthDeps): void 
     request.serviceKeyHash = hashServiceKey(token);
     const found = deps.accounts.find(request.serviceKeyHash);
     if (found instanceof Promise) {
-      gatherEarly(request);
+      gatherUnknown(request, () => openEarly(request, deps));
       // What a watcher throws is this request's error, and not the end of the process.
       found.then(accept).catch(done);
     } else accept(found);

@@ -11,6 +11,37 @@ export const bodiesHeapShare = 3 / 16;
 /** Of that room, what strangers may take: a registration is a hundred bytes. */
 const strangersShare = 1 / 8;
 
+/**
+ * Of that room, what may come of bodies before it is known whose they are: a quarter for keys that were good lately,
+ * a quarter for all others. Each takes up to twice its bytes, outside the heap, while it grows.
+ */
+const earlyShare = 1 / 4;
+
+/** What one request brings before it is known whose it is. */
+export class EarlyHold {
+  readonly #room: SharedRoom;
+  readonly #slot: number;
+  #bytes = 0;
+
+  constructor(room: SharedRoom, slot: number) {
+    this.#room = room;
+    this.#slot = slot;
+  }
+
+  /** Makes it hold so much more; false, and nothing changes, when there is no room. */
+  grow(more: number): boolean {
+    if (!this.#room.hasRoom(this.#slot, more)) return false;
+    this.#room.move(this.#slot, more);
+    this.#bytes += more;
+    return true;
+  }
+
+  release(): void {
+    this.#room.move(this.#slot, -this.#bytes);
+    this.#bytes = 0;
+  }
+}
+
 /** What one request holds of the budget: the bytes that have arrived of its body, then its cost. */
 export class BodyHold {
   readonly #budget: BodyBudget;
@@ -73,6 +104,8 @@ export class BodyBudget {
    * anybody's share comes in when its sender has no other one, and holds up none but its like.
    */
   readonly rooms: Readonly<Record<'small' | 'large' | 'oversize' | 'strangers', SharedRoom>>;
+  /** Apart from the others: nobody knows yet whose room it is. */
+  readonly #early: Readonly<Record<'remembered' | 'unknown', SharedRoom>>;
   readonly #seed: number;
 
   /** `seed`: for `slotOf`. */
@@ -85,23 +118,45 @@ export class BodyBudget {
       oversize: new SharedRoom(Number.POSITIVE_INFINITY),
       strangers: new SharedRoom(limitBytes * strangersShare),
     };
+    this.#early = {
+      remembered: new SharedRoom(limitBytes * earlyShare),
+      unknown: new SharedRoom(limitBytes * earlyShare),
+    };
   }
 
   /** All that is held now. */
   get heldBytes(): number {
     const { small, large, oversize, strangers } = this.rooms;
-    return small.heldBytes + large.heldBytes + oversize.heldBytes + strangers.heldBytes;
+    const known = small.heldBytes + large.heldBytes + oversize.heldBytes + strangers.heldBytes;
+    return known + this.#early.remembered.heldBytes + this.#early.unknown.heldBytes;
   }
 
   /** How full the fullest room is: 1 where nothing more comes in. */
   get fullness(): number {
     const { small, large, strangers } = this.rooms;
     const largeBytes = large.heldBytes + this.rooms.oversize.heldBytes;
-    return Math.max(largeBytes, small.heldBytes, strangers.heldBytes / strangersShare) / this.limitBytes;
+    const early = Math.max(this.#early.remembered.heldBytes, this.#early.unknown.heldBytes);
+    const most = Math.max(
+      largeBytes,
+      small.heldBytes,
+      strangers.heldBytes / strangersShare,
+      early / earlyShare,
+    );
+    return most / this.limitBytes;
   }
 
   /** For a request of `owner`: an account's id, or the address of a stranger. */
   open(owner: string, isStranger: boolean): BodyHold {
     return new BodyHold(this, slotOf(owner, this.#seed), isStranger);
+  }
+
+  /**
+   * For a request whose account is being looked up. A key that was good lately shares room with such keys, whoever
+   * sends it; all others with their like, by the client's network.
+   */
+  openEarly(keyHash: string, network: string, isRemembered: boolean): EarlyHold {
+    return isRemembered
+      ? new EarlyHold(this.#early.remembered, slotOf(keyHash, this.#seed))
+      : new EarlyHold(this.#early.unknown, slotOf(network, this.#seed));
   }
 }

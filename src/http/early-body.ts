@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { ByteBuffer } from '../core/byte-buffer.ts';
+import type { EarlyHold } from './body-budget.ts';
 import { isBodyComing } from './linger.ts';
 
 declare module 'fastify' {
@@ -13,6 +14,15 @@ declare module 'fastify' {
 /** As much of a body is taken while its request waits: what Node would keep of it by itself. */
 export const earlyBytes = 64 * 1024;
 
+/** What has come of a body. */
+export interface EarlyBytes {
+  readonly bytes: Buffer;
+  /** That is all of it. */
+  readonly isWhole: boolean;
+  /** There was no room for what came: it is gone, and with it the request, once it is known who sent it. */
+  readonly isLost: boolean;
+}
+
 /**
  * Takes what comes of a body that nobody may read yet. Node would keep each HTTP chunk as a Buffer of its own, some
  * 545 bytes of memory for one byte; here the bytes are copied to one place.
@@ -20,8 +30,10 @@ export const earlyBytes = 64 * 1024;
 export class EarlyBody {
   readonly #raw: IncomingMessage;
   readonly #bytes = new ByteBuffer();
+  #hold: EarlyHold | null = null;
   #isFull = false;
   #isWhole = false;
+  #isLost = false;
 
   constructor(raw: IncomingMessage) {
     this.#raw = raw;
@@ -29,13 +41,20 @@ export class EarlyBody {
     raw.on('end', this.#onEnd);
   }
 
-  /** What has come so far, and whether that is all of it. The rest is the caller's, who listens already. */
-  take(): { readonly bytes: Buffer; readonly isWhole: boolean } {
+  /** From now on it takes of this room; before, whoever let it wait counts for it. */
+  countIn(hold: EarlyHold): void {
+    this.#hold = hold;
+    if (!hold.grow(this.#bytes.length)) this.#lose();
+  }
+
+  /** What has come so far. The rest is the caller's, who listens already. */
+  take(): EarlyBytes {
     this.#raw.removeListener('data', this.#onData);
     this.#raw.removeListener('end', this.#onEnd);
     if (this.#isFull) this.#raw.socket.removeListener('resume', this.#pause).resume();
     this.#isFull = false;
-    return { bytes: this.#bytes.release(), isWhole: this.#isWhole };
+    this.#hold?.release();
+    return { bytes: this.#bytes.release(), isWhole: this.#isWhole, isLost: this.#isLost };
   }
 
   readonly #onEnd = (): void => {
@@ -43,14 +62,30 @@ export class EarlyBody {
   };
 
   readonly #onData = (chunk: Buffer): void => {
+    if (this.#isLost) return;
+    if (this.#hold?.grow(chunk.length) === false) {
+      this.#lose();
+      return;
+    }
     this.#bytes.append(chunk);
-    if (this.#isFull || this.#bytes.length < earlyBytes) return;
+    if (this.#bytes.length >= earlyBytes) this.#stop();
+  };
+
+  #lose(): void {
+    this.#isLost = true;
+    this.#bytes.release();
+    this.#hold?.release();
+    this.#stop();
+  }
+
+  #stop(): void {
+    if (this.#isFull) return;
     this.#isFull = true;
     // The socket and not the message, whose own buffer would fill with chunks; and again whenever the message asks
     // its socket for more, which it does after every chunk.
     this.#raw.socket.on('resume', this.#pause);
     this.#pause();
-  };
+  }
 
   readonly #pause = (): void => {
     this.#raw.socket.pause();
@@ -60,6 +95,12 @@ export class EarlyBody {
 /** To be called when a request has to wait before its body may be read. */
 export function gatherEarly(request: FastifyRequest): void {
   if (request.earlyBody === null && isBodyComing(request.raw)) request.earlyBody = new EarlyBody(request.raw);
+}
+
+/** The same while its account is looked up: what comes takes of the room for such requests, which `open` hands out. */
+export function gatherUnknown(request: FastifyRequest, open: () => EarlyHold): void {
+  gatherEarly(request);
+  request.earlyBody?.countIn(open());
 }
 
 /** A body that nobody will read is thrown away as it comes. */

@@ -1,7 +1,7 @@
 import type { CancelReason } from '../core/outcome.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { KeptConnections } from './kept-connections.ts';
-import { UnreadAnswers } from './unread-answers.ts';
+import type { UnreadAnswers } from './unread-answers.ts';
 
 /** One chat request under way. */
 export interface ActiveRequest {
@@ -21,7 +21,7 @@ export class Life {
   /** Connections of the API's listener. */
   readonly connections = new KeptConnections();
   /** Whole answers that their clients have not taken yet. */
-  readonly unread = new UnreadAnswers();
+  readonly unread: UnreadAnswers;
   /** Requests on the API's listener under way, those that are being refused included. */
   requestCount = 0;
   /** Chat requests whose row is not settled yet; their clients may have left. */
@@ -31,8 +31,9 @@ export class Life {
   /** Too little of the drain is left for new chat requests: they are refused. */
   closing = false;
 
-  constructor(bodies: BodyBudget) {
+  constructor(bodies: BodyBudget, unread: UnreadAnswers) {
     this.bodies = bodies;
+    this.unread = unread;
   }
 
   /** Answers carry `Connection: close`, so that kept-alive clients move on before they would be refused. */

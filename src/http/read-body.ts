@@ -109,7 +109,12 @@ class ArrivingBody {
   }
 
   #begun(early: EarlyBody): void {
-    const { bytes, isWhole } = early.take();
+    const { bytes, isWhole, isLost } = early.take();
+    if (isLost) {
+      this.#limits.onShortage();
+      this.#finish(overloaded());
+      return;
+    }
     if (bytes.length > 0) this.#onData(bytes);
     if (isWhole && !this.#isOver) this.#finish(null);
   }

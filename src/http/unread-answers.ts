@@ -1,12 +1,11 @@
-import { getHeapStatistics } from 'node:v8';
 import { smallAnswerBytes } from '../chat/answer-budget.ts';
 
 /**
- * Of the heap's limit, for large whole answers that their clients have not taken yet. Each is there as text and as
+ * Of the heap, for large whole answers that their clients have not taken yet. Each is there as text and as
  * bytes, outside the heap, where a container has two fifths of its memory for everything; and what the kernel takes of
  * one, some megabytes, is not counted any more.
  */
-const heapShare = 1 / 16;
+export const unreadHeapShare = 1 / 16;
 
 /** A response, as far as it matters here. */
 export interface UnreadResponse {
@@ -32,7 +31,7 @@ export class UnreadAnswers {
   /** Told of each one that makes room for others. */
   onLetGo: () => void = () => undefined;
 
-  constructor(limitBytes: number = Math.floor(getHeapStatistics().heap_size_limit * heapShare)) {
+  constructor(limitBytes: number) {
     this.#limitBytes = limitBytes;
   }
 

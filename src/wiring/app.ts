@@ -78,6 +78,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
     answerChat: chatOn(foundation, cooldown, answers),
     acceptsWork: () => stores.requestLog.accepting(),
     accounts,
+    bodies: life.bodies,
     refreshAccount: (keyHash) => accounts.refresh(keyHash),
     tables: () => tables.current(),
     life,

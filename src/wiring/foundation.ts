@@ -13,6 +13,7 @@ import type { Clock } from '../chat/ports.ts';
 import { outboundPolicy } from '../core/outbound-policy.ts';
 import { BodyBudget, bodiesHeapShare } from '../http/body-budget.ts';
 import { Life } from '../http/life.ts';
+import { UnreadAnswers, unreadHeapShare } from '../http/unread-answers.ts';
 import { sealingKeys } from '../sealing-keys.ts';
 import type { Settings } from '../settings.ts';
 import type { AuditLog } from '../telemetry/audit-log.ts';
@@ -77,7 +78,8 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     await own.start();
     const writeAccess = log.isLevelEnabled('info') ? (line: string) => void lines.write(line) : null;
     const telemetry = new Telemetry(metrics, writeAccess, audit, tracing, settings.tracing);
-    const life = new Life(new BodyBudget(settings.heapBytes * bodiesHeapShare));
+    const bodies = new BodyBudget(settings.heapBytes * bodiesHeapShare);
+    const life = new Life(bodies, new UnreadAnswers(settings.heapBytes * unreadHeapShare));
     const opened = {
       settings,
       lines,

@@ -80,7 +80,7 @@ function onlyAccount(settings: Settings, sealer: Sealer): Accounts {
   const keys = readProviderKeys(settings.providerKeysFile, sealer);
   const account: Account = { userId: sidecarUserId, keys, readAtMs: 0 };
   const find = (keyHash: string): Account | null => (keyHash === hash ? account : null);
-  return { find, refresh: async (keyHash) => find(keyHash) };
+  return { find, remembers: (keyHash) => keyHash === hash, refresh: async (keyHash) => find(keyHash) };
 }
 
 type Lines = Pick<StdoutLines, 'write' | 'flush'>;

@@ -16,6 +16,8 @@ const account: Account = { userId: 'u', keys: [], readAtMs: 0 };
 
 let edge: Edge;
 let lookUps = 0;
+/** Whether the keys were good lately. */
+let remembered = false;
 /** Ends the look-ups that are waited for. */
 let found: (account: Account | null) => void;
 /** Lets the handler of `/hold` go on. */
@@ -29,11 +31,13 @@ beforeEach(async () => {
     go = resolve;
   });
   lookUps = 0;
+  remembered = false;
   const accounts = {
     find: () => {
       lookUps += 1;
       return lookUp;
     },
+    remembers: () => remembered,
     refresh: async () => null,
   };
   edge = await startEdge(
@@ -191,4 +195,67 @@ test('a client that leaves with its whole body sent is not served', async () => 
   await eventually(async () => edge.life.requestCount === 0 || undefined);
   expect(edge.life.bodies.heldBytes).toBe(0);
   expect(edge.ended).toEqual([expect.objectContaining({ whole: false })]);
+});
+
+describe('bodies of keys that are being looked up have a room together', () => {
+  /** A half of a quarter of the budget of tests: the most that one network, or one key, may fill. */
+  const most = (24 * mebibyte) / 4 / 2;
+  const body = jsonOf(60 * kibibyte);
+  const request = (key = authorization) =>
+    Buffer.concat([
+      Buffer.from(head({ authorization: key, 'content-length': body.length, connection: 'close' })),
+      body,
+    ]);
+  const other = `Bearer ${newServiceKey(randomBytes(32))}`;
+
+  /** Sends until some are lost; the kernel may deliver in any order. */
+  async function fill(): Promise<Client[]> {
+    const count = Math.ceil((2 * most) / body.length);
+    const clients = Array.from({ length: count }, () => edge.connect(request()).read());
+    await eventually(async () => lookUps === count || undefined, 30_000);
+    await drained(clients);
+    for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
+    return clients;
+  }
+
+  test('whatever is sent, it takes no more than its share, and all of it is given back', async () => {
+    const clients = await fill();
+    expect(edge.life.bodies.heldBytes).toBeGreaterThan(most / 2);
+    expect(edge.life.bodies.heldBytes).toBeLessThanOrEqual(most);
+    found(null);
+    await answered(clients, '401 Unauthorized');
+    expect(edge.life.bodies.heldBytes).toBe(0);
+    expect(edge.shed).toEqual([]);
+  }, 60_000);
+
+  test('whoever turns out to be known and was lost is asked to try again, the others are served', async () => {
+    const clients = await fill();
+    found(account);
+    await answered(clients, 'HTTP/1.1 ');
+    await Promise.all(clients.map(({ closed }) => closed));
+    const served = clients.filter(({ text }) => text.includes('HTTP/1.1 200')).length;
+    const refused = clients.filter(({ text }) => text.includes('HTTP/1.1 503'));
+    expect(served + refused.length).toBe(clients.length);
+    expect(served).toBeGreaterThan(0);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { text } of refused) expect(text).toMatch(/retry-after: \d/i);
+    expect(edge.shed).toEqual(refused.map(() => 'body_bytes'));
+    expect(edge.life.bodies.heldBytes).toBe(0);
+  }, 60_000);
+
+  test('a key that was good lately is served though strangers have filled theirs', async () => {
+    const strangers = await fill();
+    remembered = true;
+    const client = edge.connect(request(other)).read();
+    await eventually(async () => lookUps === strangers.length + 1 || undefined);
+    found(account);
+    await client.closed;
+    expect(client.text).toContain(`{"length":${body.length}}`);
+  }, 60_000);
+
+  test('a client that leaves while its key is looked up leaves nothing in it', async () => {
+    const clients = await fill();
+    for (const { socket } of clients) socket.resetAndDestroy();
+    await eventually(async () => edge.life.bodies.heldBytes === 0 || undefined, 30_000);
+  }, 60_000);
 });

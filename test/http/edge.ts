@@ -11,6 +11,7 @@ import type { HttpTelemetry, Shortage } from '../../src/http/http-telemetry.ts';
 import { Life } from '../../src/http/life.ts';
 import type { ServerLimits } from '../../src/http/server.ts';
 import { createServer } from '../../src/http/server.ts';
+import { UnreadAnswers } from '../../src/http/unread-answers.ts';
 
 /** The edge as it is, over real sockets, with routes of the test's own behind it. */
 export interface Edge {
@@ -81,7 +82,7 @@ export async function startEdge(
   limits: Partial<ServerLimits> = {},
   accounts: Accounts | null = null,
 ): Promise<Edge> {
-  const life = new Life(new BodyBudget(budgetBytes));
+  const life = new Life(new BodyBudget(budgetBytes), new UnreadAnswers(budgetBytes));
   const shed: Shortage[] = [];
   const stalled: number[] = [];
   const ended: { status: number; whole: boolean }[] = [];
@@ -103,7 +104,8 @@ export async function startEdge(
     if (accounts === null) lookUpByName(scope, (done) => letIn.push(done));
     else {
       const tables = () => ({ legacy: null }) as RoutingTables;
-      requireServiceKey(scope, { accounts, tables, clock: createSystemClock(), httpTelemetry: telemetry });
+      const clock = createSystemClock();
+      requireServiceKey(scope, { accounts, tables, clock, bodies: life.bodies, httpTelemetry: telemetry });
     }
     routes(scope);
   });

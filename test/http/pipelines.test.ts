@@ -47,6 +47,7 @@ beforeEach(async () => {
     {},
     {
       find: (hash) => (hash === knownHash ? account : hang().then(() => account)),
+      remembers: () => false,
       refresh: async () => null,
     },
   );

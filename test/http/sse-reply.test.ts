@@ -8,6 +8,7 @@ import { afterEach, expect, test } from 'vitest';
 import { BodyBudget } from '../../src/http/body-budget.ts';
 import { Life } from '../../src/http/life.ts';
 import { ReplyClient } from '../../src/http/sse-reply.ts';
+import { UnreadAnswers } from '../../src/http/unread-answers.ts';
 
 /** No kernel takes this much off a writer whose reader does not read. */
 const moreThanSocketsHold = 64 * 1024 * 1024;
@@ -17,7 +18,9 @@ let app: FastifyInstance;
 afterEach(() => app.close());
 
 /** A server whose one route hands its client to the test, and a request to it. */
-async function exchange(life = new Life(new BodyBudget(24 * 1024 * 1024))) {
+async function exchange(
+  life = new Life(new BodyBudget(24 * 1024 * 1024), new UnreadAnswers(24 * 1024 * 1024)),
+) {
   let hand: (client: ReplyClient) => void;
   const handed = new Promise<ReplyClient>((resolve) => {
     hand = resolve;
@@ -65,7 +68,7 @@ test('an opened stream has the headers of a stream and those set before', async 
 });
 
 test('a stream opened while the process closes asks for the connection to be closed', async () => {
-  const life = new Life(new BodyBudget(24 * 1024 * 1024));
+  const life = new Life(new BodyBudget(24 * 1024 * 1024), new UnreadAnswers(24 * 1024 * 1024));
   life.draining = true;
   const { client, answer } = await exchange(life);
   client.open();

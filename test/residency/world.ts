@@ -12,6 +12,7 @@ import { BodyBudget } from '../../src/http/body-budget.ts';
 import { toGatewayError } from '../../src/http/error-handler.ts';
 import { Life } from '../../src/http/life.ts';
 import { chatCompletionsRoute } from '../../src/http/routes/chat-completions.ts';
+import { UnreadAnswers } from '../../src/http/unread-answers.ts';
 import { heldKey, testTables, World } from '../chat/story.ts';
 import type { Random } from '../support/random.ts';
 import type { TablesInput } from '../support/tables.ts';
@@ -87,7 +88,7 @@ export class ResidencyWorld {
       acceptsWork: () => true,
       clock: deps.clock,
       tables: () => this.#tables,
-      life: new Life(new BodyBudget(24 * 1024 * 1024)),
+      life: new Life(new BodyBudget(24 * 1024 * 1024), new UnreadAnswers(24 * 1024 * 1024)),
       httpTelemetry: { legacyUsed: () => {} },
       refreshAccount: (hash) =>
         Promise.resolve({ userId: hash, keys: this.#keysOf(hash as UserId), readAtMs: 0 }),

@@ -97,6 +97,10 @@ class CachedAccounts implements PostgresAccounts {
     return this.#load(keyHash, cached);
   }
 
+  remembers(keyHash: string): boolean {
+    return this.#cache.has(keyHash);
+  }
+
   async refresh(keyHash: string): Promise<Account | null> {
     // A load that is already running may have read before the change this caller waits for.
     await this.#loads.get(keyHash)?.result.catch(() => null);
