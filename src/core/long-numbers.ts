@@ -21,7 +21,7 @@ const [beginsString, beginsNumber] = [1, 2];
 begins[quote] = beginsString;
 begins.fill(beginsNumber, zero, nine + 1);
 
-/** False when no number of a JSON text can lose anything in a double. Strings are passed over at the speed of memory. */
+/** False when no number of a JSON text can lose anything in a double. Strings are passed over by one search each. */
 export function mayHoldLongNumber(json: Buffer): boolean {
   for (let at = 0; at < json.length; at += 1) {
     const kind = begins[json[at] as number];

@@ -146,6 +146,11 @@ test('only one file opens connections to providers', () => {
   expect(opening.map(({ path }) => path)).toEqual(['adapters/guarded-connector.ts']);
 });
 
+test('only heap-limit.ts asks for the size of the heap: budgets take their share of the old generation', () => {
+  const asking = files.filter(({ text }) => text.includes('heap_size_limit')).map(({ path }) => path);
+  expect(asking).toEqual(['heap-limit.ts']);
+});
+
 test('no comment goes past column 120', () => {
   const wide = files.flatMap(({ path, text }) =>
     text
