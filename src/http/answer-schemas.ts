@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { ErrorBody } from '../core/error-body.ts';
+import type { GatewayMetadata } from '../core/gateway-metadata.ts';
 import { providerNames } from '../core/provider-name.ts';
 import { residencies } from '../core/residency.ts';
 import {
@@ -38,7 +40,7 @@ export const providerKeyRecordSchema = z.strictObject({
 });
 export type ProviderKeyRecord = z.output<typeof providerKeyRecordSchema>;
 
-const gatewayBlockSchema = z.strictObject({
+const gatewayBlockSchema: z.ZodType<GatewayMetadata> = z.strictObject({
   provider: z.enum(answeringProviders),
   model: z.string(),
   mode: z.string(),
@@ -121,14 +123,37 @@ export const statsSchema = z.strictObject({
 
 export type Stats = z.output<typeof statsSchema>;
 
-export const modelEntrySchema = z.looseObject({
+/** Every refusal and failure (SPEC 7); an override's is the vendor's own. */
+export const errorBodySchema: z.ZodType<ErrorBody> = z.object({
+  error: z.object({
+    message: z.string(),
+    type: z.string(),
+    param: z.string().nullable(),
+    code: z.string().nullable(),
+    request_id: z.string(),
+    attempts: z
+      .array(
+        z.object({
+          provider: z.string(),
+          model: z.string(),
+          status: z.int().nullable(),
+          reason: z.string(),
+          latency_ms: z.int(),
+          dropped: z.array(z.string()).exactOptional(),
+        }),
+      )
+      .exactOptional(),
+  }),
+});
+
+export const modelEntrySchema = z.object({
   id: z.string(),
   object: z.literal('model'),
   created: z.int(),
   owned_by: z.string(),
 });
 
-export const modelListSchema = z.looseObject({
+export const modelListSchema = z.object({
   object: z.literal('list'),
   data: z.array(modelEntrySchema),
   override_targets: z.array(modelEntrySchema.extend({ object: z.literal('override_target') })),

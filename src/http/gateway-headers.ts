@@ -9,13 +9,100 @@ const timeoutSeconds = { least: 1, most: 300 } as const;
 const maxModelLength = 256;
 const integer = /^-?[0-9]+$/;
 
-const shown = {
-  cache: 'X-Gateway-Cache',
-  'cache-ttl': 'X-Gateway-Cache-TTL',
-  'override-model': 'X-Gateway-Override-Model',
-  residency: 'X-Gateway-Residency',
-  timeout: 'X-Gateway-Timeout',
+/** One `X-Gateway-*` header. */
+interface GatewayHeader<Value> {
+  readonly name: string;
+  /** In the OpenAPI description. */
+  readonly description: string;
+  /**
+   * What may not be ignored under its name from before the rename, though that is no longer read: the request would
+   * go where its sender did not want it.
+   */
+  readonly neverIgnored?: true;
+  /** Throws InvalidRequestError that names the header. */
+  readonly parse: (value: string, name: string) => Value;
+}
+
+const header = <Value>(definition: GatewayHeader<Value>): GatewayHeader<Value> => definition;
+
+/** Every header of ours that a chat request may have, by what follows `x-gateway-` in lower case. */
+export const gatewayHeaders = {
+  cache: header({
+    name: 'X-Gateway-Cache',
+    description: '"true" opts in to cache look-up and store',
+    parse: (value) => value.trim().toLowerCase() === 'true',
+  }),
+  'cache-ttl': header({
+    name: 'X-Gateway-Cache-TTL',
+    description: `Seconds, clamped to ${ttlSeconds.least}..${ttlSeconds.most}; default ${ttlSeconds.fallback}`,
+    parse: (value, name) => clampedInteger(value, ttlSeconds, name),
+  }),
+  'override-model': header({
+    name: 'X-Gateway-Override-Model',
+    description: '<provider>:<model>; self_hosted/<label or key id>:<model> picks one of several keys',
+    neverIgnored: true,
+    parse: parseOverride,
+  }),
+  residency: header({
+    name: 'X-Gateway-Residency',
+    description: '"india" restricts routing to India-residency keys',
+    neverIgnored: true,
+    parse: parseResidency,
+  }),
+  timeout: header({
+    name: 'X-Gateway-Timeout',
+    description: `Seconds per upstream attempt, clamped to ${timeoutSeconds.least}..${timeoutSeconds.most}`,
+    parse: (value, name) => clampedInteger(value, timeoutSeconds, name) * 1000,
+  }),
 } as const;
+
+type HeaderKey = keyof typeof gatewayHeaders;
+
+/** Node reads header bytes as Latin-1; model names are UTF-8. Null when they are not. */
+function utf8Text(value: string): string | null {
+  const bytes = Buffer.from(value, 'latin1');
+  return isUtf8(bytes) ? bytes.toString('utf8') : null;
+}
+
+function clampedInteger(text: string, range: { least: number; most: number }, name: string): number {
+  if (!integer.test(text))
+    throw new InvalidRequestError(`${name} must be an integer number of seconds.`, name);
+  return Math.min(range.most, Math.max(range.least, Number(text)));
+}
+
+function parseResidency(value: string, name: string): 'india' {
+  if (value.trim().toLowerCase() === 'india') return 'india';
+  throw new InvalidRequestError(`${name} must be "india".`, name);
+}
+
+function parseOverride(value: string, name: string): Override {
+  const text = utf8Text(value);
+  if (text === null) throw new InvalidRequestError(`${name} must be UTF-8.`, name, 'invalid_override');
+  const colon = text.indexOf(':');
+  const target = text.slice(0, Math.max(0, colon));
+  const model = text.slice(colon + 1);
+  if (colon <= 0 || model === '') {
+    throw new InvalidRequestError(`${name} must be <provider>:<model>.`, name, 'invalid_override');
+  }
+  if (model.length > maxModelLength) {
+    const message = `${name} may name a model of at most ${maxModelLength} characters.`;
+    throw new InvalidRequestError(message, name, 'invalid_override');
+  }
+  const slash = target.indexOf('/');
+  const provider = slash < 0 ? target : target.slice(0, slash);
+  const selector = slash < 0 ? null : target.slice(slash + 1);
+  if (!isProviderName(provider)) {
+    throw new InvalidRequestError(`${name} names an unknown provider.`, name, 'unknown_provider');
+  }
+  if (selector !== null && (provider !== 'self_hosted' || selector === '')) {
+    throw new InvalidRequestError(
+      `${name} takes a key label or id only as self_hosted/<label or key id>:<model>.`,
+      name,
+      'invalid_override',
+    );
+  }
+  return { provider, selector, model };
+}
 
 /** The service's former name, whose headers are read as a fallback; after the sunset they are no more. */
 export interface LegacyHeaders {
@@ -23,12 +110,9 @@ export interface LegacyHeaders {
   readonly ended: boolean;
 }
 
-/** What may not be ignored after the sunset: the request would go where its sender did not want it. */
-const neverIgnored: ReadonlySet<string> = new Set(['residency', 'override-model']);
-
 type SentHeaders = Pick<IncomingMessage, 'headers' | 'rawHeaders'>;
 
-/** Reads one `X-Gateway-*` header, or its alias from before the rename when there is none. */
+/** Reads one header, or its alias from before the rename when there is none. */
 class HeaderReader {
   readonly #sent: SentHeaders;
   readonly #legacy: LegacyHeaders | null;
@@ -39,15 +123,22 @@ class HeaderReader {
     this.#legacy = legacy;
   }
 
-  read(name: keyof typeof shown): string | undefined {
-    const current = this.#single(`x-gateway-${name}`, shown[name]);
+  /** Its parsed value; undefined where it was not sent. */
+  read<Key extends HeaderKey>(key: Key): ReturnType<(typeof gatewayHeaders)[Key]['parse']> | undefined {
+    const { name, neverIgnored, parse }: GatewayHeader<unknown> = gatewayHeaders[key];
+    const value = this.#text(key, name, neverIgnored === true);
+    return value === undefined ? undefined : (parse(value, name) as never);
+  }
+
+  #text(key: HeaderKey, name: string, neverIgnored: boolean): string | undefined {
+    const current = this.#single(`x-gateway-${key}`, name);
     if (current !== undefined || this.#legacy === null) return current;
-    const header = `x-${this.#legacy.name}-${name}`;
+    const before = `x-${this.#legacy.name}-${key}`;
     if (this.#legacy.ended) {
-      if (neverIgnored.has(name) && this.#sent.headers[header] !== undefined) throw legacyEnded(header, name);
+      if (neverIgnored && this.#sent.headers[before] !== undefined) throw legacyEnded(before, name);
       return undefined;
     }
-    const legacy = this.#single(header, shown[name]);
+    const legacy = this.#single(before, name);
     if (legacy !== undefined) this.usedLegacy = true;
     return legacy;
   }
@@ -67,78 +158,26 @@ class HeaderReader {
   }
 }
 
-function legacyEnded(header: string, name: keyof typeof shown): InvalidRequestError {
-  const text = `${header} is no longer read; send ${shown[name]}.`;
-  return new InvalidRequestError(text, shown[name], 'legacy_header');
-}
-
-/** Node reads header bytes as Latin-1; model names are UTF-8. Null when they are not. */
-function utf8Text(value: string): string | null {
-  const bytes = Buffer.from(value, 'latin1');
-  return isUtf8(bytes) ? bytes.toString('utf8') : null;
-}
-
-function clampedInteger(text: string, range: { least: number; most: number }, header: string): number {
-  if (!integer.test(text))
-    throw new InvalidRequestError(`${header} must be an integer number of seconds.`, header);
-  return Math.min(range.most, Math.max(range.least, Number(text)));
-}
-
-function parseOverride(value: string): Override {
-  const header = shown['override-model'];
-  const text = utf8Text(value);
-  if (text === null) throw new InvalidRequestError(`${header} must be UTF-8.`, header, 'invalid_override');
-  const colon = text.indexOf(':');
-  const target = text.slice(0, Math.max(0, colon));
-  const model = text.slice(colon + 1);
-  if (colon <= 0 || model === '') {
-    throw new InvalidRequestError(`${header} must be <provider>:<model>.`, header, 'invalid_override');
-  }
-  if (model.length > maxModelLength) {
-    const message = `${header} may name a model of at most ${maxModelLength} characters.`;
-    throw new InvalidRequestError(message, header, 'invalid_override');
-  }
-  const slash = target.indexOf('/');
-  const provider = slash < 0 ? target : target.slice(0, slash);
-  const selector = slash < 0 ? null : target.slice(slash + 1);
-  if (!isProviderName(provider)) {
-    throw new InvalidRequestError(`${header} names an unknown provider.`, header, 'unknown_provider');
-  }
-  if (selector !== null && (provider !== 'self_hosted' || selector === '')) {
-    throw new InvalidRequestError(
-      `${header} takes a key label or id only as self_hosted/<label or key id>:<model>.`,
-      header,
-      'invalid_override',
-    );
-  }
-  return { provider, selector, model };
+function legacyEnded(before: string, name: string): InvalidRequestError {
+  return new InvalidRequestError(`${before} is no longer read; send ${name}.`, name, 'legacy_header');
 }
 
 /**
  * `X-Gateway-*` headers → ChatOptions (SPEC 4.5, header rules 1 and 3). `legacy` is the surface from
  * before the rename, null where there is none; after its sunset only residency and override are looked for, to be
- * refused. Throws InvalidRequestError naming the header. A new header begins here; `openapi.ts` describes it.
+ * refused. Throws InvalidRequestError naming the header; the first one here wins. A new header is an entry of
+ * `gatewayHeaders` and its use here.
  */
 export function readGatewayHeaders(
   sent: SentHeaders,
   legacy: LegacyHeaders | null,
 ): { readonly options: ChatOptions; readonly usedLegacy: boolean } {
   const reader = new HeaderReader(sent, legacy);
-  const ttl = reader.read('cache-ttl');
-  const ttlValue =
-    ttl === undefined ? ttlSeconds.fallback : clampedInteger(ttl, ttlSeconds, shown['cache-ttl']);
-  const cached = reader.read('cache')?.trim().toLowerCase() === 'true';
-  const override = reader.read('override-model');
-  const residency = reader.read('residency');
-  if (residency !== undefined && residency.trim().toLowerCase() !== 'india') {
-    throw new InvalidRequestError(`${shown.residency} must be "india".`, shown.residency);
-  }
-  const timeout = reader.read('timeout');
-  const options: ChatOptions = {
-    cacheTtlSeconds: cached ? ttlValue : null,
-    override: override === undefined ? null : parseOverride(override),
-    residency: residency === undefined ? null : 'india',
-    timeoutMs: timeout === undefined ? null : clampedInteger(timeout, timeoutSeconds, shown.timeout) * 1000,
-  };
+  const ttl = reader.read('cache-ttl') ?? ttlSeconds.fallback;
+  const cached = reader.read('cache') ?? false;
+  const residency = reader.read('residency') ?? null;
+  const override = reader.read('override-model') ?? null;
+  const timeoutMs = reader.read('timeout') ?? null;
+  const options: ChatOptions = { cacheTtlSeconds: cached ? ttl : null, override, residency, timeoutMs };
   return { options, usedLegacy: reader.usedLegacy };
 }

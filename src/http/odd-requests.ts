@@ -8,6 +8,7 @@ import { errorBody } from '../core/error-body.ts';
 import { HttpRequestError } from '../core/errors.ts';
 import { dropBody } from './early-body.ts';
 import { bodyWanted } from './read-body.ts';
+import { allMethods } from './route-methods.ts';
 
 /** Node would answer a request without a Host header itself, in its own words; `refuseOddRequests` does it. */
 export const nodeHttpOptions = { requireHostHeader: false } as const;
@@ -96,7 +97,7 @@ export function refuseOddRequests(app: FastifyInstance): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy());
-    const allow = { allow: 'GET, HEAD, POST, DELETE' };
+    const allow = { allow: allMethods.join(', ') };
     answerOnSocket(socket, new HttpRequestError(405, 'This is no proxy.', 'method_not_allowed', allow));
   });
 }

@@ -2,6 +2,12 @@ import type { IncomingMessage } from 'node:http';
 
 const acceptable = /^[A-Za-z0-9_-]{1,128}$/;
 
+/** As the description shows it. */
+export const requestIdHeader = {
+  name: 'X-Request-ID',
+  description: '[A-Za-z0-9_-]{1,128}; echoed on every response',
+} as const;
+
 /**
  * The effective request id (SPEC 4.5, header rule 2): the client's token if it is well formed, else a
  * fresh UUID. Two headers arrive joined by a comma, which is malformed.

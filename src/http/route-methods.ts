@@ -1,17 +1,29 @@
-/** The API's paths and the methods each takes, for telling 405 from 404. HEAD comes with GET. */
-const routeMethods: readonly (readonly [RegExp, readonly string[]])[] = [
-  [/^\/v1\/users$/, ['POST']],
-  [/^\/v1\/keys$/, ['GET', 'HEAD', 'POST']],
-  [/^\/v1\/keys\/[^/]+$/, ['DELETE']],
-  [/^\/v1\/chat\/completions$/, ['POST']],
-  [/^\/v1\/logs$/, ['GET', 'HEAD']],
-  [/^\/v1\/stats$/, ['GET', 'HEAD']],
-  [/^\/v1\/models(\/.+)?$/, ['GET', 'HEAD']],
-  [/^\/openapi\.json$/, ['GET', 'HEAD']],
-];
+import type { Route } from './route-table.ts';
+import { routeList } from './route-table.ts';
+
+const methodOrder = ['GET', 'HEAD', 'POST', 'DELETE'] as const;
+
+/** Methods of these routes, as an `Allow` header lists them. HEAD comes with GET. */
+function methodsOf(routes: readonly Route[]): readonly string[] {
+  const methods = new Set<string>(routes.map(({ method }) => method));
+  if (methods.has('GET')) methods.add('HEAD');
+  return methodOrder.filter((method) => methods.has(method));
+}
+
+function patternOf({ path, openEnd }: Route): string {
+  return `^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}$/, openEnd === true ? '.+' : '[^/]+')}$`;
+}
+
+/** The API's paths and the methods each takes, for telling 405 from 404. */
+const methodsByPath: readonly (readonly [RegExp, readonly string[]])[] = [
+  ...Map.groupBy(routeList, patternOf),
+].map(([pattern, routes]) => [new RegExp(pattern), methodsOf(routes)]);
+
+/** Every method that some route takes. */
+export const allMethods: readonly string[] = methodsOf(routeList);
 
 /** Methods of a known path (query ignored), or null for an unknown one. */
 export function allowedMethods(url: string): readonly string[] | null {
   const path = url.split('?', 1)[0] ?? '';
-  return routeMethods.find(([pattern]) => pattern.test(path))?.[1] ?? null;
+  return methodsByPath.find(([pattern]) => pattern.test(path))?.[1] ?? null;
 }

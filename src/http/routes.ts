@@ -3,19 +3,21 @@ import type { Clock } from '../chat/ports.ts';
 import type { AuthDeps } from './auth.ts';
 import { requireServiceKey } from './auth.ts';
 import type { HttpTelemetry } from './http-telemetry.ts';
+import type { Handlers } from './mount.ts';
+import { mountRoutes, refuseStoreRoutes } from './mount.ts';
 import { openApiDocument } from './openapi.ts';
+import type { RouteNameWith } from './route-table.ts';
 import type { ChatRouteDeps } from './routes/chat-completions.ts';
-import { chatCompletionsRoute } from './routes/chat-completions.ts';
+import { chatHandlers } from './routes/chat-completions.ts';
 import type { KeysDeps } from './routes/keys.ts';
-import { keysRoutes } from './routes/keys.ts';
+import { keysHandlers } from './routes/keys.ts';
 import type { LogsDeps } from './routes/logs.ts';
-import { logsRoute } from './routes/logs.ts';
-import { modelsRoutes } from './routes/models.ts';
-import { notInProfileRoutes } from './routes/not-in-profile.ts';
+import { logPage } from './routes/logs.ts';
+import { modelsHandlers } from './routes/models.ts';
 import type { StatsDeps } from './routes/stats.ts';
-import { statsRoute } from './routes/stats.ts';
+import { stats } from './routes/stats.ts';
 import type { UsersDeps } from './routes/users.ts';
-import { usersRoute } from './routes/users.ts';
+import { registrationHook, usersHandlers } from './routes/users.ts';
 
 /** The routes that need Postgres. */
 export interface StoreRoutesDeps
@@ -32,20 +34,35 @@ export interface RoutesDeps extends AuthDeps, ChatRouteDeps {
   readonly store: StoreRoutesDeps | null;
 }
 
+type StoreRouteName = Exclude<RouteNameWith<'needsStore', true>, RouteNameWith<'auth', 'registration'>>;
+
+function storeHandlers(store: StoreRoutesDeps, deps: RoutesDeps): Handlers<StoreRouteName> {
+  return {
+    ...keysHandlers({ ...store, httpTelemetry: deps.httpTelemetry, tables: deps.tables }),
+    readLogs: ({ query, request }) => logPage(store, request.account.userId, query),
+    readStats: ({ query, request }) => stats(store, request.account.userId, query),
+  };
+}
+
 /** All routes of the API port. Only registration lies outside the authenticated scope. */
 export async function registerRoutes(app: FastifyInstance, deps: RoutesDeps): Promise<void> {
   const { store, httpTelemetry } = deps;
-  if (store === null) notInProfileRoutes(app);
-  else usersRoute(app, { ...store, httpTelemetry });
+  if (store === null) refuseStoreRoutes(app);
+  else {
+    const register: Handlers<RouteNameWith<'auth', 'registration'>> = usersHandlers({
+      ...store,
+      httpTelemetry,
+    });
+    mountRoutes(app, register, [registrationHook(store)]);
+  }
   await app.register(async (scope) => {
     requireServiceKey(scope, deps);
-    chatCompletionsRoute(scope, deps);
-    modelsRoutes(scope, deps);
-    if (store !== null) {
-      keysRoutes(scope, { ...store, httpTelemetry, tables: deps.tables });
-      logsRoute(scope, store);
-      statsRoute(scope, store);
-    }
-    scope.get('/openapi.json', async () => openApiDocument());
+    const storeless: Handlers<RouteNameWith<'needsStore', false>> = {
+      ...chatHandlers(deps),
+      ...modelsHandlers(deps),
+      describe: () => openApiDocument(),
+    };
+    mountRoutes(scope, storeless);
+    if (store !== null) mountRoutes(scope, storeHandlers(store, deps));
   });
 }

@@ -11,7 +11,8 @@ import type { RoutingTables } from '../../src/core/tables.ts';
 import { BodyBudget } from '../../src/http/body-budget.ts';
 import { toGatewayError } from '../../src/http/error-handler.ts';
 import { Life } from '../../src/http/life.ts';
-import { chatCompletionsRoute } from '../../src/http/routes/chat-completions.ts';
+import { mountRoutes } from '../../src/http/mount.ts';
+import { chatHandlers } from '../../src/http/routes/chat-completions.ts';
 import { UnreadAnswers } from '../../src/http/unread-answers.ts';
 import { heldKey, testTables, World } from '../chat/story.ts';
 import type { Random } from '../support/random.ts';
@@ -83,7 +84,7 @@ export class ResidencyWorld {
       request.account = { userId, keys: this.#believed(userId), readAtMs: 0 };
       done();
     });
-    chatCompletionsRoute(this.app, {
+    const handlers = chatHandlers({
       answerChat: createChat(deps),
       acceptsWork: () => true,
       clock: deps.clock,
@@ -93,6 +94,7 @@ export class ResidencyWorld {
       refreshAccount: (hash) =>
         Promise.resolve({ userId: hash, keys: this.#keysOf(hash as UserId), readAtMs: 0 }),
     });
+    mountRoutes(this.app, handlers);
   }
 
   get hasLegacy(): boolean {

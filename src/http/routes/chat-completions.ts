@@ -1,16 +1,16 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AnswerChat } from '../../chat/answer-chat.ts';
 import type { Account, Clock } from '../../chat/ports.ts';
 import type { ChatCall } from '../../core/chat-call.ts';
 import { draining, InvalidRequestError, retrySoon, ServiceUnavailableError } from '../../core/errors.ts';
 import { parseMode } from '../../core/mode.ts';
 import type { RoutingTables } from '../../core/tables.ts';
-import { smallBodyBytes } from '../body-budget.ts';
 import { parseChatBody } from '../chat-body.ts';
 import { readGatewayHeaders } from '../gateway-headers.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { legacyHeaders, markLegacy } from '../legacy.ts';
 import type { Life } from '../life.ts';
+import type { Handlers } from '../mount.ts';
 import { ReplyClient } from '../sse-reply.ts';
 
 export interface ChatRouteDeps {
@@ -66,9 +66,8 @@ function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteD
 }
 
 /** `POST /v1/chat/completions` (SPEC 4.5). */
-export function chatCompletionsRoute(app: FastifyInstance, deps: ChatRouteDeps): void {
-  const bodyLimit = app.initialConfig.bodyLimit ?? smallBodyBytes;
-  app.post('/v1/chat/completions', { bodyLimit }, async (request, reply) => {
+export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
+  const chat = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     refuseNewWork(deps);
     const call = readCall(request, reply, deps);
     const client = new ReplyClient(reply, deps.life, call.userId);
@@ -84,5 +83,6 @@ export function chatCompletionsRoute(app: FastifyInstance, deps: ChatRouteDeps):
     if (json === null) return reply;
     client.keeps(json.length);
     return reply.header('content-type', 'application/json; charset=utf-8').send(json);
-  });
+  };
+  return { chat };
 }

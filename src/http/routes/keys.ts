@@ -1,7 +1,5 @@
-import type { FastifyInstance } from 'fastify';
 import type { AddedKey, KeyRefusal, ProviderKeyRow } from '../../adapters/postgres/provider-keys.ts';
 import type { RegisterKeyBody } from '../../core/account-requests.ts';
-import { registerKeySchema } from '../../core/account-requests.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
 import type { NewProviderKey } from '../../core/new-provider-key.ts';
@@ -10,7 +8,7 @@ import type { ProviderName } from '../../core/provider-name.ts';
 import type { RoutingTables } from '../../core/tables.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
-import { parseOrThrow } from '../parse.ts';
+import type { Handlers } from '../mount.ts';
 import { providerKeyRecord } from '../provider-key-record.ts';
 
 export interface KeysDeps {
@@ -46,29 +44,29 @@ export function keyRefused(refusal: KeyRefusal, provider: ProviderName): Gateway
 }
 
 /** `/v1/keys` (SPEC 4.2-4.4). Secrets go in and never come out. */
-export function keysRoutes(app: FastifyInstance, deps: KeysDeps): void {
-  app.post('/v1/keys', async (request, reply) => {
-    const key = checkedKey(parseOrThrow(registerKeySchema, request.body));
-    const { userId } = request.account;
-    const added = await deps.addProviderKey(userId, key);
-    if (added.kind !== 'added') throw keyRefused(added, key.provider);
-    const { row } = added;
-    const audit = { audit: 'key_added', userId, keyId: row.id, provider: row.provider } as const;
-    deps.httpTelemetry.audited(audit, askerOf(request));
-    reply.code(201);
-    return providerKeyRecord(row, deps.tables().indiaRegions);
-  });
-  app.get('/v1/keys', async (request) => {
-    const rows = await deps.listProviderKeys(request.account.userId);
-    return rows.map((row) => providerKeyRecord(row, deps.tables().indiaRegions));
-  });
-  app.delete<{ Params: { key_id: string } }>('/v1/keys/:key_id', async (request, reply) => {
-    const { userId } = request.account;
-    // As it is stored: the path may spell it in capitals.
-    const keyId = request.params.key_id.toLowerCase();
-    const provider = await deps.deleteProviderKey(userId, keyId);
-    if (provider === null) throw new NotFoundError('No such provider key.');
-    deps.httpTelemetry.audited({ audit: 'key_deleted', userId, keyId, provider }, askerOf(request));
-    return reply.code(204).send();
-  });
+export function keysHandlers(deps: KeysDeps): Handlers<'addKey' | 'listKeys' | 'deleteKey'> {
+  return {
+    async addKey({ body, request }) {
+      const key = checkedKey(body);
+      const { userId } = request.account;
+      const added = await deps.addProviderKey(userId, key);
+      if (added.kind !== 'added') throw keyRefused(added, key.provider);
+      const { row } = added;
+      const audit = { audit: 'key_added', userId, keyId: row.id, provider: row.provider } as const;
+      deps.httpTelemetry.audited(audit, askerOf(request));
+      return providerKeyRecord(row, deps.tables().indiaRegions);
+    },
+    async listKeys({ request }) {
+      const rows = await deps.listProviderKeys(request.account.userId);
+      return rows.map((row) => providerKeyRecord(row, deps.tables().indiaRegions));
+    },
+    async deleteKey({ param, request }) {
+      const { userId } = request.account;
+      // As it is stored: the path may spell it in capitals.
+      const keyId = param.toLowerCase();
+      const provider = await deps.deleteProviderKey(userId, keyId);
+      if (provider === null) throw new NotFoundError('No such provider key.');
+      deps.httpTelemetry.audited({ audit: 'key_deleted', userId, keyId, provider }, askerOf(request));
+    },
+  };
 }

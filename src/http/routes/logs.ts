@@ -1,39 +1,11 @@
-import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
 import type { LogRowsQuery, StoredLogRow } from '../../adapters/postgres/read-log-rows.ts';
 import { formatMicroUsd } from '../../core/cost.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
 import { decodeLogCursor, encodeLogCursor } from '../../core/log-cursor.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
 import type { LogPage } from '../answer-schemas.ts';
-import { parseOrThrow } from '../parse.ts';
-import { instantText } from '../query-instant.ts';
-
-const maxPage = 1000;
-const defaultPage = 100;
-const maxCursorLength = 1024;
-
-/** Query of `GET /v1/logs` (SPEC 4.6). */
-export const logsQuerySchema = z.object({
-  since: instantText.optional(),
-  limit: z
-    .string()
-    .regex(/^[0-9]{1,9}$/, 'must be an integer')
-    .transform(Number)
-    .pipe(z.int().min(1).max(maxPage))
-    // As the description shows it; on the wire every parameter is text.
-    .meta({
-      type: 'integer',
-      minimum: 1,
-      maximum: maxPage,
-      pattern: undefined,
-      description: `${defaultPage} by default.`,
-    })
-    .optional(),
-  cursor: z.string().max(maxCursorLength, 'is malformed').optional(),
-});
-
-export type LogsQuery = z.output<typeof logsQuerySchema>;
+import type { LogsQuery } from '../query-schemas.ts';
+import { defaultPage } from '../query-schemas.ts';
 
 export interface LogsDeps {
   readonly readLogRows: (userId: string, query: LogRowsQuery) => Promise<readonly StoredLogRow[]>;
@@ -78,11 +50,4 @@ export async function logPage(deps: LogsDeps, userId: string, query: LogsQuery):
         ? null
         : encodeLogCursor({ createdAtMicros: last.createdAtMicros, id: last.id, sinceMicros }),
   };
-}
-
-/** `GET /v1/logs`: the caller's own rows. */
-export function logsRoute(app: FastifyInstance, deps: LogsDeps): void {
-  app.get('/v1/logs', (request) =>
-    logPage(deps, request.account.userId, parseOrThrow(logsQuerySchema, request.query)),
-  );
 }

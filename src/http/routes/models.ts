@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../chat/ports.ts';
 import { NotFoundError } from '../../core/errors.ts';
 import { parseMode } from '../../core/mode.ts';
@@ -6,6 +5,7 @@ import { modelEntries, overrideTargets } from '../../core/model-list.ts';
 import type { RoutingTables } from '../../core/tables.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { activeLegacyName, markLegacy } from '../legacy.ts';
+import type { Answer, Handlers } from '../mount.ts';
 
 export interface ModelsDeps {
   readonly tables: () => RoutingTables;
@@ -18,26 +18,28 @@ export interface ModelsDeps {
  * beside the list and not in it: clients offer every entry of it, and a target is no `model`. A mode under its name
  * from before the rename is found as long as chat takes it.
  */
-export function modelsRoutes(app: FastifyInstance, deps: ModelsDeps): void {
-  app.get('/v1/models', async (request) => ({
-    object: 'list',
-    data: modelEntries,
-    override_targets: overrideTargets(request.account.keys, deps.tables()),
-  }));
-  app.get<{ Params: { '*': string } }>('/v1/models/*', async (request, reply) => {
-    const tables = deps.tables();
-    const parsed = parseMode(request.params['*'], activeLegacyName(tables, deps.clock));
-    const entry = modelEntries.find((model) => model.id === parsed?.mode);
-    if (entry === undefined) {
-      throw new NotFoundError('Unknown model: GET /v1/models lists what can be asked for.', {
-        param: 'model',
-        code: 'model_not_found',
-      });
-    }
-    if (parsed?.legacy === true) {
-      markLegacy(reply, tables);
-      deps.httpTelemetry.legacyUsed('mode');
-    }
-    return entry;
-  });
+export function modelsHandlers(deps: ModelsDeps): Handlers<'listModels' | 'findModel'> {
+  return {
+    listModels: ({ request }): Answer<'listModels'> => ({
+      object: 'list',
+      data: modelEntries,
+      override_targets: overrideTargets(request.account.keys, deps.tables()),
+    }),
+    findModel({ param, reply }) {
+      const tables = deps.tables();
+      const parsed = parseMode(param, activeLegacyName(tables, deps.clock));
+      const entry = modelEntries.find((model) => model.id === parsed?.mode);
+      if (entry === undefined) {
+        throw new NotFoundError('Unknown model: GET /v1/models lists what can be asked for.', {
+          param: 'model',
+          code: 'model_not_found',
+        });
+      }
+      if (parsed?.legacy === true) {
+        markLegacy(reply, tables);
+        deps.httpTelemetry.legacyUsed('mode');
+      }
+      return entry;
+    },
+  };
 }

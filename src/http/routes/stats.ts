@@ -1,34 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
 import type { RequestSums, StoredSums, SumsQuery } from '../../adapters/postgres/read-sums.ts';
 import { formatMicroUsd } from '../../core/cost.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
-import { statsGroups } from '../../core/stats-group.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
 import type { Stats } from '../answer-schemas.ts';
-import { parseOrThrow } from '../parse.ts';
-import { instantText } from '../query-instant.ts';
-
-/** Query of `GET /v1/stats`. */
-export const statsQuerySchema = z.object({
-  since: instantText.optional(),
-  until: instantText.optional(),
-  group_by: z
-    .string()
-    .transform((text, context) => {
-      const names = z.array(z.enum(statsGroups)).safeParse(text.split(','));
-      if (names.success && new Set(names.data).size === names.data.length) return names.data;
-      context.addIssue({
-        code: 'custom',
-        message: `must be a list without repeats of ${statsGroups.join(', ')}`,
-      });
-      return z.NEVER;
-    })
-    .optional(),
-});
-
-export type StatsQuery = z.output<typeof statsQuerySchema>;
+import type { StatsQuery } from '../query-schemas.ts';
 
 export interface StatsDeps {
   readonly readSums: (userId: string, query: SumsQuery) => Promise<StoredSums>;
@@ -83,11 +59,4 @@ export async function stats(deps: StatsDeps, userId: string, query: StatsQuery):
     totals: publicSums(stored.totals),
     groups,
   };
-}
-
-/** `GET /v1/stats`: sums over the caller's own rows. */
-export function statsRoute(app: FastifyInstance, deps: StatsDeps): void {
-  app.get('/v1/stats', (request) =>
-    stats(deps, request.account.userId, parseOrThrow(statsQuerySchema, request.query)),
-  );
 }
