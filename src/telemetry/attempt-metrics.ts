@@ -5,12 +5,10 @@ import type { ProviderName } from '../core/provider-name.ts';
 import { providerNames } from '../core/provider-name.ts';
 import type { RoutingTables } from '../core/tables.ts';
 import type { Usage } from '../core/usage.ts';
-import { durationBuckets, overheadBuckets, tokenBuckets, tokenRateBuckets } from './buckets.ts';
 import type { ModelLabels } from './model-label.ts';
 import { otherModel } from './model-label.ts';
 import type { Families, HistogramSeries } from './series.ts';
 
-const modelLabels = ['gen_ai_provider_name', 'gen_ai_request_model'];
 const unpricedReasons = ['no_price', 'no_usage', 'partial_usage', 'self_hosted'] as const;
 
 /** Too short a burst to tell a speed from. */
@@ -58,41 +56,12 @@ export class AttemptMetrics {
 
   constructor(families: Families, models: ModelLabels) {
     this.#models = models;
-    this.#durations = families.histogram(
-      'gen_ai_client_operation_duration_seconds',
-      'Upstream attempts up to their last byte, one observation each; error_type is empty when it served.',
-      ['gen_ai_operation_name', ...modelLabels, 'error_type'],
-      durationBuckets,
-    );
-    this.#firstChunks = families.histogram(
-      'gen_ai_client_operation_time_to_first_chunk_seconds',
-      'Time from the start of a streamed attempt to its first token.',
-      modelLabels,
-      durationBuckets,
-    );
-    this.#tokenUsage = families.histogram(
-      'gen_ai_client_token_usage',
-      'Tokens of one answer by type.',
-      ['gen_ai_operation_name', ...modelLabels, 'gen_ai_token_type'],
-      tokenBuckets,
-    );
-    this.#tokenRates = families.histogram(
-      'gw_output_tokens_per_second',
-      'Output tokens over the time from the first token to the last byte; streams only.',
-      ['provider', 'model'],
-      tokenRateBuckets,
-    );
-    this.#unpriced = families.counter(
-      'gw_unpriced_responses_total',
-      'Answers, cut and abandoned ones included, whose cost is shown as 0 or in part, by why.',
-      ['provider', 'model', 'reason'],
-    );
-    const overhead = families.histogram(
-      'gw_overhead_seconds',
-      'Our own time: before_upstream from the headers (body included) to the first attempt where no cache was asked, first_byte_relay from the first token of a stream to its write, after_last_byte until the log row is kept.',
-      ['phase'],
-      overheadBuckets,
-    );
+    this.#durations = families.histogram('gen_ai_client_operation_duration_seconds');
+    this.#firstChunks = families.histogram('gen_ai_client_operation_time_to_first_chunk_seconds');
+    this.#tokenUsage = families.histogram('gen_ai_client_token_usage');
+    this.#tokenRates = families.histogram('gw_output_tokens_per_second');
+    this.#unpriced = families.counter('gw_unpriced_responses_total');
+    const overhead = families.histogram('gw_overhead_seconds');
     this.#beforeUpstream = overhead.of('before_upstream');
     this.#firstByteRelay = overhead.of('first_byte_relay');
     this.#afterLastByte = overhead.of('after_last_byte');

@@ -12,7 +12,6 @@ import { providerNames } from '../core/provider-name.ts';
 import type { RequestStatus, SettledRequest } from '../core/settled-request.ts';
 import { outcomeOf, shownProvider } from '../core/settled-request.ts';
 import type { RoutingTables } from '../core/tables.ts';
-import { durationBuckets } from './buckets.ts';
 import type { ModelLabels } from './model-label.ts';
 import type { CounterSeries, Families } from './series.ts';
 
@@ -54,56 +53,16 @@ export class ChatMetrics {
 
   constructor(families: Families, models: ModelLabels) {
     this.#models = models;
-    this.#requests = families.counter('gw_requests_total', 'Chat requests by how they ended.', [
-      'mode',
-      'provider',
-      'model',
-      'outcome',
-      'stream',
-      'cache',
-    ]);
-    this.#duration = families.histogram(
-      'gw_request_duration_seconds',
-      'Chat requests from the headers to the settlement.',
-      ['mode'],
-      durationBuckets,
-    );
-    this.#fallbacks = families.counter('gw_fallbacks_total', 'Moves to the next candidate.', [
-      'mode',
-      'from_provider',
-      'to_provider',
-      'reason',
-    ]);
-    this.#skips = families.counter(
-      'gw_candidates_skipped_total',
-      'Candidates passed over or moved back, by reason.',
-      ['provider', 'reason'],
-    );
-    this.#streams = families.counter('gw_streams_total', 'Streams by how they ended.', ['end']);
-    this.#backpressure = families.counter(
-      'gw_stream_client_backpressure_seconds_total',
-      'Time for which slow clients held their upstreams back.',
-    );
-    this.#cache = families.counter(
-      'gw_cache_requests_total',
-      'Cache look-ups; bypass: the client did not opt in.',
-      ['result'],
-    );
-    this.#tokens = families.counter(
-      'gw_tokens_total',
-      'Tokens by class; cached_input and reasoning are parts of input and output.',
-      ['mode', 'provider', 'model', 'type'],
-    );
-    this.#cost = families.counter(
-      'gw_cost_microusd_total',
-      'Whole micro-dollars; equals the sum of cost_usd in the request logs.',
-      ['mode', 'provider', 'model'],
-    );
-    this.#saved = families.counter(
-      'gw_cache_saved_microusd_total',
-      'What cache hits would have cost, by the model that had answered.',
-      ['mode', 'provider', 'model'],
-    );
+    this.#requests = families.counter('gw_requests_total');
+    this.#duration = families.histogram('gw_request_duration_seconds');
+    this.#fallbacks = families.counter('gw_fallbacks_total');
+    this.#skips = families.counter('gw_candidates_skipped_total');
+    this.#streams = families.counter('gw_streams_total');
+    this.#backpressure = families.counter('gw_stream_client_backpressure_seconds_total');
+    this.#cache = families.counter('gw_cache_requests_total');
+    this.#tokens = families.counter('gw_tokens_total');
+    this.#cost = families.counter('gw_cost_microusd_total');
+    this.#saved = families.counter('gw_cache_saved_microusd_total');
     for (const provider of providerNames) for (const reason of skipReasons) this.#skips.of(provider, reason);
     for (const end of streamEndings) this.#streams.of(end);
     for (const result of cacheResults) this.#cache.of(result);

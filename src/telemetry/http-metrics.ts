@@ -1,6 +1,5 @@
 import type { AuthFailure, EndedRequest, LegacySurface, Shortage } from '../http/http-telemetry.ts';
 import { authFailures, legacySurfaces, shortages } from '../http/http-telemetry.ts';
-import { durationBuckets } from './buckets.ts';
 import type { Families } from './series.ts';
 
 const chatRoute = '/v1/chat/completions';
@@ -24,28 +23,11 @@ export class HttpMetrics {
   readonly #authFailures;
 
   constructor(families: Families) {
-    this.#duration = families.histogram(
-      'http_server_request_duration_seconds',
-      'Requests from their headers to the last byte; 499: the client left before an answer.',
-      ['http_route', 'http_request_method', 'http_response_status_code', 'gw_upstream'],
-      durationBuckets,
-    );
-    this.#shed = families.counter('gw_shed_requests_total', 'Requests refused because of overload.', [
-      'resource',
-    ]);
-    this.#stalledReaders = families.counter(
-      'gw_stalled_readers_total',
-      'Connections closed because their clients took nothing of an answer.',
-      [],
-    );
-    this.#legacy = families.counter(
-      'gw_legacy_use_total',
-      'Requests that used a name from before the rename, by where.',
-      ['surface'],
-    );
-    this.#authFailures = families.counter('gw_auth_failures_total', 'Callers who were not let in, by why.', [
-      'reason',
-    ]);
+    this.#duration = families.histogram('http_server_request_duration_seconds');
+    this.#shed = families.counter('gw_shed_requests_total');
+    this.#stalledReaders = families.counter('gw_stalled_readers_total');
+    this.#legacy = families.counter('gw_legacy_use_total');
+    this.#authFailures = families.counter('gw_auth_failures_total');
     this.#stalledReaders.of();
     for (const surface of legacySurfaces) this.#legacy.of(surface);
     for (const reason of authFailures) this.#authFailures.of(reason);

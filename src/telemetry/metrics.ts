@@ -2,19 +2,24 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { RoutingTables } from '../core/tables.ts';
 import { AttemptMetrics } from './attempt-metrics.ts';
 import { ChatMetrics } from './chat-metrics.ts';
+import type { FamilyNameOf, LabelsOf } from './families.ts';
+import { metricFamilies } from './families.ts';
 import { HttpMetrics } from './http-metrics.ts';
 import { ModelLabels } from './model-label.ts';
 import { Families } from './series.ts';
 import { StoreMetrics } from './store-metrics.ts';
 
-type Labels = Readonly<Record<string, string>>;
+type Labelled<Label extends string> = readonly (readonly [
+  labels: Readonly<Record<Label, string>>,
+  value: number,
+])[];
 /** One value, or one per label set. */
-export type Reading = number | readonly (readonly [labels: Labels, value: number])[];
+export type Reading<Label extends string = never> = number | Labelled<Label>;
 
 /**
- * All metric families of the gateway. Add one in the file of its concern: chat-metrics.ts (the story),
- * attempt-metrics.ts (upstream), http-metrics.ts (the edge), store-metrics.ts (cache and keys), or
- * watch-gauges.ts (numbers that others own). Label values come from closed lists only.
+ * The metrics of one process. What there is stands in families.ts; it is counted in the file of its concern:
+ * chat-metrics.ts (the story), attempt-metrics.ts (upstream), http-metrics.ts (the edge), store-metrics.ts (cache and
+ * keys), or wiring/watch-gauges.ts (numbers that others own).
  */
 export class Metrics {
   /** Exemplars need the OpenMetrics form; Prometheus reads it by its content type. */
@@ -33,12 +38,7 @@ export class Metrics {
     this.http = new HttpMetrics(families);
     this.stores = new StoreMetrics(families);
     collectDefaultMetrics({ register: this.registry });
-    this.observe(
-      'counter',
-      'gw_metrics_dropped_labels_total',
-      'Label sets that are counted together as _other because their family was full.',
-      () => families.dropped,
-    );
+    this.observe('gw_metrics_dropped_labels_total', () => families.dropped);
   }
 
   /** To be called for the first tables and after each reload. */
@@ -48,15 +48,13 @@ export class Metrics {
   }
 
   /** A number that another part owns, read at each scrape. */
-  observe(
-    kind: 'gauge' | 'counter',
-    name: string,
-    help: string,
-    read: () => Reading,
-    labelNames: readonly string[] = [],
+  observe<Name extends FamilyNameOf<'read gauge' | 'read counter'>>(
+    name: Name,
+    read: () => Reading<LabelsOf<Name>[number]>,
   ): void {
-    const options = { name, help, labelNames: [...labelNames], registers: [this.registry] };
-    if (kind === 'gauge') {
+    const { kind, help, labels } = metricFamilies[name];
+    const options = { name, help, labelNames: [...labels] as string[], registers: [this.registry] };
+    if (kind === 'read gauge') {
       new Gauge({
         ...options,
         collect() {
@@ -76,7 +74,7 @@ export class Metrics {
   }
 }
 
-function readings(read: () => Reading): readonly (readonly [labels: Labels, value: number])[] {
+function readings(read: () => Reading<string>): Labelled<string> {
   const reading = read();
   return typeof reading === 'number' ? [[{}, reading]] : reading;
 }

@@ -1,18 +1,13 @@
 import type { Registry } from 'prom-client';
+import type { FamilyNameOf, LabelsOf } from './families.ts';
+import { metricFamilies } from './families.ts';
+import type { CounterFamily, HistogramFamily } from './family.ts';
 
 /**
  * Counters and histograms whose series are plain objects: a caller that holds one pays an addition, no label
  * hashing. prom-client renders them with its own default metrics, in OpenMetrics form.
  */
 
-/**
- * Label sets of one family; further ones share a series, so that sums stay exact. The largest closed list is that of
- * `gw_requests_total`: 28 models of modes and overrides, times 9 ends, 2 forms and 2 uses of the cache, make 1,008 with
- * the shipped tables, and operators add models. A label set of a counter is one line of a scrape, that of a histogram
- * one a bucket.
- */
-const maxCounterSeries = 4_000;
-const maxHistogramSeries = 400;
 /** The value of every label of the series that those beyond the limit share. */
 const sharedLabel = '_other';
 
@@ -31,12 +26,9 @@ interface Sample {
   readonly exemplar?: { readonly labelSet: object; readonly value: number; readonly timestamp: number };
 }
 
-interface FamilyOptions {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: readonly string[];
-  readonly maxSeries: number;
-}
+/** A value for each label, in the order of the names. */
+type LabelValues<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string };
+type Names = readonly string[];
 
 /** All families of one process. */
 export class Families {
@@ -48,24 +40,19 @@ export class Families {
     this.registry = registry;
   }
 
-  counter(name: string, help: string, labelNames: readonly string[] = []): Counter {
-    return new Counter(this, { name, help, labelNames, maxSeries: maxCounterSeries });
+  counter<Name extends FamilyNameOf<'counter'>>(name: Name): Counter<LabelsOf<Name>> {
+    return new Counter(this, name, metricFamilies[name] as CounterFamily<LabelsOf<Name>>);
   }
 
-  histogram(
-    name: string,
-    help: string,
-    labelNames: readonly string[],
-    buckets: readonly number[],
-  ): Histogram {
-    return new Histogram(this, { name, help, labelNames, maxSeries: maxHistogramSeries }, buckets);
+  histogram<Name extends FamilyNameOf<'histogram'>>(name: Name): Histogram<LabelsOf<Name>> {
+    return new Histogram(this, name, metricFamilies[name] as HistogramFamily<LabelsOf<Name>>);
   }
 }
 
 const keyOf = (values: readonly string[]): string =>
   values.length === 1 ? (values[0] as string) : values.join('\u0000');
 
-abstract class Family<Series> {
+abstract class Family<Series, Labels extends Names> {
   /** prom-client takes `_total` off counters in the OpenMetrics form. */
   name: string;
   readonly help: string;
@@ -77,17 +64,21 @@ abstract class Family<Series> {
   /** The label sets that share a series; remembered, as far as there is room, to be counted once. */
   readonly #dropped = new Set<string>();
 
-  constructor(families: Families, { name, help, labelNames, maxSeries }: FamilyOptions) {
+  constructor(
+    families: Families,
+    name: string,
+    { help, labels, maxSeries }: Pick<CounterFamily<Labels>, 'help' | 'labels' | 'maxSeries'>,
+  ) {
     this.name = name;
     this.help = help;
     this.#families = families;
-    this.#labelNames = labelNames;
+    this.#labelNames = labels;
     this.#maxSeries = maxSeries;
     families.registry.registerMetric(this as unknown as Parameters<Registry['registerMetric']>[0]);
   }
 
-  /** The series of these label values, in the order of the names; made at zero when it is new. */
-  of(...values: readonly string[]): Series {
+  /** The series of these label values; made at zero when it is new. */
+  of(...values: LabelValues<Labels>): Series {
     const key = keyOf(values);
     const known = this.#series.get(key);
     if (known !== undefined) return known.series;
@@ -131,7 +122,7 @@ export class CounterSeries {
   }
 }
 
-export class Counter extends Family<CounterSeries> {
+export class Counter<Labels extends Names> extends Family<CounterSeries, Labels> {
   readonly type = 'counter';
 
   protected make(): CounterSeries {
@@ -172,15 +163,15 @@ export class HistogramSeries {
   }
 }
 
-export class Histogram extends Family<HistogramSeries> {
+export class Histogram<Labels extends Names> extends Family<HistogramSeries, Labels> {
   readonly type = 'histogram';
   readonly #bounds: readonly number[];
   readonly #bucketLabels: readonly { readonly le: string }[];
 
-  constructor(families: Families, options: FamilyOptions, buckets: readonly number[]) {
-    super(families, options);
-    this.#bounds = buckets;
-    this.#bucketLabels = [...buckets.map(String), '+Inf'].map((le) => ({ le }));
+  constructor(families: Families, name: string, family: HistogramFamily<Labels>) {
+    super(families, name, family);
+    this.#bounds = family.buckets;
+    this.#bucketLabels = [...family.buckets.map(String), '+Inf'].map((le) => ({ le }));
   }
 
   protected make(): HistogramSeries {

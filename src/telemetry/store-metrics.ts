@@ -1,6 +1,5 @@
 import type { OpenKey, ResponseCache } from '../chat/ports.ts';
-import { byteBuckets, operationBuckets, queryBuckets } from './buckets.ts';
-import type { Families, Histogram, HistogramSeries } from './series.ts';
+import type { Families, HistogramSeries } from './series.ts';
 
 const seconds = (sinceMs: number): number => (performance.now() - sinceMs) / 1000;
 
@@ -23,39 +22,18 @@ export class StoreMetrics {
   readonly #set: HistogramSeries;
   readonly #bytes: HistogramSeries;
   readonly #unseal: HistogramSeries;
-  readonly #queries: Histogram;
+  readonly #queries;
   readonly #flush: HistogramSeries;
 
   constructor(families: Families) {
-    const operations = families.histogram(
-      'gw_cache_operation_seconds',
-      'Operations of the answer cache, sealing included.',
-      ['op'],
-      operationBuckets,
-    );
+    const operations = families.histogram('gw_cache_operation_seconds');
     this.#get = operations.of('get');
     this.#set = operations.of('set');
-    this.#bytes = families
-      .histogram('gw_cache_entry_bytes', 'Size of the answers that were stored.', [], byteBuckets)
-      .of();
-    this.#unseal = families
-      .histogram('gw_key_unseal_seconds', 'Opening a sealed provider key.', [], operationBuckets)
-      .of();
-    this.#queries = families.histogram(
-      'gw_db_query_seconds',
-      'Work of Postgres by what was asked, the wait for a connection included, failures too.',
-      ['query'],
-      queryBuckets,
-    );
+    this.#bytes = families.histogram('gw_cache_entry_bytes').of();
+    this.#unseal = families.histogram('gw_key_unseal_seconds').of();
+    this.#queries = families.histogram('gw_db_query_seconds');
     for (const name of queryNames) this.#queries.of(name);
-    this.#flush = families
-      .histogram(
-        'gw_log_flush_seconds',
-        'One group commit of log rows, failed ones included.',
-        [],
-        queryBuckets,
-      )
-      .of();
+    this.#flush = families.histogram('gw_log_flush_seconds').of();
   }
 
   cache(store: ResponseCache): ResponseCache {

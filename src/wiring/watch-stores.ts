@@ -15,28 +15,10 @@ export function watchStores(
   sealingKeys: readonly SealingKey[],
 ): void {
   watchPools(metrics, database);
-  metrics.observe(
-    'gauge',
-    'gw_sealed_keys',
-    'Provider keys by the master key that sealed them, counted once a minute; missing: it is not configured.',
-    () => (database === null ? [] : sealedKeys(database, sealingKeys)),
-    ['kid', 'state'],
-  );
-  metrics.observe(
-    'gauge',
-    'gw_key_changes_listening',
-    '1 while key changes made by other replicas are heard, or there is no database to hear them from.',
-    () => Number(database?.listening() ?? true),
-  );
-  metrics.observe('gauge', 'gw_redis_up', '1 while the shared cache answers, or none is configured.', () =>
-    Number(cacheStats?.().up ?? true),
-  );
-  metrics.observe(
-    'counter',
-    'gw_cache_errors_total',
-    'Operations of the shared cache that failed; each was a miss.',
-    () => cacheStats?.().errors ?? 0,
-  );
+  metrics.observe('gw_sealed_keys', () => (database === null ? [] : sealedKeys(database, sealingKeys)));
+  metrics.observe('gw_key_changes_listening', () => Number(database?.listening() ?? true));
+  metrics.observe('gw_redis_up', () => Number(cacheStats?.().up ?? true));
+  metrics.observe('gw_cache_errors_total', () => cacheStats?.().errors ?? 0);
 }
 
 /** The first configured key seals, the others are on their way out. Nothing before the first count. */
@@ -76,29 +58,12 @@ function watchPools(metrics: Metrics, database: Database | null): void {
           ['query', database.queryPool],
           ['log', database.logPool],
         ];
-  metrics.observe(
-    'gauge',
-    'gw_db_pool_connections',
-    'Connections to Postgres by what they do.',
-    () =>
-      pools.flatMap(([pool, { totalCount, idleCount }]) => [
-        [{ pool, state: 'active' }, totalCount - idleCount] as const,
-        [{ pool, state: 'idle' }, idleCount] as const,
-      ]),
-    ['pool', 'state'],
+  metrics.observe('gw_db_pool_connections', () =>
+    pools.flatMap(([pool, { totalCount, idleCount }]) => [
+      [{ pool, state: 'active' }, totalCount - idleCount] as const,
+      [{ pool, state: 'idle' }, idleCount] as const,
+    ]),
   );
-  metrics.observe(
-    'gauge',
-    'gw_db_pool_waiting',
-    'Callers waiting for a connection.',
-    () => poolReadings(pools, (pool) => pool.waitingCount),
-    ['pool'],
-  );
-  metrics.observe(
-    'gauge',
-    'gw_db_pool_max',
-    'Most connections of a pool.',
-    () => poolReadings(pools, (pool) => pool.options.max ?? 0),
-    ['pool'],
-  );
+  metrics.observe('gw_db_pool_waiting', () => poolReadings(pools, (pool) => pool.waitingCount));
+  metrics.observe('gw_db_pool_max', () => poolReadings(pools, (pool) => pool.options.max ?? 0));
 }

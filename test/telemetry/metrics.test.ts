@@ -17,7 +17,7 @@ import type { Usage } from '../../src/core/usage.ts';
 import { noUsage } from '../../src/core/usage.ts';
 import { statusLabel } from '../../src/telemetry/http-metrics.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
-import { Families } from '../../src/telemetry/series.ts';
+import { Families, Histogram } from '../../src/telemetry/series.ts';
 import { logRow } from '../adapters/postgres/log-rows.ts';
 import { callOf, candidateOf, testTables } from '../chat/story.ts';
 import type { Exposition } from './exposition.ts';
@@ -228,8 +228,8 @@ describe('label sets', () => {
     ['histogram', 400],
   ] as const)('of a full %s share one, so that its sum stays exact', async (kind, limit) => {
     const families = new Families(new Registry());
-    const counter = families.counter('x_total', 'For this test.', ['a', 'b']);
-    const histogram = families.histogram('h', 'For this test.', ['a', 'b'], [1]);
+    const counter = families.counter('gw_candidates_skipped_total');
+    const histogram = families.histogram('gw_output_tokens_per_second');
     const record = (a: string) => {
       if (kind === 'counter') counter.of(a, 'b').add();
       else histogram.of(a, 'b').observe(1);
@@ -241,10 +241,11 @@ describe('label sets', () => {
     // Label sets, not observations.
     expect(families.dropped).toBe(300);
     const exposition = readExposition(await families.registry.metrics());
-    const name = kind === 'counter' ? 'x_total' : 'h_count';
+    const name = kind === 'counter' ? 'gw_candidates_skipped_total' : 'gw_output_tokens_per_second_count';
+    const second = kind === 'counter' ? 'reason' : 'model';
     expect(exposition.series.filter((one) => one.name === name)).toHaveLength(limit + 1);
     expect(sumOf(exposition, name)).toBe(limit + 900);
-    expect(sumOf(exposition, name, { a: '_other', b: '_other' })).toBe(900);
+    expect(sumOf(exposition, name, { provider: '_other', [second]: '_other' })).toBe(900);
   });
 
   test('of every way in which a request can end on the shipped tables are kept', async () => {
@@ -326,7 +327,14 @@ describe('a histogram', () => {
   const histogram = () => {
     const families = new Families(new Registry());
     families.registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
-    const series = families.histogram('h', 'For this test.', [], [1, 2.5]).of();
+    const shape = {
+      kind: 'histogram',
+      help: 'For this test.',
+      labels: [],
+      maxSeries: 1,
+      buckets: [1, 2.5],
+    } as const;
+    const series = new Histogram(families, 'h', shape).of();
     return { series, text: () => families.registry.metrics() };
   };
 
