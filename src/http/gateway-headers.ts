@@ -10,7 +10,7 @@ const maxModelLength = 256;
 const integer = /^-?[0-9]+$/;
 
 /** One `X-Gateway-*` header. */
-interface GatewayHeader<Value> {
+interface HeaderDefinition<Value> {
   readonly name: string;
   /** In the OpenAPI description. */
   readonly description: string;
@@ -23,7 +23,15 @@ interface GatewayHeader<Value> {
   readonly parse: (value: string, name: string) => Value;
 }
 
-const header = <Value>(definition: GatewayHeader<Value>): GatewayHeader<Value> => definition;
+interface GatewayHeader<Value> extends HeaderDefinition<Value> {
+  /** As Node names it: put together once, five are looked for in each request. */
+  readonly lowerName: string;
+}
+
+const header = <Value>(definition: HeaderDefinition<Value>): GatewayHeader<Value> => ({
+  ...definition,
+  lowerName: definition.name.toLowerCase(),
+});
 
 /** Every header of ours that a chat request may have, by what follows `x-gateway-` in lower case. */
 export const gatewayHeaders = {
@@ -125,17 +133,17 @@ class HeaderReader {
 
   /** Its parsed value; undefined where it was not sent. */
   read<Key extends HeaderKey>(key: Key): ReturnType<(typeof gatewayHeaders)[Key]['parse']> | undefined {
-    const { name, neverIgnored, parse }: GatewayHeader<unknown> = gatewayHeaders[key];
-    const value = this.#text(key, name, neverIgnored === true);
-    return value === undefined ? undefined : (parse(value, name) as never);
+    const definition: GatewayHeader<unknown> = gatewayHeaders[key];
+    const value = this.#text(key, definition);
+    return value === undefined ? undefined : (definition.parse(value, definition.name) as never);
   }
 
-  #text(key: HeaderKey, name: string, neverIgnored: boolean): string | undefined {
-    const current = this.#single(`x-gateway-${key}`, name);
+  #text(key: HeaderKey, { name, lowerName, neverIgnored }: GatewayHeader<unknown>): string | undefined {
+    const current = this.#single(lowerName, name);
     if (current !== undefined || this.#legacy === null) return current;
     const before = `x-${this.#legacy.name}-${key}`;
     if (this.#legacy.ended) {
-      if (neverIgnored && this.#sent.headers[before] !== undefined) throw legacyEnded(before, name);
+      if (neverIgnored === true && this.#sent.headers[before] !== undefined) throw legacyEnded(before, name);
       return undefined;
     }
     const legacy = this.#single(before, name);
