@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { chatRequestWithDeveloperSchema } from '../core/chat-request.ts';
+import type { RoutingTablesDocument } from '../core/routing-tables.ts';
 import { errorBodySchema } from './answer-schemas.ts';
 import { requestIdHeader } from './request-id.ts';
 import type { Route } from './route-table.ts';
@@ -41,12 +43,26 @@ function nullable(schema: Json): Json {
   return { ...schema, properties: Object.fromEntries(properties) as Json };
 }
 
-function requestBody({ body, story }: Route): Json {
+type ChatRules = RoutingTablesDocument['chat'];
+
+/** Of tables that say nothing of it. */
+const plainChat: ChatRules = { developer_role: false, passthrough_fields: [] };
+/** The operator lets the field through, whatever it holds; the vendor judges it. */
+const passedThrough: Json = { description: 'Passed to the vendor unvalidated' };
+
+/** What a chat body may be under these tables (`parseChatBody`). */
+function chatBody(body: z.ZodType, { developer_role, passthrough_fields }: ChatRules): Json {
+  const schema = nullable(jsonSchema(developer_role ? chatRequestWithDeveloperSchema : body));
+  const known = schema['properties'] as Json;
+  const unvalidated = passthrough_fields.filter((name) => !Object.hasOwn(known, name));
+  const passed = Object.fromEntries(unvalidated.map((name) => [name, passedThrough]));
+  return { ...schema, properties: { ...known, ...passed } };
+}
+
+function requestBody({ body, story }: Route, chat: ChatRules): Json {
   if (body === undefined) return {};
-  const schema = jsonSchema(body);
-  return {
-    requestBody: { required: true, content: jsonContent(story === true ? nullable(schema) : schema) },
-  };
+  const schema = story === true ? chatBody(body, chat) : jsonSchema(body);
+  return { requestBody: { required: true, content: jsonContent(schema) } };
 }
 
 function parametersOf(route: Route): Json {
@@ -71,21 +87,21 @@ function success({ answer, story }: Route): Json {
   };
 }
 
-function operation(route: Route): Json {
+function operation(route: Route, chat: ChatRules): Json {
   return {
     summary: route.summary,
     responses: { [route.status]: success(route), default: failure },
-    ...requestBody(route),
+    ...requestBody(route, chat),
     ...parametersOf(route),
     ...(route.auth === 'service-key' ? {} : { security: [] }),
   };
 }
 
-function paths(): Json {
+function paths(chat: ChatRules): Json {
   const described: Record<string, Json> = {};
   for (const route of routeList) {
     if (route.undescribed === true) continue;
-    described[route.path] = { ...described[route.path], [route.method.toLowerCase()]: operation(route) };
+    described[route.path] = { ...described[route.path], [route.method.toLowerCase()]: operation(route, chat) };
   }
   return described;
 }
@@ -96,8 +112,8 @@ export function packageVersion(): string {
   return String((JSON.parse(text) as { version?: string }).version);
 }
 
-/** The OpenAPI 3.1 description, made from the table of routes. */
-export function openApiDocument(): Json {
+/** The OpenAPI 3.1 description, made from the table of routes, as chat bodies are taken under these tables. */
+export function openApiDocument(chat = plainChat): Json {
   return {
     openapi: '3.1.0',
     info: {
@@ -106,7 +122,7 @@ export function openApiDocument(): Json {
       description: 'LLM gateway in the OpenAI Chat Completions shape, bring-your-own-key.',
     },
     security: [{ serviceKey: [] }],
-    paths: paths(),
+    paths: paths(chat),
     components: {
       schemas: { Error: jsonSchema(errorBodySchema) },
       securitySchemes: { serviceKey: { type: 'http', scheme: 'bearer' } },

@@ -60,7 +60,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RoutesDeps): Pr
     const storeless: Handlers<RouteNameWith<'needsStore', false>> = {
       ...chatHandlers(deps),
       ...modelsHandlers(deps),
-      describe: () => openApiDocument(),
+      describe: () => openApiDocument(deps.tables().document.chat),
     };
     mountRoutes(scope, storeless);
     if (store !== null) mountRoutes(scope, storeHandlers(store, deps));

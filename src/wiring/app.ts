@@ -96,7 +96,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
       storeReady: stores.storeState,
       metrics: () => metrics.registry.metrics(),
       metricsContentType: metrics.registry.contentType,
-      openApi: openApiDocument,
+      openApi: () => openApiDocument(tables.current().document.chat),
     },
     log,
   );
