@@ -19,6 +19,13 @@ import { startGateway } from './wiring/app.ts';
 
 /** Time for the parts to stop after the drain is over; then the process ends anyway. */
 const STOP_GRACE_MS = 20_000;
+/**
+ * The terminal gives Ctrl-C to npm, the launcher and us, and each hands it on: what comes so soon is the same one. A
+ * later signal ends the process at once; Postgres gets its stop signal on exit.
+ */
+const SAME_KEY_PRESS_MS = 500;
+/** 128 + SIGINT, as shells count. */
+const INTERRUPTED = 130;
 
 /** Undone in reverse order when we stop, whatever the reason. */
 type Cleanups = (() => Promise<void>)[];
@@ -124,7 +131,14 @@ function portInUse(name: string, host: string, port: number): StartError {
 }
 
 function listenForStop(stop: AbortController): void {
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop.abort());
+  let stoppingAtMs: number | null = null;
+  const onSignal = (): void => {
+    const nowMs = performance.now();
+    stoppingAtMs ??= nowMs;
+    if (nowMs - stoppingAtMs > SAME_KEY_PRESS_MS) process.exit(INTERRUPTED);
+    stop.abort();
+  };
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, onSignal);
   process.on('disconnect', () => stop.abort()); // the launcher was killed
   process.on('uncaughtException', (error) => stop.abort(error));
   process.stdout.on('error', () => {}); // the reader left (npm start | head); we go on

@@ -187,10 +187,6 @@ class UndiciPool implements ConnectionPool {
     void closing.destroy().catch(() => undefined);
   }
 
-  close(): Promise<void> {
-    return this.#pool.close();
-  }
-
   destroy(): Promise<void> {
     return this.#pool.destroy();
   }

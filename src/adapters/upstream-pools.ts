@@ -43,8 +43,6 @@ export interface ConnectionPool {
   /** Since when that socket is idle which has been so the longest (monotonic milliseconds); Infinity: none is. */
   readonly idleSinceMs: number;
   closeOldestIdle(): void;
-  /** Calls under way finish first. */
-  close(): Promise<void>;
   /** Calls under way are cut. */
   destroy(): Promise<void>;
 }

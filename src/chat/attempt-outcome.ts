@@ -25,13 +25,9 @@ export interface AttemptContext {
   readonly call: ChatCall;
   readonly provider: Provider;
   readonly streamContext: StreamContext;
-  /** Monotonic milliseconds. */
-  readonly startedAtMs: number;
   /** Masks this attempt's key and the prompt in what the vendor says; texts together, since each look costs. */
   readonly redact: (texts: readonly string[]) => readonly string[];
 }
-
-type FailureFacts = Omit<AttemptFailure, 'latencyMs'>;
 
 function failedUnasked(kind: FailureKind, reason: string): AttemptOutcome {
   const failure: AttemptFailure = {
@@ -40,7 +36,6 @@ function failedUnasked(kind: FailureKind, reason: string): AttemptOutcome {
     reason,
     vendorCode: null,
     retryAfterMs: null,
-    latencyMs: 0,
     reply: null,
     blamesCandidate: false,
     blamesProvider: false,
@@ -78,13 +73,13 @@ export function outcomeOfExchange(
     case 'cancelled':
       return { kind: 'cancelled', reason: end.reason, usage: translator?.usage ?? noUsage };
     case 'timed-out':
-      return failed(context, timeoutFailure(context, end.afterMs), clock);
+      return failed(context, timeoutFailure(context, end.afterMs));
     case 'transport':
-      return failed(context, transportFailure(end.failure), clock);
+      return failed(context, transportFailure(end.failure));
     case 'stream-failed': {
       const { failure = null, usage = noUsage } = translator ?? {};
       const facts = failureOf(failure, 200, null);
-      return failed(context, usage.basis === 'none' ? facts : { ...facts, usage }, clock);
+      return failed(context, usage.basis === 'none' ? facts : { ...facts, usage });
     }
     case 'replied':
       return outcomeOfReply(context, end, clock);
@@ -96,25 +91,24 @@ function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Cl
   const { status, headers, body, cut } = reply;
   if (status !== 200) {
     const error = provider.readError(status, headers, body, clock.wallMs());
-    return failed(context, failureOf(error, status, { status, headers, body, cut }), clock);
+    return failed(context, failureOf(error, status, { status, headers, body, cut }));
   }
   // Some servers answer a stream request as JSON: it is paid for, and can be streamed from here.
   const answer = provider.translateAnswer(body, streamContext);
   if (answer.kind === 'answer') return { kind: 'answered', answer };
   const noStream = call.request.stream === true && answer.code === null;
   const prefix = noStream ? 'The answer to a stream request is no event stream: ' : '';
-  return failed(context, noAnswer(answer, prefix), clock);
+  return failed(context, noAnswer(answer, prefix));
 }
 
 /** With the vendor's words made fit to be kept. */
-function failed(context: AttemptContext, failure: FailureFacts, clock: Clock): AttemptOutcome {
-  const latencyMs = Math.round(clock.monotonicMs() - context.startedAtMs);
+function failed(context: AttemptContext, failure: AttemptFailure): AttemptOutcome {
   const [reason = '', code = ''] = context.redact([failure.reason, failure.vendorCode ?? '']);
   const vendorCode = failure.vendorCode === null ? null : code;
-  return { kind: 'failed', failure: { ...failure, reason, vendorCode, latencyMs } };
+  return { kind: 'failed', failure: { ...failure, reason, vendorCode } };
 }
 
-function noAnswer({ kind, reason, code, usage }: UnreadableAnswer, prefix: string): FailureFacts {
+function noAnswer({ kind, reason, code, usage }: UnreadableAnswer, prefix: string): AttemptFailure {
   return {
     kind,
     status: 200,
@@ -128,7 +122,7 @@ function noAnswer({ kind, reason, code, usage }: UnreadableAnswer, prefix: strin
   };
 }
 
-function failureOf(error: UpstreamError | null, status: number, reply: UpstreamReply | null): FailureFacts {
+function failureOf(error: UpstreamError | null, status: number, reply: UpstreamReply | null): AttemptFailure {
   const kind: FailureKind = error?.kind ?? 'upstream-failed';
   return {
     kind,
@@ -143,7 +137,7 @@ function failureOf(error: UpstreamError | null, status: number, reply: UpstreamR
 }
 
 /** A limit shorter than the default is the client's choice and never counts against the candidate. */
-function timeoutFailure({ call }: AttemptContext, afterMs: number): FailureFacts {
+function timeoutFailure({ call }: AttemptContext, afterMs: number): AttemptFailure {
   const defaultMs = call.tables.document.timeouts.attempt_seconds * 1000;
   return {
     kind: 'timed-out',
@@ -157,7 +151,7 @@ function timeoutFailure({ call }: AttemptContext, afterMs: number): FailureFacts
   };
 }
 
-function transportFailure({ kind, message }: TransportFailure): FailureFacts {
+function transportFailure({ kind, message }: TransportFailure): AttemptFailure {
   const isUnreadable = kind === 'too-large' || kind === 'protocol';
   const connects = kind === 'connect-refused' || kind === 'connect-timeout' || kind === 'dns';
   return {

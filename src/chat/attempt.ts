@@ -20,6 +20,8 @@ interface PreparedAttempt extends AttemptContext {
   readonly candidate: Candidate;
   readonly endpoint: Endpoint;
   readonly secret: Secret;
+  /** Monotonic milliseconds. */
+  readonly startedAtMs: number;
   readonly requestDueMs: number;
 }
 

@@ -78,12 +78,13 @@ export interface TransportFailure {
 
 export interface UpstreamCall {
   readonly provider: ProviderName;
-  /** Scheme, host and port, and the residency they were planned under: checked again at the socket. */
+  /** Scheme, host and port. */
   readonly origin: string;
   /** Absolute path with any prefix of the base address. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** What the call was planned under: checked again at the socket. */
   readonly residency: Residency;
   /** What the client asked for; a socket outside it is never opened. */
   readonly residencyRequested: 'india' | null;

@@ -1,16 +1,14 @@
+import { maxChoices, maxToolCalls } from './answer-limits.ts';
 import { ByteBuffer } from './byte-buffer.ts';
 import type { AnswerMessage, ChatCompletion, Choice, WireUsage } from './chat-completion.ts';
 import type { ChoiceInProgress } from './choice-in-progress.ts';
 import { finishedChoice } from './choice-in-progress.ts';
 import { parseExactly } from './exact-json.ts';
 
-/** More choices or tool calls than this are hostile: SPEC 4.5 allows n up to 10, vendors 128 tools. */
-const maxIndex = 128;
-
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Deltas that are joined, in the order vendors stream them. */
-const textFields = ['reasoning_content', 'reasoning', 'content', 'refusal'] as const;
+/** Fields of a delta whose texts are joined, in the order vendors stream them. */
+export const textFields = ['reasoning_content', 'reasoning', 'content', 'refusal'] as const;
 /** What a delta may hold beside them. Unknown texts and numbers are vendors' remarks, and left out. */
 const deltaFields: ReadonlySet<string> = new Set([...textFields, 'role', 'tool_calls', 'gateway']);
 /** What a chunk may hold, in objects, beside what is kept of it. */
@@ -37,8 +35,8 @@ function holdsMore(value: JsonObject, known: ReadonlySet<string>): boolean {
 
 const isText = (value: unknown): boolean => value == null || typeof value === 'string';
 
-function isIndex(value: unknown): value is number {
-  return Number.isInteger(value) && (value as number) >= 0 && (value as number) < maxIndex;
+function isIndex(value: unknown, limit: number): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) < limit;
 }
 
 /** Members of the chunk object that describe the whole answer, taken from the first chunk that has them. */
@@ -137,7 +135,7 @@ export class CompletionAccumulator {
     const delta = asObject(choice?.['delta']) ?? {};
     const unjoinable =
       choice?.['logprobs'] != null || holdsMore(delta, deltaFields) || !isText(delta['content']);
-    if (choice === null || !isIndex(index) || unjoinable) {
+    if (choice === null || !isIndex(index, maxChoices) || unjoinable) {
       this.#break();
       return;
     }
@@ -163,7 +161,7 @@ export class CompletionAccumulator {
 
   #toolCall(choice: ChoiceInProgress, delta: JsonObject | null): void {
     const index = delta?.['index'];
-    if (delta === null || !isIndex(index)) {
+    if (delta === null || !isIndex(index, maxToolCalls)) {
       this.#break();
       return;
     }

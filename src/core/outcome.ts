@@ -39,7 +39,6 @@ export interface AttemptFailure {
   /** The vendor's own error code or type, redacted; null when it gave none. */
   readonly vendorCode: string | null;
   readonly retryAfterMs: number | null;
-  readonly latencyMs: number;
   /** Null when no answer came, or when it was a 200 that turned out to be none. */
   readonly reply: UpstreamReply | null;
   /** What the vendor had stated of half an answer; absent where it stated nothing. Never complete. */

@@ -1,9 +1,3 @@
-/** `n` is at most 128 at any vendor, and 10 here: more choices in one answer or stream are hostile. */
-export const maxChoices = 128;
-
-/** Calls in one answer or stream, of all choices together: more than any client's accumulator takes. */
-export const maxToolCalls = 1024;
-
 /**
  * Characters of an id or a name which a vendor says once and we repeat or keep: the longest seen have 64. An
  * id of a megabyte would be said again with each of ten thousand events.

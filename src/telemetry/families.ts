@@ -196,7 +196,7 @@ export const metricFamilies = {
   gw_log_spool_bytes: gaugeOf('Size of the spool.'),
   gw_log_spool_limit_bytes: gaugeOf('Size at which the spool is full.'),
   gw_pressure_ratio: gaugeOf(
-    'What load shedding watches over its limit; requests, or large answers of vendors, are refused from 1 on.',
+    'How much of its limit a resource uses (1: all of it); requests, or large answers of vendors, are refused from 1 on.',
     'resource',
   ),
 

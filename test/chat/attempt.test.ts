@@ -259,7 +259,6 @@ describe('the verdict on', () => {
     expect(await failureOf(outcome)).toMatchObject({
       kind: 'timed-out',
       blamesCandidate,
-      latencyMs: afterMs,
     });
   });
 

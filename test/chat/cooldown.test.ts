@@ -18,7 +18,6 @@ function failure(
     reason: '',
     vendorCode: null,
     retryAfterMs,
-    latencyMs: 1,
     reply: null,
     blamesCandidate,
     blamesProvider,

@@ -196,7 +196,6 @@ describe('the error of an override', () => {
     reason: 'why',
     vendorCode: null,
     retryAfterMs: null,
-    latencyMs: 1,
     reply,
     blamesCandidate: true,
     blamesProvider: false,

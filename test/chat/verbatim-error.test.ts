@@ -16,7 +16,6 @@ function failure(status: number, headers: Readonly<Record<string, string>> = {})
     reason: 'no',
     vendorCode: null,
     retryAfterMs: null,
-    latencyMs: 1,
     reply,
     blamesCandidate: false,
     blamesProvider: false,

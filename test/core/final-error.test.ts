@@ -11,7 +11,6 @@ function failure(kind: FailureKind, retryAfterMs: number | null = null): Attempt
     reason: kind,
     vendorCode: null,
     retryAfterMs,
-    latencyMs: 1,
     reply: null,
     blamesCandidate: true,
     blamesProvider: false,

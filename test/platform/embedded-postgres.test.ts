@@ -78,7 +78,7 @@ describe('the embedded Postgres', () => {
     const server = await start();
     const data = join(server.home, 'data');
     process.kill(server.pid, 'SIGKILL');
-    await expect.poll(() => isPostmaster(server.pid, data), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => isPostmaster(server.pid, data)).toBe(false);
     const lines = readFileSync(postmasterPath(data), 'utf8').split('\n');
     writeFileSync(postmasterPath(data), [process.pid, ...lines.slice(1)].join('\n'));
 

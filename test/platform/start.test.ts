@@ -97,6 +97,19 @@ test('a stop signal during the start leaves nothing behind', async () => {
   expect(postgresRuns()).toBe(false);
 });
 
+test('a second Ctrl-C ends it at once, but not the copies of the first that launchers hand on', async () => {
+  const adminPort = await freePort();
+  const child = await start({ GW_ADMIN_PORT: String(adminPort), GW_DRAIN_DELAY_SECONDS: '60' });
+  await child.printed('Ctrl-C stops everything');
+  for (let copy = 0; copy < 3; copy += 1) child.process.kill('SIGINT');
+  const ready = async () => (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).status;
+  await expect.poll(ready, { timeout: PATIENCE_MS }).toBe(503);
+  const again = setInterval(() => child.process.kill('SIGINT'), 100);
+  expect(await child.ended()).toMatchObject({ code: 130, stderr: '' });
+  clearInterval(again);
+  await expect.poll(postgresRuns, { timeout: PATIENCE_MS }).toBe(false);
+});
+
 test('a taken port is one line that names it', async () => {
   const owner = createServer();
   const port = await new Promise<number>((done) => {

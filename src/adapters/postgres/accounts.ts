@@ -34,8 +34,6 @@ export interface PostgresAccounts extends Accounts {
   invalidate(userId: string): void;
   /** True while changes made by other replicas are heard: false shortens how long facts are trusted. */
   listening(): boolean;
-  /** True while Postgres answers nobody and known users are served from memory. */
-  away(): boolean;
   size(): number;
   close(): Promise<void>;
 }
@@ -116,10 +114,6 @@ class CachedAccounts implements PostgresAccounts {
 
   listening(): boolean {
     return this.#changes.listeningSinceMs() !== null;
-  }
-
-  away(): boolean {
-    return this.#away;
   }
 
   size(): number {

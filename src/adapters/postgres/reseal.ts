@@ -80,11 +80,10 @@ async function moveRow(pool: pg.Pool, sealer: Sealer, row: Row): Promise<boolean
  * be killed anywhere and run again, or run twice at once: each row moves by itself, and rows already moved are not
  * touched. When `failed` is empty, the older keys can be taken out of the settings. Throws StoreAway.
  */
-export async function reseal(pool: pg.Pool, sealer: Sealer, signal?: AbortSignal): Promise<ResealReport> {
+export async function reseal(pool: pg.Pool, sealer: Sealer): Promise<ResealReport> {
   const failed: string[] = [];
   let moved = 0;
   for (let lastId = beforeAllIds; ; ) {
-    signal?.throwIfAborted();
     const { rows } = await withDatabase(() =>
       pool.query<Row>(
         `SELECT id, user_id, provider, declared_region, base_url, seal_version, master_key_id, nonce, ciphertext
@@ -95,7 +94,6 @@ export async function reseal(pool: pg.Pool, sealer: Sealer, signal?: AbortSignal
       ),
     );
     for (const row of rows) {
-      signal?.throwIfAborted();
       try {
         if (await moveRow(pool, sealer, row)) moved += 1;
       } catch (error) {

@@ -9,11 +9,8 @@ const magic = Buffer.from('GWC\u0001', 'latin1');
 const headerBytes = magic.length + 4;
 
 export interface CacheStats {
-  readonly hits: number;
-  readonly misses: number;
   /** Commands that failed or timed out, and values that were not ours. */
   readonly errors: number;
-  readonly breakerOpen: boolean;
   readonly up: boolean;
 }
 
@@ -41,8 +38,6 @@ export class RedisResponseCache implements ResponseCache {
   readonly #maxValueBytes: number;
   readonly #nowMs: () => number;
   readonly #breaker = new CircuitBreaker();
-  #hits = 0;
-  #misses = 0;
   #errors = 0;
 
   /** `redis` comes from `connectRedis`, whose options this class relies on; `nowMs` is monotonic. */
@@ -54,11 +49,8 @@ export class RedisResponseCache implements ResponseCache {
     redis.on('ready', () => this.#breaker.succeeded());
   }
 
-  async get(key: string): Promise<Buffer | null> {
-    const value = await this.#read(keyPrefix + key);
-    if (value === null) this.#misses += 1;
-    else this.#hits += 1;
-    return value;
+  get(key: string): Promise<Buffer | null> {
+    return this.#read(keyPrefix + key);
   }
 
   async set(key: string, value: Buffer, ttlSeconds: number): Promise<void> {
@@ -72,17 +64,7 @@ export class RedisResponseCache implements ResponseCache {
   }
 
   stats(): CacheStats {
-    return {
-      hits: this.#hits,
-      misses: this.#misses,
-      errors: this.#errors,
-      breakerOpen: this.#breaker.open,
-      up: this.#redis.status === 'ready',
-    };
-  }
-
-  close(): void {
-    this.#redis.disconnect();
+    return { errors: this.#errors, up: this.#redis.status === 'ready' };
   }
 
   async #read(name: string): Promise<Buffer | null> {

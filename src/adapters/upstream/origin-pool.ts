@@ -120,11 +120,6 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
     }
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
-    for (const connection of this.#idle.slice()) connection.destroy();
-  }
-
   async destroy(): Promise<void> {
     this.#closed = true;
     for (const connection of this.#all.slice()) connection.cut();

@@ -1,6 +1,7 @@
 import type { ChatMessage } from '../../core/chat-request.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord, parseJson, textOf } from '../json-value.ts';
+import { strayFields } from '../stray-fields.ts';
 import { contentBlocks } from './content.ts';
 
 interface Turn {
@@ -22,8 +23,8 @@ export interface Conversation {
 }
 
 const translatedFields = new Set(['role', 'content', 'refusal', 'tool_calls', 'tool_call_id']);
-/** Our own metadata and what SDKs add to replayed messages: nobody's loss. */
-const strayFields = new Set(['gateway', 'parsed', 'annotations']);
+/** Dropped without a word, since it is nobody's loss; OpenAI, which gave the annotations, takes them back. */
+const unmissedFields: ReadonlySet<string> = new Set([...strayFields, 'annotations']);
 
 /**
  * Ids of other vendors may hold characters that Anthropic refuses; call and result are mapped alike. One that is
@@ -114,7 +115,7 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
   const dropped = new Set<string>();
   for (const message of given) {
     for (const name of Object.keys(message)) {
-      if (translatedFields.has(name) || strayFields.has(name) || message[name] === null) continue;
+      if (translatedFields.has(name) || unmissedFields.has(name) || message[name] === null) continue;
       dropped.add(`messages[].${name}`);
     }
     if (message.role === 'tool') {

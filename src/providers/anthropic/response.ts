@@ -1,5 +1,6 @@
+import { maxToolCalls } from '../../core/answer-limits.ts';
 import type { AnswerMessage, ChatCompletion, ToolCall } from '../../core/chat-completion.ts';
-import { maxToolCalls, overfullAnswer } from '../answer-limits.ts';
+import { overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { answerBounds, isRecord, readJson, textOf } from '../json-value.ts';

@@ -1,4 +1,5 @@
-import { maxToolCalls, nameOf } from '../answer-limits.ts';
+import { maxToolCalls } from '../../core/answer-limits.ts';
+import { nameOf } from '../answer-limits.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import { toolCallId } from '../tool-call-id.ts';
@@ -23,10 +24,6 @@ export class ToolBlocks {
 
   constructor(seed: string) {
     this.#seed = seed;
-  }
-
-  get count(): number {
-    return this.#count;
   }
 
   /** The first fragment: id, type and name, once. Null: a bound is broken. */

@@ -1,11 +1,7 @@
 import type { ChatMessage } from '../../core/chat-request.ts';
 import { isRecord } from '../json-value.ts';
+import { strayFields } from '../stray-fields.ts';
 
-/**
- * Fields that clients replay because an answer carried them, and that no vendor wants: our own block and what
- * the OpenAI SDKs add to parsed messages.
- */
-const strayFields = ['gateway', 'parsed'] as const;
 /** Fields the SDKs write as null into messages they hand back; vendors may refuse the null. */
 const nullableFields = ['refusal', 'audio', 'function_call', 'tool_calls', 'annotations'] as const;
 

@@ -1,6 +1,6 @@
-/** Delta fields that hold the growing text of an answer. */
-const textFields = ['content', 'reasoning_content', 'reasoning'] as const;
-export type TextField = (typeof textFields)[number];
+/** Delta fields whose text is passed on as bytes; a refusal is too rare for that. */
+const plainFields = ['content', 'reasoning_content', 'reasoning'] as const;
+export type TextField = (typeof plainFields)[number];
 
 /** Padding that OpenAI puts on each chunk against guesses from its length. */
 const paddingKey = /"obfuscation"\s*:\s*"/;
@@ -61,7 +61,7 @@ export function plainTextField(delta: Readonly<Record<string, unknown>>): TextFi
   let found: TextField | null = null;
   for (const name of Object.keys(delta)) {
     if (delta[name] === null) continue;
-    const field = textFields.find((known) => known === name);
+    const field = plainFields.find((known) => known === name);
     if (field === undefined || found !== null || typeof delta[name] !== 'string') return null;
     found = field;
   }

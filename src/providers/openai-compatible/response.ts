@@ -1,6 +1,7 @@
+import { maxChoices, maxToolCalls } from '../../core/answer-limits.ts';
 import type { ChatCompletion, WireUsage } from '../../core/chat-completion.ts';
 import { noUsage } from '../../core/usage.ts';
-import { maxChoices, maxToolCalls, overfullAnswer } from '../answer-limits.ts';
+import { overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { answerBounds, isRecord, readJson, textOf } from '../json-value.ts';
@@ -12,7 +13,7 @@ import { readUsage } from './usage.ts';
 /** A number such as `1e20` grows fivefold when it is written again, and nothing grows more. */
 const maxGrowth = 5;
 /** What we add by ourselves: names, ids and usage. */
-const smallAnswerBytes = 256 * 1024;
+const ownAdditionsBytes = 256 * 1024;
 
 const zeroUsage: WireUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
@@ -107,7 +108,7 @@ export function translateCompatibleAnswer(
   const changed = choices.some((choice, position) => choice !== givenChoices[position]);
   const answer = properAnswer(given, changed ? choices : givenChoices, reported?.wire ?? zeroUsage, context);
   const json = answer === given ? text : JSON.stringify(answer);
-  if (json.length > maxGrowth * body.length + smallAnswerBytes) return unreadable(overfullAnswer);
+  if (json.length > maxGrowth * body.length + ownAdditionsBytes) return unreadable(overfullAnswer);
   return {
     kind: 'answer',
     json,

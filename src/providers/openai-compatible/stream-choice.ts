@@ -1,3 +1,4 @@
+import { textFields } from '../../core/completion-chunks.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import { properContent } from './choice.ts';
@@ -15,7 +16,6 @@ export interface ChoiceEffect {
   readonly owed: readonly JsonRecord[];
 }
 
-const textFields = ['content', 'reasoning_content', 'reasoning', 'refusal'] as const;
 const objectFields = ['audio', 'function_call'] as const;
 
 const noCalls: readonly JsonRecord[] = [];

@@ -1,5 +1,6 @@
 import { extrasOf, noExtras } from '../../core/answer-extras.ts';
-import { maxChoices, nameOf } from '../answer-limits.ts';
+import { maxChoices } from '../../core/answer-limits.ts';
+import { nameOf } from '../answer-limits.ts';
 import type { JsonRecord } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import type { StreamContext } from '../provider.ts';
