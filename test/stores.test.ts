@@ -41,7 +41,7 @@ test('stores that cannot be opened leave no connection and nothing that asks for
     );
     return rows[0]?.open;
   };
-  await expect.poll(connections, { timeout: 10_000 }).toBe(0);
+  await expect.poll(connections).toBe(0);
   await watcher.end();
   await database.drop();
   rmSync(folder, { recursive: true, force: true });

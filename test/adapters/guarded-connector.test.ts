@@ -68,7 +68,7 @@ async function get(
   policy: OutboundPolicy,
   options: Partial<ConnectorOptions> = {},
 ): Promise<string> {
-  const connector = createConnector(policy, { userAddress: true, connectTimeoutMs: 2000, ...options });
+  const connector = createConnector(policy, { userAddress: true, connectTimeoutMs: 30_000, ...options });
   const client = new Client(origin, { connect: connector });
   cleanUp.push(() => client.destroy());
   const { body } = await client.request({ method: 'GET', path: '/' });
@@ -239,7 +239,7 @@ describe('TLS', () => {
     const { lookup } = scriptedLookup(['127.0.0.1']);
     const connector = createConnector(allowPrivate, {
       userAddress: true,
-      connectTimeoutMs: 2000,
+      connectTimeoutMs: 30_000,
       lookup,
       ca: authority.root,
     });

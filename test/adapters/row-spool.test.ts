@@ -130,7 +130,7 @@ test('a spool torn at any byte gives back every whole row and sets the torn one 
       expect(bytes.toString('latin1')).toContain(aside.subarray(0, -1).toString('latin1'));
     }
   }
-}, 30_000);
+});
 
 test('garbage between rows, without end or of any bytes, costs no row', async () => {
   await fc.assert(

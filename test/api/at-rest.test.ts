@@ -14,7 +14,7 @@ beforeAll(async () => {
   gateway = await startGateway();
   database = new pg.Client({ connectionString: gateway.database.url });
   await database.connect();
-}, 60_000);
+});
 
 afterAll(async () => {
   await database?.end();

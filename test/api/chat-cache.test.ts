@@ -32,7 +32,7 @@ describe.each<Store>(['memory', 'redis'])('with the cache in %s', (store) => {
     if (store === 'redis') redis = await startRedis();
     gateway = await startGateway(redis === null ? {} : { redisUrl: redis.url });
     user = await registerWithKeys(gateway.url);
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await gateway?.stop();
@@ -311,7 +311,7 @@ describe('in Redis', () => {
     client = new Redis(redis.url);
     gateway = await startGateway({ redisUrl: redis.url });
     user = await registerWithKeys(gateway.url);
-  }, 60_000);
+  });
 
   afterAll(async () => {
     client?.disconnect();

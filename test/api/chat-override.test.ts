@@ -20,7 +20,7 @@ beforeAll(async () => {
   ownServer = await startFakeVendor();
   gateway = await startGateway();
   user = await registerWithKeys(gateway.url);
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

@@ -40,7 +40,7 @@ beforeAll(async () => {
     }),
   });
   user = await registerWithKeys(gateway.url);
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

@@ -11,7 +11,7 @@ let gateway: GatewayUnderTest;
 
 beforeAll(async () => {
   gateway = await startGateway();
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

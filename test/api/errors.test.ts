@@ -16,7 +16,7 @@ let user: User;
 beforeAll(async () => {
   gateway = await startGateway({ env: { GW_BODY_LIMIT_BYTES: '65536' } });
   user = await registerWithKeys(gateway.url);
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

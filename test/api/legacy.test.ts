@@ -51,7 +51,7 @@ describe('before the sunset', () => {
   beforeAll(async () => {
     gateway = await startGateway({ vendors, tables: tables({ legacy: { name, sunset: future } }) });
     user = await registerWithKeys(gateway.url);
-  }, 60_000);
+  });
   afterAll(async () => {
     await gateway?.stop();
   });
@@ -179,7 +179,7 @@ describe.each([
   beforeAll(async () => {
     gateway = await startGateway({ vendors, tables: tables(overrides) });
     user = await registerWithKeys(gateway.url);
-  }, 60_000);
+  });
   afterAll(async () => {
     await gateway?.stop();
   });

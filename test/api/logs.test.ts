@@ -22,7 +22,7 @@ beforeAll(async () => {
   for (let index = 0; index < 7; index += 1)
     await chatOk(user.client, {}, { 'x-request-id': `seed-${index}` });
   await logRowsOnceThere(user.client, 7);
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

@@ -21,7 +21,7 @@ let user: User;
 beforeAll(async () => {
   gateway = await startGateway();
   user = await registerWithKeys(gateway.url, ['openai', 'sarvam']);
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

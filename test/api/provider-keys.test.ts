@@ -18,7 +18,7 @@ let user: User;
 beforeAll(async () => {
   gateway = await startGateway();
   user = await registerUser(gateway.url);
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectInTime } from '../support/fault-bounds.ts';
 import { httpClient, sendRaw } from '../support/http-client.ts';
 import type { User } from '../support/register.ts';
 import { registerWithKeys } from '../support/register.ts';
@@ -17,7 +18,7 @@ import known from './smuggling.json' with { type: 'json' };
 
 const limitMs = 10_000;
 /** A bystander's own request beside all this, on two busy cores. */
-const bystanderLimitMs = 5_000;
+const bystanderLimitMs = 1_500;
 const leastCases = 300;
 
 let gateway: GatewayUnderTest;
@@ -27,7 +28,7 @@ let cases = 0;
 beforeAll(async () => {
   gateway = await startGateway();
   user = await registerWithKeys(gateway.url);
-}, 60_000);
+});
 
 afterAll(async () => {
   expect(cases, 'cases').toBeGreaterThanOrEqual(leastCases);
@@ -63,7 +64,7 @@ async function expectUnharmed(): Promise<void> {
   expect(gateway.process.exitCode).toBeNull();
   const startedAtMs = performance.now();
   expect((await user.client.get('/v1/models')).status).toBe(200);
-  expect(performance.now() - startedAtMs).toBeLessThan(bystanderLimitMs);
+  expectInTime(performance.now() - startedAtMs, bystanderLimitMs);
 }
 
 /** All take a body: a GET is rightly answered before the rest of it is looked at. */

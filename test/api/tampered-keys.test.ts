@@ -31,7 +31,7 @@ beforeAll(async () => {
      WHERE conrelid = 'provider_keys'::regclass AND contype = 'c'`,
   );
   for (const { name } of rows) await database.query(`ALTER TABLE provider_keys DROP CONSTRAINT ${name}`);
-}, 60_000);
+});
 
 afterAll(async () => {
   await database?.end();

@@ -67,7 +67,7 @@ beforeAll(async () => {
     GW_MAX_EVENT_LOOP_DELAY_MS: '0',
   };
   gateway = await startGateway({ env, redisUrl: redis.url });
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

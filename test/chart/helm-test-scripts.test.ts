@@ -12,7 +12,7 @@ let walled: GatewayUnderTest;
 beforeAll(async () => {
   open = await startGateway();
   walled = await startGateway({ env: { GW_OUTBOUND_POLICY: 'public-only' } });
-}, 60_000);
+});
 
 afterAll(async () => {
   await open?.stop();

@@ -137,7 +137,7 @@ describe('an error that echoes the request', () => {
       ),
       { numRuns: 100 },
     );
-  }, 60_000);
+  });
 });
 
 describe('an echo', () => {

@@ -6,11 +6,13 @@ export default defineConfig({
   test: {
     root: join(import.meta.dirname, '../..'),
     include: ['test/clients-matrix/clients/*.ts'],
+    setupFiles: ['test/support/try-again-when-held-up.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     // A gateway and a driver start here.
-    hookTimeout: 60_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 45_000 } },
     reporters: [
       ['default', { summary: false }],
       './test/clients-matrix/table-reporter.ts',

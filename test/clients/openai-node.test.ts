@@ -16,7 +16,7 @@ beforeAll(async () => {
   gateway = await startGateway();
   user = await registerWithKeys(gateway.url);
   openai = new OpenAI({ apiKey: user.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

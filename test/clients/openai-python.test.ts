@@ -34,7 +34,7 @@ let user: User;
 beforeAll(async () => {
   gateway = await startGateway();
   user = await registerWithKeys(gateway.url);
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

@@ -142,7 +142,7 @@ test('a careless forwarder: the table says what fails, and the exit code is 1', 
     server.closeAllConnections();
     server.close();
   }
-}, 60_000);
+});
 
 test.each([
   ['without a key', ['--url', 'http://127.0.0.1:1'], /npm run crash-test/],

@@ -36,7 +36,7 @@ beforeEach(async () => {
   replicas = await Promise.all([1, 2].map(() => world.startReplica(settings)));
   await Promise.all(replicas.map((replica) => balancer.add(replica)));
   agents = Array.from({ length: clients }, () => new Agent({ connections: 1, pipelining: 1 }));
-}, 60_000);
+});
 
 afterEach(async () => {
   await Promise.all(agents.map((agent) => agent.destroy()));

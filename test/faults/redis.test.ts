@@ -28,7 +28,7 @@ let sent: Sent[] = [];
 beforeAll(async () => {
   [redis, vendors] = await Promise.all([startRedis(), startVendorPack()]);
   gateway = await startGateway({ redisUrl: redis.url, vendors });
-}, 60_000);
+});
 
 beforeEach(async () => {
   vendors.clear();
@@ -95,7 +95,7 @@ describe('a Redis that hangs', () => {
     expect(await probe(gateway, '/readyz')).toBe(200);
     redis.continueSignal();
     await untilHit(gateway);
-  }, 30_000);
+  });
 });
 
 describe('a Redis that is killed', () => {
@@ -108,7 +108,7 @@ describe('a Redis that is killed', () => {
     expect(await probe(gateway, '/readyz')).toBe(200);
     await redis.start();
     await untilHit(gateway);
-  }, 30_000);
+  });
 });
 
 /** Another replica of the same service with a Redis of its own. */
@@ -130,7 +130,7 @@ describe('a Redis that is not there at the start', () => {
       await replica.stop();
       await late.close();
     }
-  }, 30_000);
+  });
 });
 
 describe('a Redis that is full', () => {
@@ -144,5 +144,5 @@ describe('a Redis that is full', () => {
       await replica.stop();
       await full.close();
     }
-  }, 30_000);
+  });
 });

@@ -77,7 +77,7 @@ beforeAll(async () => {
     secrets[provider] = canary(provider);
     await addKey(user, { provider, api_key: secrets[provider] });
   }
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

@@ -27,7 +27,7 @@ let gateway: GatewayUnderTest | undefined;
 beforeAll(async () => {
   postgres = await startCrashablePostgres();
   world = await makeWorld(postgres.database);
-}, 60_000);
+});
 
 afterEach(async () => {
   await postgres.restore();
@@ -75,7 +75,7 @@ test('a full spool refuses new chats; running ones finish, and all is well once 
     const one = await sendChat(world.url, user);
     sent.push(one);
     return one.status === 200 ? undefined : one;
-  }, 20_000);
+  });
   expect(refused.status, refused.text).toBe(503);
   expect(JSON.parse(refused.text)).toMatchObject({
     error: { type: 'service_unavailable_error', code: 'log_full' },
@@ -94,7 +94,7 @@ test('a full spool refuses new chats; running ones finish, and all is well once 
     return one.status === 200 || undefined;
   });
   await expectNothingLost(running, sent, user);
-}, 60_000);
+});
 
 test('a full spool of an operator who prefers availability: chats are served, their rows printed', async () => {
   const sent: Sent[] = [];
@@ -103,7 +103,7 @@ test('a full spool of an operator who prefers availability: chats are served, th
   await eventually(async () => {
     sent.push(await sendChat(world.url, user));
     return (await metric(running, 'gw_log_rows_dropped_total')) >= 10 || undefined;
-  }, 20_000);
+  });
   expect(failures(sent)).toEqual([]);
   await postgres.start();
   await untilRowsStored(running);
@@ -116,7 +116,7 @@ test('a full spool of an operator who prefers availability: chats are served, th
   expect(printed.length).toBeGreaterThanOrEqual(10);
   const everywhere = [...stored.map((row) => row.request_id), ...printed];
   expect(everywhere.toSorted()).toEqual(sent.map((one) => one.id).toSorted());
-}, 60_000);
+});
 
 /** Request ids of the rows on stdout. */
 function printedRows(running: GatewayUnderTest): string[] {
@@ -158,7 +158,7 @@ test('a torn last line costs the one row it held, is kept aside, and the rest is
   const kept = await Promise.all(asides.map((name) => readFile(join(world.spoolDir, name), 'utf8')));
   expect(kept.join('\n')).toContain(torn?.id);
   await eventually(async () => (await segments()).length === 0 || undefined);
-}, 60_000);
+});
 
 test('garbage in the spool costs no row', async () => {
   const sent: Sent[] = [];
@@ -175,7 +175,7 @@ test('garbage in the spool costs no row', async () => {
   gateway = again;
   await untilReadyIs(again, 200);
   await expectNothingLost(again, sent, user);
-}, 60_000);
+});
 
 test('a gateway that is stopped while Postgres is away prints its rows and leaves them to the next one', async () => {
   const sent: Sent[] = [];
@@ -191,4 +191,4 @@ test('a gateway that is stopped while Postgres is away prints its rows and leave
   gateway = again;
   await untilReadyIs(again, 200);
   await expectNothingLost(again, sent, user);
-}, 60_000);
+});

@@ -8,7 +8,7 @@ import type { Behaviour } from './tables-api.ts';
 import { configMap, FakeTablesApi } from './tables-api.ts';
 
 /** A try follows a failure after one second, then two, four and so on up to thirty, each less up to a half. */
-const limit = { timeout: 30_000, interval: 20 };
+const limit = { timeout: 45_000, interval: 20 };
 
 const document = (model: string): string =>
   JSON.stringify(tablesInput({ tiers: { ...tablesInput().tiers, cheap: [{ provider: 'sarvam', model }] } }));

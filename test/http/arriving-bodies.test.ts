@@ -111,7 +111,7 @@ describe('a body', () => {
     expect(usedBytes() - before).toBeLessThan(10 * mebibyte);
     for (const { socket } of clients) socket.destroy();
     await heldIs(0);
-  }, 30_000);
+  });
 });
 
 describe('nothing is held any more', () => {
@@ -236,7 +236,7 @@ describe('shares', () => {
     await eventually(async () => entered === before + 1 || undefined, 20_000);
     for (const { socket } of [...hogs, other]) socket.destroy();
     await heldIs(0);
-  }, 60_000);
+  });
 
   test('a crowd of small bodies in small chunks is bounded, whoever sends them', async () => {
     const sent = chunked(Buffer.alloc(60 * kibibyte, 'z'), 512);
@@ -248,5 +248,5 @@ describe('shares', () => {
     expect(edge.life.bodies.heldBytes).toBeLessThanOrEqual(edge.life.bodies.limitBytes);
     for (const { socket } of clients) socket.destroy();
     await heldIs(0);
-  }, 60_000);
+  });
 });

@@ -6,11 +6,13 @@ export default defineConfig({
   test: {
     root: join(import.meta.dirname, '../..'),
     include: ['test/ingress/proxies/*.ts'],
+    setupFiles: ['test/support/try-again-when-held-up.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     // Gateways, proxies and Helm start here.
-    hookTimeout: 60_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 45_000 } },
     reporters: [['default', { summary: false }], './test/support/tally-reporter.ts'],
   },
 });

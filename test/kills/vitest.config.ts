@@ -7,12 +7,14 @@ export default defineConfig({
     root: join(import.meta.dirname, '../..'),
     include: ['test/kills/*.ts'],
     exclude: ['test/kills/vitest.config.ts'],
+    setupFiles: ['test/support/try-again-when-held-up.ts'],
     pool: 'forks',
     // A rate is asked for: what runs beside it would take from it.
     maxWorkers: 1,
     // Twenty drains take four minutes on a machine of their own, and several times that on a shared one.
     testTimeout: 1_800_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 45_000 } },
     reporters: [
       ['default', { summary: false }],
       './test/support/tally-reporter.ts',

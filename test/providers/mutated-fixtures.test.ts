@@ -100,7 +100,7 @@ describe('with types swapped anywhere', () => {
       }),
       runs,
     );
-  }, 60_000);
+  });
 
   test('a stream ends, and says how', () => {
     fc.assert(
@@ -117,7 +117,7 @@ describe('with types swapped anywhere', () => {
       }),
       runs,
     );
-  }, 60_000);
+  });
 
   test('an error has a kind and words', () => {
     fc.assert(
@@ -129,7 +129,7 @@ describe('with types swapped anywhere', () => {
       }),
       runs,
     );
-  }, 60_000);
+  });
 });
 
 test.each(['text', 7, true, {}, { 0: {} }])(

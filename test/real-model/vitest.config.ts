@@ -6,9 +6,11 @@ export default defineConfig({
   test: {
     root: join(import.meta.dirname, '../..'),
     include: ['test/real-model/real-model.ts'],
+    setupFiles: ['test/support/try-again-when-held-up.ts'],
     pool: 'forks',
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 45_000 } },
     reporters: [['default', { summary: false }], './test/support/tally-reporter.ts'],
   },
 });

@@ -1,24 +1,32 @@
+/** Below the limit of a test, so that the wait that did not end is named. */
+const defaultLimitMs = 45_000;
+const pauseMs = 10;
+
 /** Asks again until `probe` is satisfied; for facts that follow an answer rather than precede it. */
-export async function eventually<T>(probe: () => Promise<T | undefined>, limitMs = 5_000): Promise<T> {
+export async function eventually<T>(
+  probe: () => Promise<T | undefined>,
+  limitMs = defaultLimitMs,
+): Promise<T> {
   const deadline = performance.now() + limitMs;
   for (;;) {
     const value = await probe();
     if (value !== undefined) return value;
     if (performance.now() > deadline) throw new Error(`not so after ${limitMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 
-/** Resolves with a counter's value once it has not moved for `stillMs`. */
-export async function untilStill(read: () => number, stillMs = 400, limitMs = 15_000): Promise<number> {
+/**
+ * Resolves with a counter's value once it has not moved for `stillMs`, counted in looks at it: while the machine stands
+ * still, nobody looks.
+ */
+export async function untilStill(read: () => number, stillMs = 400): Promise<number> {
   let seen = read();
-  let since = performance.now();
+  let stillLooks = 0;
   return eventually(() => {
     const value = read();
-    if (value !== seen) {
-      seen = value;
-      since = performance.now();
-    }
-    return Promise.resolve(performance.now() - since > stillMs ? value : undefined);
-  }, limitMs);
+    stillLooks = value === seen ? stillLooks + 1 : 0;
+    seen = value;
+    return Promise.resolve(stillLooks * pauseMs > stillMs ? value : undefined);
+  });
 }

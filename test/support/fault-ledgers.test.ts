@@ -16,7 +16,7 @@ let sent: Sent[];
 
 beforeAll(async () => {
   gateway = await startGateway();
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

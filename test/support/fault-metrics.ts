@@ -10,7 +10,7 @@ export async function metric(gateway: Pick<GatewayUnderTest, 'adminUrl'>, name: 
 }
 
 /** Resolves when every settled row lies in Postgres. */
-export async function untilRowsStored(gateway: GatewayUnderTest, limitMs = 15_000): Promise<void> {
+export async function untilRowsStored(gateway: GatewayUnderTest, limitMs?: number): Promise<void> {
   await eventually(async () => {
     const waiting = await metric(gateway, 'gw_log_queue_depth');
     const spooled = await metric(gateway, 'gw_log_spool_bytes');
@@ -27,7 +27,6 @@ export async function probe(gateway: Pick<GatewayUnderTest, 'adminUrl'>, path: s
 export async function untilReadyIs(
   gateway: Pick<GatewayUnderTest, 'adminUrl'>,
   status: number,
-  limitMs = 15_000,
 ): Promise<void> {
-  await eventually(async () => (await probe(gateway, '/readyz')) === status || undefined, limitMs);
+  await eventually(async () => (await probe(gateway, '/readyz')) === status || undefined);
 }

@@ -104,8 +104,11 @@ export interface RawOptions {
   readonly parts: readonly (string | Buffer)[];
   /** Stop waiting when this returns true; default: when the server closed. */
   readonly until?: (text: string) => boolean;
+  /** Counted in turns of this process: no patience is used up while the machine stands still. */
   readonly limitMs?: number;
 }
+
+const turnMs = 50;
 
 /** Sends bytes as they are and collects the answer: for requests that no proper client would write. */
 export function sendRaw(url: string, options: RawOptions): Promise<RawExchange> {
@@ -115,12 +118,16 @@ export function sendRaw(url: string, options: RawOptions): Promise<RawExchange> 
     const socket = connect(Number(port), hostname);
     socket.setNoDelay(true);
     const finish = (closed: boolean) => {
-      clearTimeout(timer);
+      clearInterval(timer);
       socket.destroy();
       const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
       resolve({ text, closed, statuses });
     };
-    const timer = setTimeout(() => finish(false), options.limitMs ?? 5_000);
+    let turnsLeft = (options.limitMs ?? 5_000) / turnMs;
+    const timer = setInterval(() => {
+      turnsLeft -= 1;
+      if (turnsLeft <= 0) finish(false);
+    }, turnMs);
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1');
       if (options.until?.(text) === true) finish(false);

@@ -10,7 +10,7 @@ import { freePort } from '../../src/dev/free-port.ts';
 import { signalProcess } from './signals.ts';
 import { findTool } from './tools.ts';
 
-const START_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 5;
 
 export interface RedisProcess {

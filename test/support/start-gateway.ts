@@ -16,8 +16,8 @@ import { startVendorPack } from './vendor-pack.ts';
 const entry = join(import.meta.dirname, '../../dist/main.js');
 
 /** A start that takes longer than this has failed; migrations of an empty database included. */
-const startLimitMs = 30_000;
-const stopLimitMs = 20_000;
+const startLimitMs = 60_000;
+const stopLimitMs = 45_000;
 
 export interface GatewayOptions {
   /** Settings beyond the defaults; `undefined` removes one. */

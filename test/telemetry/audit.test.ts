@@ -15,7 +15,7 @@ let gateway: GatewayUnderTest;
 
 beforeAll(async () => {
   gateway = await startGateway({ env: { GW_LOG_LEVEL: 'trace' } });
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

@@ -106,7 +106,7 @@ beforeAll(async () => {
   for (const [name, labels] of Object.entries(foreign))
     labelsByMetric.set(name, new Set([...targetLabels, ...labels]));
   for (const { record } of rules) if (record !== undefined) labelsByMetric.set(record, new Set(targetLabels));
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

@@ -68,7 +68,7 @@ describe.each([
   let traced: Traced;
   beforeAll(async () => {
     traced = await startTraced(sampler);
-  }, 60_000);
+  });
   afterAll(() => stopTraced(traced));
 
   test('neither strangers nor known callers can have themselves recorded', async () => {
@@ -86,7 +86,7 @@ describe('behind a trusted proxy', () => {
   let traced: Traced;
   beforeAll(async () => {
     traced = await startTraced({ ...samplers.follow, GW_TRUSTED_PROXY_HOPS: '1' });
-  }, 60_000);
+  });
   afterAll(() => stopTraced(traced));
 
   test('a known caller’s wish is granted, below the caller’s span and from the beginning; a stranger’s is not', async () => {
@@ -123,4 +123,4 @@ test('our own share is recorded, strangers’ requests too, in the trace that th
   } finally {
     await stopTraced(traced);
   }
-}, 60_000);
+});

@@ -22,7 +22,7 @@ let user: User;
 beforeAll(async () => {
   collector = await startOtlpReceiver();
   ({ gateway, user } = await startExercisedGateway(collector.env));
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

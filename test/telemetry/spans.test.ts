@@ -28,7 +28,7 @@ beforeAll(async () => {
     base_url: ownServer.url,
     declared_region: 'eu',
   });
-}, 60_000);
+});
 
 afterEach(() => {
   gateway.vendors.clear();

@@ -45,7 +45,7 @@ test('eight processes at once apply each migration once', async () => {
   const codes = await Promise.all(Array.from({ length: 8 }, migrateInProcess));
   expect(codes).toEqual(Array(8).fill(0));
   expect(await appliedNames()).toHaveLength(neededSchemaVersion());
-}, 60_000);
+});
 
 test('a process killed while it migrates leaves whole steps, and the next one completes them', async () => {
   // The lock is held here until the child waits for it, so that the kill comes in the middle of its run.

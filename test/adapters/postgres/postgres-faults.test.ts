@@ -20,6 +20,7 @@ import { createSealer } from '../../../src/adapters/sealer.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { hashServiceKey } from '../../../src/core/service-key.ts';
 import { StoreAway } from '../../../src/core/store-away.ts';
+import { expectInTime } from '../../support/fault-bounds.ts';
 import type { PostgresProcess } from '../../support/postgres.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { logRow, rolledUp, storedRowIds } from './log-rows.ts';
@@ -62,16 +63,13 @@ async function timed<T>(
   return { outcome, tookMs: performance.now() - startedAtMs };
 }
 
-/** Within the 5 s that recovery may take. */
 async function untilServed(work: () => Promise<unknown>): Promise<void> {
   await expect
-    .poll(
-      () =>
-        work().then(
-          () => 'served',
-          () => 'refused',
-        ),
-      { timeout: 5000 },
+    .poll(() =>
+      work().then(
+        () => 'served',
+        () => 'refused',
+      ),
     )
     .toBe('served');
 }
@@ -101,12 +99,11 @@ test.each(faults)(
     );
     for (const { outcome, tookMs } of calls) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StoreAway) });
-      expect(tookMs).toBeLessThan(3000);
+      expectInTime(tookMs, 1_000);
     }
     await end();
     await untilServed(() => listProviderKeys(pool, userId));
   },
-  30_000,
 );
 
 test.each(faults)(
@@ -117,11 +114,11 @@ test.each(faults)(
     const accounts = createAccounts({ pool, directUrl: server.url, clock });
     const known = await accounts.find(keyHash);
     await begin();
-    await expect.poll(() => accounts.listening(), { timeout: 3000 }).toBe(false);
+    await expect.poll(() => accounts.listening()).toBe(false);
     skippedMs += 2000;
     const first = await timed(async () => accounts.find(keyHash));
     expect(first.outcome).toEqual({ status: 'fulfilled', value: known });
-    expect(first.tookMs).toBeLessThan(3000);
+    expectInTime(first.tookMs, 1_000);
     expect(accounts.find(keyHash)).toBe(known);
     const unknown = await timed(async () => accounts.find(hashServiceKey('gw_unknown')));
     expect(unknown.outcome).toMatchObject({ reason: expect.any(StoreAway) });
@@ -132,11 +129,9 @@ test.each(faults)(
     expect(late.outcome).toMatchObject({ reason: expect.any(StoreAway) });
     await end();
     await untilServed(async () => accounts.find(keyHash));
-    await expect.poll(() => accounts.listening(), { timeout: 5000 }).toBe(true);
-    expect(accounts.away()).toBe(false);
+    await expect.poll(() => accounts.listening()).toBe(true);
     await accounts.close();
   },
-  30_000,
 );
 
 test.each(faults)(
@@ -171,10 +166,10 @@ test.each(faults)(
     for (let round = 0; round < 2; round += 1) {
       const before = ids.length;
       await begin();
-      await expect.poll(() => log.stats().away, { timeout: 5000 }).toBe(true);
-      await expect.poll(() => ids.length, { timeout: 5000 }).toBeGreaterThan(before + 100);
+      await expect.poll(() => log.stats().away).toBe(true);
+      await expect.poll(() => ids.length).toBeGreaterThan(before + 100);
       await end();
-      await expect.poll(() => log.stats().away, { timeout: 5000 }).toBe(false);
+      await expect.poll(() => log.stats().away).toBe(false);
     }
     loading = false;
     await Promise.all(load);
@@ -191,12 +186,11 @@ test.each(faults)(
       spoolBytes: 0,
       printed: 0,
     });
-    // 50 ms of waiting and a busy machine.
-    expect(Math.max(...waitsMs)).toBeLessThan(1000);
+    // 50 ms of waiting, and what a machine with other work adds.
+    expectInTime(Math.max(...waitsMs), 300);
     await logPool.end();
     rmSync(spoolDir, { recursive: true });
   },
-  60_000,
 );
 
 test('a connection for changes that hangs alone does not hide a deletion for longer than a second', async () => {
@@ -211,7 +205,7 @@ test('a connection for changes that hangs alone does not hide a deletion for lon
   } as const;
   const { id } = await storeKey(pool, sealer, user.userId, key);
   const accounts = createAccounts({ pool, directUrl: server.url, clock });
-  await expect.poll(() => accounts.listening(), { timeout: 5000 }).toBe(true);
+  await expect.poll(() => accounts.listening()).toBe(true);
   expect((await accounts.find(keyHash))?.keys).toHaveLength(1);
   const { rows } = await pool.query<{ pid: number }>(
     `SELECT pid FROM pg_stat_activity WHERE application_name = 'model-gateway-listen'`,
@@ -220,12 +214,12 @@ test('a connection for changes that hangs alone does not hide a deletion for lon
   await deleteProviderKey(pool, user.userId, id);
   const deletedAtMs = performance.now();
   const held = async (): Promise<number> => (await accounts.find(keyHash))?.keys.length ?? 0;
-  await expect.poll(held, { timeout: 3000, interval: 5 }).toBe(0);
-  // One second, and what a busy machine adds.
-  expect(performance.now() - deletedAtMs).toBeLessThan(2000);
+  await expect.poll(held, { interval: 5 }).toBe(0);
+  // One second.
+  expectInTime(performance.now() - deletedAtMs, 1_000);
   for (const { pid } of rows) process.kill(pid, 'SIGCONT');
   await accounts.close();
-}, 20_000);
+});
 
 test('with Postgres away from the start, rows are kept and go in once it is there', async () => {
   const spoolDir = mkdtempSync(join(tmpdir(), 'postgres-faults-'));
@@ -244,9 +238,9 @@ test('with Postgres away from the start, rows are kept and go in once it is ther
   await Promise.all(Array.from({ length: 20 }, () => log.record(logRow())));
   expect(log.stats()).toMatchObject({ spooled: 20, away: true });
   await server.start();
-  await expect.poll(() => log.stats().spoolBytes, { timeout: 5000 }).toBe(0);
+  await expect.poll(() => log.stats().spoolBytes).toBe(0);
   expect(await storedRowIds(pool)).toHaveLength(20);
   await log.drain(1000);
   await logPool.end();
   rmSync(spoolDir, { recursive: true });
-}, 20_000);
+});

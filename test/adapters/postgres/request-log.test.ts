@@ -15,6 +15,7 @@ import type {
   RequestLogStats,
 } from '../../../src/adapters/postgres/request-log-contract.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
+import { expectInTime } from '../../support/fault-bounds.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { logRow, rolledUp, storedRowIds } from './log-rows.ts';
@@ -92,7 +93,7 @@ test('rows that wait together share a transaction', async () => {
   const log = await openLog();
   const rows = Array.from({ length: 300 }, () => logRow());
   await Promise.all(rows.map((row) => log.record(row)));
-  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toEqual(sortedIds(rows));
+  await expect.poll(() => storedRowIds(pool)).toEqual(sortedIds(rows));
   const { rows: counted } = await pool.query<{ transactions: number }>(
     'SELECT count(DISTINCT xmin::text)::integer AS transactions FROM request_logs',
   );
@@ -108,10 +109,10 @@ test('a commit that takes too long lets the answer go once the row lies in the s
   await Promise.all(rows.map((row) => log.record(row)));
   const tookMs = performance.now() - startedAtMs;
   expect(tookMs).toBeGreaterThanOrEqual(45);
-  expect(tookMs).toBeLessThan(500);
+  expectInTime(tookMs, 150);
   expect(log.stats()).toMatchObject({ spooled: 20, queueDepth: 0 });
   await unlock();
-  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toHaveLength(20);
+  await expect.poll(() => storedRowIds(pool)).toHaveLength(20);
   await expect.poll(() => log.stats().spoolBytes).toBe(0);
   expect(await rolledUp(pool)).toBe(20);
   expectLaw(log.stats());
@@ -123,11 +124,11 @@ test('while Postgres is known not to answer, nothing waits for it', async () => 
   while (!log.stats().away) await log.record(logRow());
   const startedAtMs = performance.now();
   for (let index = 0; index < 50; index += 1) await log.record(logRow());
-  expect((performance.now() - startedAtMs) / 50).toBeLessThan(25);
+  expectInTime(performance.now() - startedAtMs, 50 * 8);
   await unlock();
-  await expect.poll(() => log.stats().away, { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => log.stats().away).toBe(false);
   const { accepted } = log.stats();
-  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toHaveLength(accepted);
+  await expect.poll(() => storedRowIds(pool)).toHaveLength(accepted);
 });
 
 test('a row that Postgres refuses is set aside and keeps nobody else out', async () => {
@@ -140,7 +141,7 @@ test('a row that Postgres refuses is set aside and keeps nobody else out', async
   ];
   await Promise.all(rows.map((row) => log.record(row)));
   const good = sortedIds(rows.filter((row) => row !== poison));
-  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toEqual(good);
+  await expect.poll(() => storedRowIds(pool)).toEqual(good);
   await expect.poll(() => log.stats()).toMatchObject({ bad: 1, away: false, spoolBytes: 0 });
   expect(readFileSync(join(spoolDir, 'slot-0', 'bad.ndjson'), 'utf8')).toContain(poison.rowId);
   expectLaw(log.stats());
@@ -152,7 +153,7 @@ test('what a dead process left is taken over, once', async () => {
   expect(child.signalCode).toBe('SIGKILL');
   // The first takes the dead process's slot, the second looks for abandoned ones: never both.
   await Promise.all([openLog(), openLog()]);
-  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toHaveLength(200);
+  await expect.poll(() => storedRowIds(pool)).toHaveLength(200);
   expect(await rolledUp(pool)).toBe(200);
   await expect.poll(() => logs.reduce((sum, log) => sum + log.stats().spoolBytes, 0)).toBe(0);
 });
@@ -168,21 +169,19 @@ test('a process killed under load, Postgres answering or not, loses no row it ha
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output += text;
     });
-    await expect
-      .poll(() => output.length, { timeout: 10_000, interval: 5 })
-      .toBeGreaterThan(37 * (50 + 40 * kill));
+    await expect.poll(() => output.length, { interval: 5 }).toBeGreaterThan(37 * (50 + 40 * kill));
     child.kill('SIGKILL');
     await once(child, 'close');
     await unlock?.();
     recorded.push(...output.split('\n').slice(0, -1));
   }
   const log = await openLog();
-  await expect.poll(() => log.stats().spoolBytes, { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => log.stats().spoolBytes).toBe(0);
   const stored = await storedRowIds(pool);
   expect(new Set(stored).size).toBe(stored.length);
   expect(recorded.filter((id) => !stored.includes(id))).toEqual([]);
   expect(await rolledUp(pool)).toBe(stored.length);
-}, 60_000);
+});
 
 test('two processes that replay the same rows store each once', async () => {
   const children = [0, 1].map(() =>
@@ -190,10 +189,8 @@ test('two processes that replay the same rows store each once', async () => {
   );
   await Promise.all(children.map((child) => once(child, 'exit')));
   await Promise.all([openLog(), openLog({ replica: 'other' })]);
-  await expect
-    .poll(() => logs.reduce((sum, log) => sum + log.stats().replayed, 0), { timeout: 10_000 })
-    .toBe(300);
-  await expect.poll(() => logs.map((log) => log.stats().spoolBytes), { timeout: 10_000 }).toEqual([0, 0]);
+  await expect.poll(() => logs.reduce((sum, log) => sum + log.stats().replayed, 0)).toBe(300);
+  await expect.poll(() => logs.map((log) => log.stats().spoolBytes)).toEqual([0, 0]);
   expect(await storedRowIds(pool)).toHaveLength(300);
   expect(await rolledUp(pool)).toBe(300);
 });
@@ -217,8 +214,8 @@ test('a full spool refuses new work only while Postgres is away, and loses nothi
   expect(stats.dropped).toBeGreaterThan(0);
   expect(stats.spoolBytes).toBeLessThanOrEqual(20_000);
   await unlock();
-  await expect.poll(() => log.accepting(), { timeout: 10_000 }).toBe(true);
-  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toHaveLength(rows.length - stats.dropped);
+  await expect.poll(() => log.accepting()).toBe(true);
+  await expect.poll(() => storedRowIds(pool)).toHaveLength(rows.length - stats.dropped);
   const printedIds = printed.map((line) => (JSON.parse(line) as { row: { row_id: string } }).row.row_id);
   expect([...(await storedRowIds(pool)), ...printedIds].sort()).toEqual(sortedIds(rows));
 });
@@ -250,13 +247,13 @@ test('draining while Postgres takes nothing keeps the rows in the spool and prin
   await Promise.all(rows.map((row) => log.record(row)));
   const startedAtMs = performance.now();
   await log.drain(300);
-  expect(performance.now() - startedAtMs).toBeLessThan(2500);
+  expectInTime(performance.now() - startedAtMs, 800);
   const printedIds = printed.map((line) => (JSON.parse(line) as { row: { row_id: string } }).row.row_id);
   expect(printedIds.sort()).toEqual(sortedIds(rows));
   expect(log.stats()).toMatchObject({ printed: 10, dropped: 0, spooled: 10, queueDepth: 0 });
   await unlock();
   await openLog();
-  await expect.poll(() => storedRowIds(pool), { timeout: 10_000 }).toEqual(sortedIds(rows));
+  await expect.poll(() => storedRowIds(pool)).toEqual(sortedIds(rows));
 });
 
 test('a spool folder that cannot be used is refused at the start', async () => {
@@ -289,4 +286,4 @@ test('a user who names ever new models has a bounded number of rollup rows, and 
   expect([own.get('_other'), own.get('m-0'), own.get('of a tier')]).toEqual(['200', '2', '1']);
   expect(rows.find((each) => each.user_id === other)?.model).toBe('m-9999');
   expect(await rolledUp(pool)).toBe(1_203);
-}, 60_000);
+});
