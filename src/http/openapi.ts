@@ -101,7 +101,10 @@ function paths(chat: ChatRules): Json {
   const described: Record<string, Json> = {};
   for (const route of routeList) {
     if (route.undescribed === true) continue;
-    described[route.path] = { ...described[route.path], [route.method.toLowerCase()]: operation(route, chat) };
+    described[route.path] = {
+      ...described[route.path],
+      [route.method.toLowerCase()]: operation(route, chat),
+    };
   }
   return described;
 }
