@@ -6,7 +6,7 @@ import { attemptLimitMs, modeLabel } from '../core/chat-call.ts';
 import { DueTimer } from './due-timer.ts';
 import type { Leader } from './in-flight-requests.ts';
 import { InFlightRequests } from './in-flight-requests.ts';
-import { inLaterTurn, longestOfOneTurn } from './later-turn.ts';
+import { LaterTurns, longestOfOneTurn } from './later-turn.ts';
 import type { Clock, ResponseCache } from './ports.ts';
 import type { StoredAnswer } from './stored-answer.ts';
 import { decodeStoredAnswer, encodeStoredAnswer } from './stored-answer.ts';
@@ -52,6 +52,7 @@ function alone(signal: AbortSignal): CacheLookup {
 export class AnswerCache {
   readonly #store: ResponseCache;
   readonly #monotonicMs: Clock['monotonicMs'];
+  readonly #later = new LaterTurns();
   readonly #inFlight = new InFlightRequests<StoredAnswer>(maxInFlight);
 
   constructor(store: ResponseCache, monotonicMs: Clock['monotonicMs']) {
@@ -73,7 +74,7 @@ export class AnswerCache {
     const target = targetOf(call, candidates);
     const parts = { userId, residency: options.residency, mode: modeLabel(call), target, request };
     const { key, isLong } = keyOf(parts);
-    if (isLong) await new Promise<void>(inLaterTurn);
+    if (isLong) await new Promise<void>((resolve) => this.#later.add(resolve));
     const bytes = await this.#store.get(key);
     const stored = bytes === null ? null : decodeStoredAnswer(bytes);
     if (stored !== null) return { kind: 'hit', answer: stored };

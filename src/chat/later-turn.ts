@@ -2,9 +2,25 @@
 export const longestOfOneTurn = 1024 * 1024;
 
 /**
- * Calls `next` when the event loop has served what had come meanwhile: a large request takes several turns, so that it
- * holds nobody up for as long as all of them. The first callback still belongs to the present turn.
+ * Steps of large requests, each in a turn of the event loop of its own: between two of them all is served that has come
+ * meanwhile, so nobody waits for more than one.
  */
-export function inLaterTurn(next: () => void): void {
-  setImmediate(() => setImmediate(next));
+export class LaterTurns {
+  readonly #waiting: (() => void)[] = [];
+
+  add(step: () => void): void {
+    this.#waiting.push(step);
+    // The first callback still belongs to the present turn.
+    if (this.#waiting.length === 1) setImmediate(() => setImmediate(this.#next));
+  }
+
+  readonly #next = (): void => {
+    const step = this.#waiting[0];
+    try {
+      step?.();
+    } finally {
+      this.#waiting.shift();
+      if (this.#waiting.length > 0) setImmediate(this.#next);
+    }
+  };
 }

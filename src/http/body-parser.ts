@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { inLaterTurn, longestOfOneTurn } from '../chat/later-turn.ts';
+import { LaterTurns, longestOfOneTurn } from '../chat/later-turn.ts';
 import { clientNetwork } from '../core/client-network.ts';
 import { HttpRequestError, InvalidRequestError, overloaded } from '../core/errors.ts';
 import { inexactNumberPath } from '../core/inexact-number.ts';
@@ -104,6 +104,7 @@ function holdFor(request: FastifyRequest, budget: BodyBudget): BodyHold {
  */
 export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, onShortage: () => void): void {
   const arriving = new ArrivingBodies();
+  const later = new LaterTurns();
   app.addHook('onClose', (_app, done) => {
     arriving.close();
     done();
@@ -119,7 +120,7 @@ export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, onShort
       if (body.length === 0) return done(null, undefined);
       const read = refusal(request, body) ?? readWithin(hold, onShortage, body);
       if (body.length <= longestOfOneTurn) return done(null, read);
-      return inLaterTurn(() => done(null, read));
+      return later.add(() => done(null, read));
     });
   });
   app.addHook('preValidation', (request, _reply, done) => {

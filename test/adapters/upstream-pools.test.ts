@@ -240,6 +240,23 @@ describe('all servers of users together', () => {
     expect(ends.filter((end) => end === 'no-room')).toHaveLength(19);
   });
 
+  test('are not filled by a dozen users whose servers never answer', async () => {
+    const [silent, quick] = [await listen(), await listen()];
+    const upstream = open({ sockets: 64, perUser: 16 });
+    const hanging: Promise<string>[] = [];
+    for (let user = 0; user < 12; user += 1)
+      hanging.push(...times(16, () => send(upstream, silent.origin, `hog ${user}`)));
+    let refused = 0;
+    for (const call of hanging) void call.then((end) => (refused += Number(end === 'no-room')));
+    await until(() => refused + silent.waiting.length === hanging.length);
+    const others = times(8, (index) => send(upstream, quick.origin, `other ${index}`));
+    await until(() => quick.waiting.length === others.length);
+    quick.answerAll();
+    expect(await Promise.all(others)).toEqual(times(8, () => 'end'));
+    silent.answerAll();
+    await Promise.all(hanging);
+  });
+
   test('give their pools back when nobody uses them', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     const server = await listen();

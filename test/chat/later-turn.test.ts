@@ -1,22 +1,60 @@
 import { readFile } from 'node:fs';
 import { expect, test } from 'vitest';
-import { inLaterTurn } from '../../src/chat/later-turn.ts';
+import { LaterTurns } from '../../src/chat/later-turn.ts';
 
-test('a later turn begins when what was due before is done, timers and callbacks of the present turn included', async () => {
+const busyMs = 5;
+
+/** Long enough that a timer of no time is due. */
+function work(): void {
+  const until = performance.now() + busyMs;
+  while (performance.now() < until);
+}
+
+test('each step has a turn of its own, behind all that was due before', async () => {
   const order: string[] = [];
+  const turns = new LaterTurns();
+  const step = (name: string, more: () => void = () => undefined) =>
+    turns.add(() => {
+      order.push(name);
+      setTimeout(() => order.push(`timer of ${name}`), 0);
+      setImmediate(() => order.push(`callback of ${name}`));
+      more();
+      work();
+    });
   await new Promise<void>((resolve) => {
     // In the poll phase, as a body's last byte is.
     readFile(import.meta.filename, () => {
-      inLaterTurn(() => {
-        order.push('later');
-        resolve();
-      });
       setTimeout(() => order.push('timer'), 0);
+      step('first', () => step('third', () => setTimeout(resolve, 2 * busyMs)));
+      step('second');
       setImmediate(() => order.push('callback of this turn'));
-      // Long enough that the timer is due.
-      const until = performance.now() + 5;
-      while (performance.now() < until);
+      work();
     });
   });
-  expect(order).toEqual(['callback of this turn', 'timer', 'later']);
+  expect(
+    order.filter((name) => !name.startsWith('callback of f') && !name.startsWith('callback of s')),
+  ).toEqual([
+    'callback of this turn',
+    'timer',
+    'first',
+    'timer of first',
+    'second',
+    'timer of second',
+    'third',
+    'timer of third',
+    'callback of third',
+  ]);
+});
+
+test('a step that throws stops none behind it', async () => {
+  const turns = new LaterTurns();
+  const thrown = new Promise<unknown>((resolve) => process.once('uncaughtException', resolve));
+  const listeners = process.listeners('uncaughtException').slice(0, -1);
+  for (const listener of listeners) process.removeListener('uncaughtException', listener);
+  turns.add(() => {
+    throw new Error('a bug');
+  });
+  await new Promise<void>((resolve) => turns.add(resolve));
+  expect(await thrown).toEqual(new Error('a bug'));
+  for (const listener of listeners) process.on('uncaughtException', listener);
 });
