@@ -18,14 +18,16 @@ const controlShare = 3;
 const patienceMs = 30_000;
 
 /** The vendor is this process, which may be busy with the attack: that is not the gateway's time. */
-const headers = { 'x-gateway-override-model': 'openai:gpt-test', 'x-gateway-timeout': '30' };
+const patience = { 'x-gateway-timeout': '30' };
 
-const healthyCase: AttackCase = {
-  sending: { ...plainSending, headers },
+const healthyCase = (target: string): AttackCase => ({
+  sending: { ...plainSending, headers: { ...patience, 'x-gateway-override-model': target } },
   reading: { kind: 'all' },
   vendor: null,
   statuses: [200],
-};
+});
+/** A vendor's model and one of the user's own server, in turn. */
+const healthyCases = [healthyCase('openai:gpt-test'), healthyCase('self_hosted:m')];
 
 export interface BystanderFacts {
   readonly asked: number;
@@ -48,10 +50,11 @@ export function startBystander(world: World, name: string): Bystander {
   const problems: string[] = [];
   let [asked, shed, slowestMs, controlMs, running] = [0, 0, 0, 0, true];
   const ask = async (): Promise<void> => {
+    const healthy = healthyCases[asked % healthyCases.length] as AttackCase;
     const to = (gateway: GatewayUnderTest, id: string) => {
       const { hostname: host, port } = new URL(gateway.url);
-      const request = requestBytes(healthyCase, id, world.bystander.key);
-      return attackOnce({ host, port: Number(port) }, request, healthyCase, patienceMs);
+      const request = requestBytes(healthy, id, world.bystander.key);
+      return attackOnce({ host, port: Number(port) }, request, healthy, patienceMs);
     };
     const machine = excuses(world);
     const [seen, beside] = await Promise.all([
