@@ -75,13 +75,18 @@ function parseExactly(body: Buffer, spellsByNumber: boolean): unknown {
   return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');
 }
 
+/** Whether any character is spelled by number; null: there are too many escapes, for which a short body has no room. */
+function lookAtEscapes(body: Buffer): boolean | null {
+  if (body.length <= mostEscapes / 2) return body.includes('\\u');
+  return tallyEscapes(body, mostEscapes)?.spellsByNumber ?? null;
+}
+
 /** What is known of a body before it is parsed decides whether there is room for it. */
 function readWithin(hold: BodyHold, onShortage: () => void, body: Buffer): unknown {
-  const escapes = tallyEscapes(body, mostEscapes);
-  if (escapes === null) return tooManyEscapes();
+  const spellsByNumber = lookAtEscapes(body);
+  if (spellsByNumber === null) return tooManyEscapes();
   const values = countJson(body, bounds);
   if (typeof values === 'string') return beyond(values);
-  const { spellsByNumber } = escapes;
   if (hold.grow(body.length, bodyCost(body, values, spellsByNumber)))
     return parseExactly(body, spellsByNumber);
   onShortage();
