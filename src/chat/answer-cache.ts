@@ -21,10 +21,21 @@ function targetOf(call: ChatCall, candidates: readonly Candidate[]): string {
   return `${override.provider}:${override.model}@${candidates[0]?.key.id ?? ''}`;
 }
 
-/** The text goes with the return: one that waits for its answer must not keep a second copy of its request. */
-function keyOf(parts: CacheKeyParts): { readonly key: string; readonly isLong: boolean } {
+/**
+ * The text goes with the return: a request that waits for its answer must not keep a second copy of itself. Writing it,
+ * hashing it and what follows are a turn each where it is long.
+ */
+function keyOf(parts: CacheKeyParts, later: LaterTurns): string | Promise<string> {
   const text = cachedFor(parts);
-  return { key: cacheKey(text), isLong: text.length > longestOfOneTurn };
+  return text.length > longestOfOneTurn ? hashedLater(text, later) : cacheKey(text);
+}
+
+async function hashedLater(text: string, later: LaterTurns): Promise<string> {
+  const turn = (): Promise<void> => new Promise((resolve) => later.add(resolve));
+  await turn();
+  const key = cacheKey(text);
+  await turn();
+  return key;
 }
 
 /** What a cacheable request finds. */
@@ -73,8 +84,8 @@ export class AnswerCache {
     const { userId, request, options } = call;
     const target = targetOf(call, candidates);
     const parts = { userId, residency: options.residency, mode: modeLabel(call), target, request };
-    const { key, isLong } = keyOf(parts);
-    if (isLong) await new Promise<void>((resolve) => this.#later.add(resolve));
+    const found = keyOf(parts, this.#later);
+    const key = typeof found === 'string' ? found : await found;
     const bytes = await this.#store.get(key);
     const stored = bytes === null ? null : decodeStoredAnswer(bytes);
     if (stored !== null) return { kind: 'hit', answer: stored };
