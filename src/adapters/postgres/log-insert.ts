@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { latencyBoundsMs, latencyBucketCount } from './latency-buckets.ts';
 import { logColumns } from './log-columns.ts';
 import { sqlState } from './pool.ts';
+import { rollupSums, summedColumns } from './rollup-sums.ts';
 
 /** The model of rollups that sum what is not told apart. */
 const otherModel = '_other';
@@ -17,16 +18,6 @@ const bucketSums = Array.from(
   { length: latencyBucketCount },
   (_, index) => `r.latency_buckets[${index + 1}] + excluded.latency_buckets[${index + 1}]`,
 ).join(', ');
-
-const summed = [
-  'requests',
-  'successes',
-  'cache_hits',
-  'input_tokens',
-  'output_tokens',
-  'cost_micro_usd',
-  'saved_micro_usd',
-];
 
 /**
  * One statement: the rows that are new, and the rollups of exactly those; `others` is empty as a rule. Rollup rows are
@@ -47,14 +38,13 @@ WITH input AS (
     cost_micro_usd, saved_micro_usd, width_bucket(latency_ms, ARRAY[${latencyBoundsMs}]) AS bucket
 ), rolled_up AS (
   INSERT INTO request_rollups AS r
-    (user_id, hour, provider, model, mode, lane, ${summed.join(', ')}, latency_buckets)
+    (user_id, hour, provider, model, mode, lane, ${summedColumns.join(', ')}, latency_buckets)
   SELECT user_id, date_trunc('hour', created_at, 'UTC'), provider,
     CASE WHEN row_id IN (SELECT row_id FROM others) THEN '${otherModel}' ELSE model END, mode, $1::smallint,
-    count(*), count(*) FILTER (WHERE status = 'success'), count(*) FILTER (WHERE cache_hit),
-    sum(input_tokens), sum(output_tokens), sum(cost_micro_usd), sum(saved_micro_usd), ARRAY[${bucketCounts}]
+    ${summedColumns.map((name) => rollupSums[name]).join(', ')}, ARRAY[${bucketCounts}]
   FROM inserted GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
   ON CONFLICT (user_id, hour, provider, model, mode, lane) DO UPDATE SET
-    ${summed.map((name) => `${name} = r.${name} + excluded.${name}`).join(', ')},
+    ${summedColumns.map((name) => `${name} = r.${name} + excluded.${name}`).join(', ')},
     latency_buckets = ARRAY[${bucketSums}]
 )
 SELECT count(*)::integer AS inserted FROM inserted`;

@@ -4,6 +4,8 @@ import type { StatsGroup } from '../../core/stats-group.ts';
 import { formatTimestampMicros, latestMicros } from '../../core/timestamp.ts';
 import { latencyBucketCount, latencyPercentile } from './latency-buckets.ts';
 import { withDatabase } from './pool.ts';
+import type { SummedColumn } from './rollup-sums.ts';
+import { summedColumns } from './rollup-sums.ts';
 
 export interface SumsQuery {
   /** Microseconds since the epoch, inclusive; widened to the hour it lies in. Null: no bound. */
@@ -14,13 +16,8 @@ export interface SumsQuery {
   readonly groupBy: readonly StatsGroup[];
 }
 
-const counts = ['requests', 'successes', 'cache_hits', 'input_tokens', 'output_tokens'] as const;
-const amounts = ['cost_micro_usd', 'saved_micro_usd'] as const;
-const summed = [...counts, ...amounts] as const;
-type Summed = (typeof summed)[number];
-
 /** Exact sums over a set of requests, by the names of the rollups' columns; tokens of cache hits are included. */
-export type RequestSums = Readonly<Record<Summed, bigint>> & {
+export type RequestSums = Readonly<Record<SummedColumn, bigint>> & {
   /** Estimated from latency classes, whole milliseconds; null when there was no request. */
   readonly latencyMs: {
     readonly p50: number | null;
@@ -61,9 +58,9 @@ const expressions: Record<StatsGroup, string> = {
 };
 
 /** Sums of bigints arrive as text. */
-type Row = Record<Summed | StatsGroup, string> & { readonly latency_buckets: readonly string[] };
+type Row = Record<SummedColumn | StatsGroup, string> & { readonly latency_buckets: readonly string[] };
 
-const sumColumns = summed.map((name) => `sum(${name})::text AS ${name}`).join(', ');
+const sumColumns = summedColumns.map((name) => `sum(${name})::text AS ${name}`).join(', ');
 const bucketSums = Array.from(
   { length: latencyBucketCount },
   (_, index) => `sum(latency_buckets[${index + 1}])::text`,
@@ -79,7 +76,7 @@ function sumsSql(groupBy: readonly StatsGroup[]): string {
 }
 
 class Adding {
-  readonly #sums: Record<Summed, bigint> = {
+  readonly #sums: Record<SummedColumn, bigint> = {
     requests: 0n,
     successes: 0n,
     cache_hits: 0n,
@@ -91,7 +88,7 @@ class Adding {
   readonly #buckets = new Array<number>(latencyBucketCount).fill(0);
 
   add(row: Row): this {
-    for (const name of summed) this.#sums[name] += BigInt(row[name] ?? 0);
+    for (const name of summedColumns) this.#sums[name] += BigInt(row[name] ?? 0);
     row.latency_buckets.forEach((count, index) => {
       this.#buckets[index] = (this.#buckets[index] ?? 0) + Number(count ?? 0);
     });
