@@ -13,10 +13,10 @@ export function overdueEnd(unread: boolean, requestIsOver: boolean): StreamEnd {
 }
 
 /**
- * The end as it is told. `served`: the client had left with its whole answer and only the usage was waited
- * for, so there is nobody to whom the stream failed.
+ * The end as the consumer of a stream gets it. `served`: the client had left with its whole answer and only the usage
+ * was waited for, so there is nobody to whom the stream failed.
  */
-export function toldEnd(
+export function endForConsumer(
   end: StreamEnd,
   served: boolean,
   redact: (texts: readonly string[]) => readonly string[],
