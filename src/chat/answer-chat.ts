@@ -125,7 +125,7 @@ async function planCall(
   refresh: RefreshAccount,
 ): Promise<Plan> {
   const input = {
-    isCooled: (candidate: Candidate) => deps.cooldown.isCooled(candidate),
+    isHeldBack: (candidate: Candidate) => deps.breakers.holdsBack(candidate),
     lacks: ({ provider, facts }: Candidate) => (deps.providers[provider] as Provider).lacks(facts),
   };
   const plan = planCandidates(call, { ...input, keys });

@@ -3,7 +3,7 @@ import type { ChatCall } from '../core/chat-call.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import type { AnswerCache } from './answer-cache.ts';
-import type { CooldownBook } from './cooldown.ts';
+import type { CandidateBreakers } from './candidate-breakers.ts';
 import type { Endpoint } from './endpoints.ts';
 import type { Clock, OpenKey, RequestForms, RequestLog, UpstreamTransport } from './ports.ts';
 import type { ChatTelemetry } from './telemetry-port.ts';
@@ -17,7 +17,7 @@ export interface ChatDeps {
   readonly requestForms: RequestForms;
   readonly cache: AnswerCache;
   readonly requestLog: RequestLog;
-  readonly cooldown: CooldownBook;
+  readonly breakers: CandidateBreakers;
   /** What large answers may take of the memory, and take now. */
   readonly answers: AnswerBudget;
   readonly telemetry: ChatTelemetry;

@@ -11,10 +11,10 @@ type AnswerFacts = Pick<AttemptRecord, 'firstTokenMs' | 'usage' | 'answer'>;
 /** What is known of an attempt without an answer. */
 const noFacts: AnswerFacts = { firstTokenMs: null, usage: null, answer: null };
 
-type TellingDeps = Pick<ChatDeps, 'cooldown' | 'telemetry' | 'clock'>;
+type AttemptDeps = Pick<ChatDeps, 'breakers' | 'telemetry' | 'clock'>;
 
 /**
- * One attempt from its start to its one end. Cooldown, ledger and telemetry are told of both here and nowhere else.
+ * One attempt from its start to its one end. Breakers, ledger and telemetry learn of both here and nowhere else.
  * States: *under way*, then *opened* where a stream showed its first token, then *ended* by one of `served`, `failed`,
  * `cut` and `cancelled`; a second end throws.
  */
@@ -25,7 +25,7 @@ export class OpenAttempt {
   readonly #number: number;
   readonly #call: ChatCall;
   readonly #ledger: AttemptLedger;
-  readonly #deps: TellingDeps;
+  readonly #deps: AttemptDeps;
   #dropped: readonly string[] = [];
   #state: 'under way' | 'opened' | 'ended' = 'under way';
 
@@ -36,7 +36,7 @@ export class OpenAttempt {
     number: number,
     startedAtMs: number,
     ledger: AttemptLedger,
-    deps: TellingDeps,
+    deps: AttemptDeps,
   ) {
     this.#call = call;
     this.candidate = candidate;
@@ -45,7 +45,7 @@ export class OpenAttempt {
     this.#ledger = ledger;
     this.#deps = deps;
     ledger.last = candidate;
-    deps.cooldown.started(candidate, startedAtMs);
+    deps.breakers.started(candidate, startedAtMs);
     deps.telemetry.attemptStarted(call, candidate, number);
   }
 
@@ -70,7 +70,7 @@ export class OpenAttempt {
   /** It ended without an answer. */
   failed(failure: AttemptFailure): void {
     const { userId, tables } = this.#call;
-    this.#deps.cooldown.failed(this.candidate, failure, this.startedAtMs, userId, tables);
+    this.#deps.breakers.failed(this.candidate, failure, this.startedAtMs, userId, tables);
     this.#end({ kind: 'failed', failure }, { ...noFacts, usage: failure.usage ?? null });
   }
 
@@ -81,13 +81,13 @@ export class OpenAttempt {
 
   /** Nobody waits for it any more; `facts`: what it had stated until then. */
   cancelled(reason: CancelReason, facts: Partial<AnswerFacts>): void {
-    if (this.#state === 'under way') this.#deps.cooldown.abandoned(this.candidate, this.startedAtMs);
+    if (this.#state === 'under way') this.#deps.breakers.abandoned(this.candidate, this.startedAtMs);
     this.#end({ kind: 'cancelled', reason }, { ...noFacts, ...facts });
   }
 
   #succeed(): void {
     this.#ledger.served = this.candidate;
-    this.#deps.cooldown.succeeded(this.candidate, this.startedAtMs);
+    this.#deps.breakers.succeeded(this.candidate, this.startedAtMs);
   }
 
   #end(end: AttemptEnd, { firstTokenMs, usage, answer }: AnswerFacts): void {

@@ -70,7 +70,7 @@ function statusAndReason({ end, candidate, firstTokenMs }: AttemptRecord): [numb
       return firstTokenMs === null ? [null, `cancelled: ${end.reason}`] : [200, `cut: ${end.reason}`];
     case 'failed': {
       const { kind, reason, status } = end.failure;
-      return [status, `${kind}: ${reason}${candidate.cooled ? ' (tried last: cooldown)' : ''}`];
+      return [status, `${kind}: ${reason}${candidate.heldBack ? ' (tried last: cooldown)' : ''}`];
     }
   }
 }

@@ -36,5 +36,5 @@ export interface Candidate {
   readonly facts: ModelFacts;
   readonly price: Price | null;
   /** True when it was moved behind others, because it has failed too often of late. */
-  readonly cooled: boolean;
+  readonly heldBack: boolean;
 }

@@ -62,7 +62,7 @@ export function modeLabel(call: ChatCall): string {
 /** The caller's keys plus what is known of candidates beyond the tables. */
 export interface PlanInput {
   readonly keys: readonly HeldKey[];
-  readonly isCooled: (candidate: Candidate) => boolean;
+  readonly isHeldBack: (candidate: Candidate) => boolean;
   /** What the candidate's vendor has no words for, whatever its model can do. */
   readonly lacks: (candidate: Candidate) => readonly Feature[];
 }

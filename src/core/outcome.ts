@@ -43,7 +43,7 @@ export interface AttemptFailure {
   readonly reply: UpstreamReply | null;
   /** What the vendor had stated of half an answer; absent where it stated nothing. Never complete. */
   readonly usage?: Usage;
-  /** True when it can be laid to the candidate rather than to the client: counts towards a cooldown. */
+  /** True when it can be laid to the candidate rather than to the client: counts towards opening its breaker. */
   readonly blamesCandidate: boolean;
   /** Connect failure or 5xx: a sign of trouble that every user would see. */
   readonly blamesProvider: boolean;

@@ -64,7 +64,7 @@ function candidateOf(call: ChatCall, key: HeldKey, model: string): Candidate {
     residency: keyResidency(call, key),
     facts: call.tables.facts(key.provider, model),
     price: call.tables.price(key.provider, model),
-    cooled: false,
+    heldBack: false,
   };
 }
 
@@ -107,7 +107,7 @@ function planTier(call: ChatCall, input: PlanInput): Plan {
   );
 }
 
-/** The tables' order, but cooled ones last; those that cannot serve the request stay out of it. */
+/** The tables' order, but those held back last; those that cannot serve the request stay out of it. */
 function orderCandidates(
   call: ChatCall,
   eligible: readonly Candidate[],
@@ -116,7 +116,7 @@ function orderCandidates(
 ): Plan {
   const needs = needsOf(call.request);
   const ready: Candidate[] = [];
-  const cooled: Candidate[] = [];
+  const heldBack: Candidate[] = [];
   const unable: UnableCandidate[] = [];
   for (const candidate of eligible) {
     const missing = missingFeature(needs, candidate.facts, input.lacks(candidate));
@@ -124,8 +124,8 @@ function orderCandidates(
     if (missing !== null) {
       unable.push({ provider, model, lacks: missing.feature, before: ready.length });
       skipped.push({ provider, model, reason: 'capability', detail: missing.feature });
-    } else if (input.isCooled(candidate)) {
-      cooled.push({ ...candidate, cooled: true });
+    } else if (input.isHeldBack(candidate)) {
+      heldBack.push({ ...candidate, heldBack: true });
       skipped.push({ provider, model, reason: 'cooldown', detail: null });
     } else {
       ready.push(candidate);
@@ -136,7 +136,7 @@ function orderCandidates(
     const blamed = blamedFeatures(needs, eligible, input);
     return unsupported(blamed, `No candidate of ${call.mode} supports`, forWantOfKey);
   }
-  return { kind: 'planned', candidates: [...ready, ...cooled], unable, skipped };
+  return { kind: 'planned', candidates: [...ready, ...heldBack], unable, skipped };
 }
 
 /**

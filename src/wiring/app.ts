@@ -7,7 +7,7 @@ import { AnswerBudget, answersHeapShare } from '../chat/answer-budget.ts';
 import { AnswerCache } from '../chat/answer-cache.ts';
 import type { AnswerChat } from '../chat/answer-chat.ts';
 import { createChat } from '../chat/answer-chat.ts';
-import { CooldownBook } from '../chat/cooldown.ts';
+import { CandidateBreakers } from '../chat/candidate-breakers.ts';
 import { endpointsOf } from '../chat/endpoints.ts';
 import type { RequestForms } from '../chat/ports.ts';
 import type { ChatCall } from '../core/chat-call.ts';
@@ -69,13 +69,13 @@ export async function startGateway(
 async function createServers(foundation: Foundation): Promise<Servers> {
   const { settings, stores, life, clock, log, metrics, tables, telemetry, sealer, upstream } = foundation;
   const { accounts } = stores;
-  const cooldown = new CooldownBook(clock.monotonicMs);
+  const breakers = new CandidateBreakers(clock.monotonicMs);
   const answers = new AnswerBudget(settings.heapBytes * answersHeapShare, randomInt(2 ** 31));
   const app = await createServer(settings, life, log, telemetry);
-  watchGauges(metrics, { settings, tables, stores, life, cooldown, upstream, version: packageVersion() });
+  watchGauges(metrics, { settings, tables, stores, life, breakers, upstream, version: packageVersion() });
   watchPressure(metrics, () => app.memoryUsage(), settings, life.bodies, answers);
   await registerRoutes(app, {
-    answerChat: chatOn(foundation, cooldown, answers),
+    answerChat: chatOn(foundation, breakers, answers),
     acceptsWork: () => stores.requestLog.accepting(),
     accounts,
     bodies: life.bodies,
@@ -104,7 +104,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
 }
 
 /** The story of chat requests on this foundation. */
-function chatOn(foundation: Foundation, cooldown: CooldownBook, answers: AnswerBudget): AnswerChat {
+function chatOn(foundation: Foundation, breakers: CandidateBreakers, answers: AnswerBudget): AnswerChat {
   const { settings, stores, sealer, clock, metrics, upstream, telemetry, log } = foundation;
   return createChat({
     transport: upstream,
@@ -114,7 +114,7 @@ function chatOn(foundation: Foundation, cooldown: CooldownBook, answers: AnswerB
     requestForms: rememberedForms(),
     cache: new AnswerCache(metrics.stores.cache(stores.answers), clock.monotonicMs),
     requestLog: stores.requestLog,
-    cooldown,
+    breakers,
     answers,
     telemetry,
     clock,

@@ -1,8 +1,10 @@
 import type { TablesSource } from '../adapters/last-good-tables.ts';
 import type { UpstreamHttp } from '../adapters/upstream/upstream-http-port.ts';
 import type { AnswerBudget } from '../chat/answer-budget.ts';
-import type { CircuitState, CooldownBook } from '../chat/cooldown.ts';
-import { circuitStates, isShared } from '../chat/cooldown.ts';
+import type { CandidateBreakers } from '../chat/candidate-breakers.ts';
+import { isShared } from '../chat/candidate-breakers.ts';
+import type { BreakerState } from '../core/breaker-state.ts';
+import { breakerStates } from '../core/breaker-state.ts';
 import { providerNames } from '../core/provider-name.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
 import type { Life } from '../http/life.ts';
@@ -16,7 +18,7 @@ export interface WatchedParts {
   readonly tables: TablesSource;
   readonly stores: Stores;
   readonly life: Life;
-  readonly cooldown: CooldownBook;
+  readonly breakers: CandidateBreakers;
   readonly upstream: Pick<UpstreamHttp, 'connections'>;
   readonly version: string;
 }
@@ -31,7 +33,7 @@ export function watchGauges(metrics: Metrics, parts: WatchedParts): void {
   metrics.observe('gw_stream_buffered_bytes', () => life.bufferedBytes);
   metrics.observe('gw_draining', () => Number(life.draining));
   watchTables(metrics, parts.tables);
-  watchProviders(metrics, parts.cooldown);
+  watchProviders(metrics, parts.breakers);
   watchConnections(metrics, parts.upstream);
   watchRequestLog(metrics, parts);
   watchStores(metrics, parts.stores, parts.settings.sealingKeys);
@@ -51,16 +53,16 @@ function watchTables(metrics: Metrics, tables: TablesSource): void {
   );
 }
 
-const healthBy: Readonly<Record<CircuitState, number>> = { closed: 1, half_open: 0.5, open: 0 };
+const healthBy: Readonly<Record<BreakerState, number>> = { closed: 1, half_open: 0.5, open: 0 };
 
-function watchProviders(metrics: Metrics, cooldown: CooldownBook): void {
+function watchProviders(metrics: Metrics, breakers: CandidateBreakers): void {
   const vendors = providerNames.filter(isShared);
   metrics.observe('gw_provider_health', () =>
-    vendors.map((provider) => [{ provider }, healthBy[cooldown.circuitOf(provider)]] as const),
+    vendors.map((provider) => [{ provider }, healthBy[breakers.stateOf(provider)]] as const),
   );
   metrics.observe('gw_provider_circuit_transitions_total', () =>
     vendors.flatMap((provider) =>
-      circuitStates.map((to) => [{ provider, to }, cooldown.transitions(provider, to)] as const),
+      breakerStates.map((to) => [{ provider, to }, breakers.transitions(provider, to)] as const),
     ),
   );
   metrics.observe('gw_provider_retry_after_seconds', () =>

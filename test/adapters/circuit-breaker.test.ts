@@ -13,9 +13,9 @@ test('stays closed until the fifth failure in a row', () => {
   expect(breaker.allows(0)).toBe(true);
   breaker.succeeded();
   for (let n = 0; n < 4; n += 1) breaker.failed(0);
-  expect(breaker.open).toBe(false);
+  expect(breaker.state).toBe('closed');
   breaker.failed(0);
-  expect(breaker.open).toBe(true);
+  expect(breaker.state).toBe('open');
 });
 
 test('lets nobody through for a second, then one at a time', () => {
@@ -32,7 +32,7 @@ test('closes with the first success', () => {
   const breaker = broken();
   expect(breaker.allows(1000)).toBe(true);
   breaker.succeeded();
-  expect(breaker.open).toBe(false);
+  expect(breaker.state).toBe('closed');
   expect(breaker.allows(1000)).toBe(true);
   expect(breaker.allows(1000)).toBe(true);
 });

@@ -33,7 +33,7 @@ const secret = `sk-proj-${'x'.repeat(40)}`;
 const sealedKey = { ...key, sealed: sealer.seal(secret, key) };
 const sealedAnswer = sealer.sealValue(answer, 'answer');
 
-const input = { keys: balancedKeys, isCooled: () => false, lacks: () => [] };
+const input = { keys: balancedKeys, isHeldBack: () => false, lacks: () => [] };
 const price = testTables().price('openai', 'gpt-test');
 const usage: Usage = {
   ...noUsage,

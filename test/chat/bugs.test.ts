@@ -77,7 +77,7 @@ const telemetryBug =
 const cases: Record<string, Case> = {
   'the plan': {
     parts: {},
-    break: (world) => void Object.assign(world.cooldown, { isCooled: fails }),
+    break: (world) => void Object.assign(world.breakers, { holdsBack: fails }),
     asked: false,
     open: false,
   },

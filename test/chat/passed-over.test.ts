@@ -145,7 +145,7 @@ describe('the report of a candidate that was passed over', () => {
     ).toEqual(['openai timed-out', 'anthropic skipped']);
   });
 
-  test('comes before a cooled one, which is still tried, last', async () => {
+  test('comes before a one held back, which is still tried, last', async () => {
     const world = new World();
     const tables = testTables({
       models: [{ provider: 'sarvam', match: '', tools: false }],

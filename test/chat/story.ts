@@ -4,9 +4,9 @@ import { AnswerCache } from '../../src/chat/answer-cache.ts';
 import type { AnswerChat } from '../../src/chat/answer-chat.ts';
 import { createChat } from '../../src/chat/answer-chat.ts';
 import { AttemptLedger } from '../../src/chat/attempt-ledger.ts';
+import { CandidateBreakers } from '../../src/chat/candidate-breakers.ts';
 import type { ChatDeps } from '../../src/chat/chat-deps.ts';
 import type { Client, ClientStream } from '../../src/chat/client-stream.ts';
-import { CooldownBook } from '../../src/chat/cooldown.ts';
 import { endpointsOf } from '../../src/chat/endpoints.ts';
 import { OpenAttempt } from '../../src/chat/open-attempt.ts';
 import type {
@@ -76,7 +76,7 @@ export function candidateOf(
     residency,
     facts: tables.facts(provider, model),
     price: null,
-    cooled: false,
+    heldBack: false,
   };
 }
 
@@ -338,7 +338,7 @@ export class World {
   /** The forms that servers behind keys were found to want. */
   readonly forms = new Map<string, string>();
   answers = new AnswerBudget(1024 * 1024, 1);
-  readonly cooldown = new CooldownBook(() => performance.now());
+  readonly breakers = new CandidateBreakers(() => performance.now());
   readonly opened: string[] = [];
   /** Set: rows are committed only when the test says so. */
   commit: Promise<void> = Promise.resolve();
@@ -375,7 +375,7 @@ export class World {
         learn: (keyId, form) => void this.forms.set(keyId, form),
       },
       answers: this.answers,
-      cooldown: this.cooldown,
+      breakers: this.breakers,
       telemetry: this.telemetry,
       requestLog: {
         record: async (row) => {

@@ -12,10 +12,10 @@ import { tables as tablesInput } from '../support/tables.ts';
 
 type Refused = Extract<Plan, { kind: 'refused' }>;
 
-function plan(keys: readonly HeldKey[], parts: CallParts = {}, cooled: readonly ProviderName[] = []): Plan {
+function plan(keys: readonly HeldKey[], parts: CallParts = {}, heldBack: readonly ProviderName[] = []): Plan {
   return planCandidates(callOf(parts), {
     keys,
-    isCooled: (candidate) => cooled.includes(candidate.provider),
+    isHeldBack: (candidate) => heldBack.includes(candidate.provider),
     lacks: ({ provider }) => (provider === 'together' ? ['multiple_choices'] : []),
   });
 }
@@ -104,7 +104,7 @@ describe('a tier of which nobody can serve the request names', () => {
 });
 
 describe('the order of candidates', () => {
-  test.each<[name: string, keys: HeldKey[], parts: CallParts, cooled: ProviderName[], expected: string[]]>([
+  test.each<[name: string, keys: HeldKey[], parts: CallParts, heldBack: ProviderName[], expected: string[]]>([
     ['is the tables order', balancedKeys, {}, [], ['openai', 'sarvam', 'anthropic']],
     [
       'does not depend on the order of keys',
@@ -115,9 +115,9 @@ describe('the order of candidates', () => {
     ],
     ['leaves out those without a key', keysOf('anthropic', 'openai'), {}, [], ['openai', 'anthropic']],
     ['never holds a provider outside of the tier', keysOf('together', 'openai'), {}, [], ['openai']],
-    ['moves cooled ones last', balancedKeys, {}, ['openai'], ['sarvam', 'anthropic', 'openai']],
+    ['moves held back ones last', balancedKeys, {}, ['openai'], ['sarvam', 'anthropic', 'openai']],
     [
-      'is the tables order when all are cooled',
+      'is the tables order when all are held back',
       balancedKeys,
       {},
       ['openai', 'sarvam', 'anthropic'],
@@ -131,7 +131,7 @@ describe('the order of candidates', () => {
       ['sarvam', 'anthropic'],
     ],
     [
-      'leaves out those that cannot see, when all others are cooled',
+      'leaves out those that cannot see, when all others are held back',
       balancedKeys,
       { tables: facts, request: image('data:image/png;base64,AA==') },
       ['sarvam', 'anthropic'],
@@ -153,14 +153,14 @@ describe('the order of candidates', () => {
     ],
     ['keeps India only', balancedKeys, { options: { residency: 'india' } }, [], ['sarvam']],
     [
-      'keeps India even when cooled',
+      'keeps India even when held back',
       balancedKeys,
       { options: { residency: 'india' } },
       ['sarvam'],
       ['sarvam'],
     ],
-  ])('%s', (_name, keys, parts, cooled, expected) => {
-    expect(summary(plan(keys, parts, cooled))).toEqual(expected);
+  ])('%s', (_name, keys, parts, heldBack, expected) => {
+    expect(summary(plan(keys, parts, heldBack))).toEqual(expected);
   });
 
   test('says why each one was passed over or moved', () => {
@@ -178,12 +178,12 @@ describe('the order of candidates', () => {
     });
   });
 
-  test.each<[name: string, able: string[], cooled: ProviderName[], unable: string[]]>([
+  test.each<[name: string, able: string[], heldBack: ProviderName[], unable: string[]]>([
     ['its own', ['sarvam', 'anthropic'], [], ['openai 0']],
-    ['that before a cooled one', ['anthropic', 'sarvam'], ['sarvam'], ['openai 0']],
-  ])('a candidate that cannot serve keeps a place in it: %s', (_name, able, cooled, unable) => {
+    ['that before a one held back', ['anthropic', 'sarvam'], ['sarvam'], ['openai 0']],
+  ])('a candidate that cannot serve keeps a place in it: %s', (_name, able, heldBack, unable) => {
     const parts = { tables: facts, request: image('data:image/png;base64,AA==') };
-    const result = plan(balancedKeys, parts, cooled);
+    const result = plan(balancedKeys, parts, heldBack);
     if (result.kind !== 'planned') throw new Error(result.error.message);
     expect(summary(result)).toEqual(able);
     expect(result.unable.map(({ provider, before }) => `${provider} ${before}`)).toEqual(unable);
@@ -380,15 +380,15 @@ const world = fc.record({
   keys: fc.array(arbitraryKey, { maxLength: 8 }),
   balanced: arbitraryTier,
   override: arbitraryOverride,
-  cooled: fc.subarray([...providerNames]),
+  heldBack: fc.subarray([...providerNames]),
 });
 
 describe('in any world of keys, tables and overrides', () => {
   test('an India request never plans a candidate outside India', () => {
     fc.assert(
-      fc.property(world, ({ keys, balanced, override: target, cooled }) => {
+      fc.property(world, ({ keys, balanced, override: target, heldBack }) => {
         const tables = testTables({ tiers: { ...tablesInput().tiers, balanced } });
-        const result = plan(keys, { tables, options: { residency: 'india', override: target } }, cooled);
+        const result = plan(keys, { tables, options: { residency: 'india', override: target } }, heldBack);
         if (result.kind === 'refused') return;
         expect(result.candidates).not.toHaveLength(0);
         for (const { provider, key, residency } of result.candidates) {
@@ -404,11 +404,11 @@ describe('in any world of keys, tables and overrides', () => {
 
   test('a plan holds each held candidate of the tier once, with its own key, and cooling loses none', () => {
     fc.assert(
-      fc.property(world, ({ keys, balanced, cooled }) => {
+      fc.property(world, ({ keys, balanced, heldBack }) => {
         const tables = testTables({ tiers: { ...tablesInput().tiers, balanced } });
         const held = new Set(keys.map((key) => key.provider));
         const expected = balanced.filter(({ provider }) => held.has(provider));
-        const result = plan(keys, { tables }, cooled);
+        const result = plan(keys, { tables }, heldBack);
         if (result.kind === 'refused') {
           expect(expected).toEqual([]);
           return;

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
 import { ClientGoneError, createChat } from '../../src/chat/answer-chat.ts';
-import { CooldownBook } from '../../src/chat/cooldown.ts';
+import { CandidateBreakers } from '../../src/chat/candidate-breakers.ts';
 import { VerbatimError } from '../../src/chat/verbatim-error.ts';
 import type { HeldKey } from '../../src/core/candidate.ts';
 import { errorBody } from '../../src/core/error-body.ts';
@@ -70,7 +70,7 @@ export class ResidencyWorld {
     const deps = {
       ...this.#world.deps,
       transport: this.servers,
-      cooldown: new CooldownBook(() => this.#nowMs),
+      breakers: new CandidateBreakers(() => this.#nowMs),
       clock: { ...this.#world.deps.clock, wallMs: () => this.#nowMs },
     };
     this.app.setErrorHandler(answerError);
