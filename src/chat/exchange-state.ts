@@ -3,15 +3,16 @@ import { clientStallMs, lingerMs, usageReadMs } from './exchange-limits.ts';
 /**
  * Where an exchange stands, in the order it goes:
  *
- * | state        | what it waits for                                                    | and no longer than     |
- * |--------------|----------------------------------------------------------------------|------------------------|
- * | `connecting` | the status and headers of the answer                                 | the attempt may take   |
- * | `whole-body` | the end of a JSON answer, or of the body of an error                 | the same               |
- * | `prefix`     | the first token of a stream: what comes before it is held            | the same               |
- * | `streaming`  | the next bytes; while paused, the client that is to read them        | silence, or a slow client, is borne |
- * | `usage-only` | the usage of a stream: the client left with the whole of its text    | `usageReadMs`          |
- * | `lingering`  | the vendor to close the body of a whole stream: the socket is reused | `lingerMs`             |
- * | `closed`     | nothing: all that it held is given back                              |                        |
+ * | state        | what it waits for                                                    | for how long         |
+ * |--------------|----------------------------------------------------------------------|----------------------|
+ * | `connecting` | the status and headers of the answer                                 | limit of the attempt |
+ * | `whole-body` | the end of a JSON answer, or of the body of an error                 | limit of the attempt |
+ * | `prefix`     | the first token of a stream: what comes before it is held            | limit of the attempt |
+ * | `streaming`  | the next bytes                                                       | limit of silence     |
+ * |   paused     | the client that is to read them                                      | `clientStallMs`      |
+ * | `usage-only` | the usage of a stream: the client left with the whole of its text    | `usageReadMs`        |
+ * | `lingering`  | the vendor to close the body of a whole stream: the socket is reused | `lingerMs`           |
+ * | `closed`     | nothing: all that it held is given back                              |                      |
  *
  * All states but the last two end with the request's own time at the latest.
  */

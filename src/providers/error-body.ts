@@ -1,9 +1,24 @@
-import type { JsonRecord } from './json-value.ts';
+import type { Untrusted } from './json-value.ts';
 import { isRecord, parseJson, textOf } from './json-value.ts';
 
 /** Enough for any vendor's sentence; the rest would only fill logs. */
 const maxMessageLength = 500;
 const maxCodeLength = 100;
+
+/**
+ * What is read of an error object, whichever vendor's (OpenAI docs: Error codes; Claude docs: Errors; Together docs:
+ * Error codes; Sarvam docs: Errors & Troubleshooting; all read 2026-11-20). Which has what: see `readErrorValue`.
+ */
+interface WireError {
+  object: string;
+  type: string;
+  code: string | number;
+  message: string;
+  detail: unknown;
+  msg: string;
+  error: unknown;
+  choices: unknown;
+}
 
 export interface ErrorBody {
   readonly message: string;
@@ -22,8 +37,8 @@ function nameOf(value: unknown): string | null {
   return typeof value === 'string' && value.length <= maxCodeLength && identifier.test(value) ? value : null;
 }
 
-function codeOf(error: JsonRecord): string | null {
-  return nameOf(error['code']) ?? nameOf(error['type']);
+function codeOf(error: Untrusted<WireError>): string | null {
+  return nameOf(error.code) ?? nameOf(error.type);
 }
 
 /** Where validators written in Python put the refused value into their own sentence. */
@@ -62,13 +77,14 @@ function messageText(given: unknown): string {
 export function readErrorValue(value: unknown): ErrorBody {
   if (typeof value === 'string') return { message: clean(messageText(value), maxMessageLength), code: null };
   if (!isRecord(value)) return { message: '', code: null };
-  const inner = value['error'];
+  const body: Untrusted<WireError> = value;
+  const inner = body.error;
   if (typeof inner === 'string' && inner !== '') {
-    return { message: clean(messageText(inner), maxMessageLength), code: codeOf(value) };
+    return { message: clean(messageText(inner), maxMessageLength), code: codeOf(body) };
   }
-  const error = isRecord(inner) ? inner : value;
+  const error: Untrusted<WireError> = isRecord(inner) ? inner : body;
   // Nothing else is quoted: what a vendor adds beside these is often the request itself.
-  const message = messageText(error['message']) || messageText(error['detail']) || messageText(error['msg']);
+  const message = messageText(error.message) || messageText(error.detail) || messageText(error.msg);
   return { message: clean(message, maxMessageLength), code: codeOf(error) };
 }
 
@@ -81,8 +97,8 @@ export function readErrorBody(body: Buffer): ErrorBody {
 }
 
 /** True for a 200 body or a stream event that is an error object in one of the shapes in use. */
-export function isErrorValue(value: JsonRecord): boolean {
-  const error = value['error'];
+export function isErrorValue(value: Untrusted<WireError>): boolean {
+  const error = value.error;
   if (error !== undefined && error !== null && error !== '' && error !== false) return true;
-  return value['object'] === 'error' || (value['type'] === 'error' && value['choices'] === undefined);
+  return value.object === 'error' || (value.type === 'error' && value.choices === undefined);
 }

@@ -5,6 +5,9 @@ import { isBeyond } from '../core/json-values.ts';
 /** A JSON object as parsed: nothing is known of its fields. */
 export type JsonRecord = Record<string, unknown>;
 
+/** A vendor's object, by the names its documentation gives: any may be missing, and nothing is known of the values. */
+export type Untrusted<T> = { -readonly [K in keyof T]?: unknown };
+
 export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isKeptNumber(value);
 }

@@ -151,6 +151,20 @@ test('only heap-limit.ts asks for the size of the heap: budgets take their share
   expect(asking).toEqual(['heap-limit.ts']);
 });
 
+test('providers read what is on the wire by the names of its types, and those say where they were read', () => {
+  const sources = files.filter(({ path }) => path.startsWith('providers/'));
+  const lookups = sources.flatMap(({ path, text }) =>
+    [...text.matchAll(/(?:\b[a-z]\w*|\))(?:\?\.)?\['\w+'\]/g)].map(([found]) => `${path}: ${found}`),
+  );
+  expect(lookups).toEqual([]);
+  const wires = sources.filter(({ path }) => path.endsWith('/wire.ts'));
+  expect(wires.map(({ path }) => path).sort()).toEqual([
+    'providers/anthropic/wire.ts',
+    'providers/openai-compatible/wire.ts',
+  ]);
+  for (const { text } of wires) expect(text).toMatch(/\bread\s[\s*]*20\d\d-\d\d-\d\d/);
+});
+
 test('no comment goes past column 120', () => {
   const wide = files.flatMap(({ path, text }) =>
     text

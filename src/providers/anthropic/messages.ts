@@ -1,22 +1,37 @@
 import type { ChatMessage } from '../../core/chat-request.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord, parseJson, textOf } from '../json-value.ts';
 import { strayFields } from '../stray-fields.ts';
 import { contentBlocks } from './content.ts';
+import type { ContentBlock, ToolResultBlock, ToolUseBlock, Turn } from './wire.ts';
 
-interface Turn {
-  readonly role: 'user' | 'assistant';
-  readonly content: JsonRecord[];
+/** What is translated of a client's message (OpenAI API reference: Chat Completions, read 2026-11-20). */
+interface ClientMessage {
+  role: string;
+  content: string;
+  refusal: string;
+  tool_calls: ClientCall[];
+  tool_call_id: string;
+}
+
+interface ClientCall {
+  id: string;
+  function: ClientFunctionCall;
+}
+
+interface ClientFunctionCall {
+  name: string;
+  arguments: string;
 }
 
 /** A turn that is being put together. */
 interface OpenTurn extends Turn {
   /** Come before any other content, in the order given: put in among it, each would move all that is behind it. */
-  readonly results: JsonRecord[];
+  readonly results: ContentBlock[];
 }
 
 export interface Conversation {
-  readonly system: readonly JsonRecord[];
+  readonly system: readonly ContentBlock[];
   readonly messages: readonly Turn[];
   /** Names of message fields that have no counterpart, or in whose place something was made up. */
   readonly dropped: readonly string[];
@@ -46,31 +61,32 @@ function toolInput(given: unknown, dropped: Set<string>): JsonRecord {
   return { arguments: text };
 }
 
-function toolUseBlocks(calls: unknown, dropped: Set<string>): JsonRecord[] {
+function toolUseBlocks(calls: unknown, dropped: Set<string>): ToolUseBlock[] {
   if (!Array.isArray(calls)) return [];
-  return calls.filter(isRecord).map((call) => {
-    const called = isRecord(call['function']) ? call['function'] : {};
+  return calls.filter(isRecord).map((call: Untrusted<ClientCall>) => {
+    const called: Untrusted<ClientFunctionCall> = isRecord(call.function) ? call.function : {};
     return {
       type: 'tool_use',
-      id: toolUseId(call['id'], 'messages[].tool_calls[].id', dropped),
-      name: textOf(called['name']),
-      input: toolInput(called['arguments'], dropped),
+      id: toolUseId(call.id, 'messages[].tool_calls[].id', dropped),
+      name: textOf(called.name),
+      input: toolInput(called.arguments, dropped),
     };
   });
 }
 
-function toolResultBlock(message: ChatMessage, dropped: Set<string>): JsonRecord {
+function toolResultBlock(message: ChatMessage, dropped: Set<string>): ToolResultBlock {
+  const { tool_call_id: callId }: Untrusted<ClientMessage> = message;
   const content = contentBlocks(message.content, dropped);
   const plain = typeof message.content === 'string' ? message.content : content;
-  const id = toolUseId(message['tool_call_id'], 'messages[].tool_call_id', dropped);
-  const block = { type: 'tool_result', tool_use_id: id };
+  const id = toolUseId(callId, 'messages[].tool_call_id', dropped);
+  const block: ToolResultBlock = { type: 'tool_result', tool_use_id: id };
   return content.length === 0 ? block : { ...block, content: plain };
 }
 
 /** A client's own tool_result blocks at the begin of a turn are results like ours. */
-function addToTurn(turn: OpenTurn, blocks: readonly JsonRecord[]): void {
+function addToTurn(turn: OpenTurn, blocks: readonly ContentBlock[]): void {
   for (const block of blocks) {
-    const isResult = turn.content.length === 0 && block['type'] === 'tool_result';
+    const isResult = turn.content.length === 0 && block.type === 'tool_result';
     (isResult ? turn.results : turn.content).push(block);
   }
 }
@@ -80,7 +96,7 @@ function closedTurn({ role, results, content }: OpenTurn): Turn {
 }
 
 /** Not `push(...blocks)`: a call takes some 100,000 arguments, and a client may send more parts. */
-function append(content: JsonRecord[], blocks: readonly JsonRecord[]): void {
+function append(content: ContentBlock[], blocks: readonly ContentBlock[]): void {
   for (const block of blocks) content.push(block);
 }
 
@@ -93,7 +109,7 @@ function turnOf(messages: OpenTurn[], role: Turn['role']): OpenTurn {
   return turn;
 }
 
-function addBlocks(messages: OpenTurn[], role: Turn['role'], blocks: readonly JsonRecord[]): void {
+function addBlocks(messages: OpenTurn[], role: Turn['role'], blocks: readonly ContentBlock[]): void {
   if (blocks.length > 0) addToTurn(turnOf(messages, role), blocks);
 }
 
@@ -101,8 +117,8 @@ function addBlocks(messages: OpenTurn[], role: Turn['role'], blocks: readonly Js
 function trimPrefill(messages: Turn[]): void {
   const last = messages.at(-1);
   const block = last?.role === 'assistant' ? last.content.at(-1) : undefined;
-  if (last === undefined || block?.['type'] !== 'text') return;
-  last.content[last.content.length - 1] = { ...block, text: textOf(block['text']).trimEnd() };
+  if (last === undefined || block?.type !== 'text') return;
+  last.content[last.content.length - 1] = { ...block, text: textOf(block.text).trimEnd() };
 }
 
 /**
@@ -110,7 +126,7 @@ function trimPrefill(messages: Turn[]): void {
  * cannot be carried over are refused there, so they are left out and named.
  */
 export function translateMessages(given: readonly ChatMessage[]): Conversation {
-  const system: JsonRecord[] = [];
+  const system: ContentBlock[] = [];
   const open: OpenTurn[] = [];
   const dropped = new Set<string>();
   for (const message of given) {
@@ -126,9 +142,9 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
     if (message.role === 'system' || message.role === 'developer') append(system, blocks);
     else if (message.role === 'user') addBlocks(open, 'user', blocks);
     else {
-      const refusal = contentBlocks(textOf(message['refusal']), dropped);
-      const calls = toolUseBlocks(message['tool_calls'], dropped);
-      addBlocks(open, 'assistant', [...blocks, ...refusal, ...calls]);
+      const { refusal, tool_calls: calls }: Untrusted<ClientMessage> = message;
+      const refused = contentBlocks(textOf(refusal), dropped);
+      addBlocks(open, 'assistant', [...blocks, ...refused, ...toolUseBlocks(calls, dropped)]);
     }
   }
   const messages = open.map(closedTurn);

@@ -1,16 +1,23 @@
 import { createHash } from 'node:crypto';
 import type { ChatRequest } from '../../core/chat-request.ts';
 import type { ModelFacts } from '../../core/model-facts.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import type { TranslationContext, UpstreamRequest } from '../provider.ts';
 import { translateMessages } from './messages.ts';
 import { translateTools } from './tools.ts';
+import type { MessagesRequest } from './wire.ts';
 
 /** `max_tokens` is required; this is what agentgateway fills in where the tables say nothing. */
 const fallbackMaxTokens = 4096;
 /** The API's own range ends here, whatever the tables say. */
 const highestTemperature = 1;
+
+/** A client's wish for JSON (OpenAI API reference: Chat Completions, read 2026-11-20). */
+interface ResponseFormat {
+  type: string;
+  json_schema: { schema: object };
+}
 
 const headers = Object.freeze({ 'anthropic-version': '2023-06-01' });
 
@@ -32,23 +39,27 @@ const translatedFields = new Set([
   'response_format',
 ]);
 
-function sampling(request: ChatRequest, facts: ModelFacts, dropped: string[]): JsonRecord {
+function sampling(
+  request: ChatRequest,
+  facts: ModelFacts,
+  dropped: string[],
+): Pick<MessagesRequest, 'temperature' | 'top_p'> {
   const { temperature, top_p: topP } = request;
-  const fields: JsonRecord = {};
+  const fields: { temperature?: number; top_p?: number } = {};
   if (temperature !== undefined) {
     const highest = Math.min(facts.temperature_max, highestTemperature);
-    if (facts.sampling) fields['temperature'] = Math.min(temperature, highest);
+    if (facts.sampling) fields.temperature = Math.min(temperature, highest);
     if (!facts.sampling || temperature > highest) dropped.push('temperature');
   }
   if (topP !== undefined) {
     const refused = !facts.sampling || (temperature !== undefined && !facts.temperature_with_top_p);
     if (refused) dropped.push('top_p');
-    else fields['top_p'] = topP;
+    else fields.top_p = topP;
   }
   return fields;
 }
 
-function stopSequences(request: ChatRequest): JsonRecord {
+function stopSequences(request: ChatRequest): Pick<MessagesRequest, 'stop_sequences'> {
   const given = typeof request.stop === 'string' ? [request.stop] : (request.stop ?? []);
   // To stop at nothing is no wish.
   const sequences = given.filter((sequence) => sequence !== '');
@@ -62,10 +73,10 @@ function opaqueUser(user: string): string {
 }
 
 /** A schema is all that can be asked for; requests for other formats are planned past this vendor. */
-function outputFormat(request: ChatRequest): JsonRecord {
-  const format = request.response_format;
-  const given = format?.type === 'json_schema' ? format['json_schema'] : undefined;
-  const schema = isRecord(given) ? given['schema'] : undefined;
+function outputFormat(request: ChatRequest): Pick<MessagesRequest, 'output_config'> {
+  const format: Untrusted<ResponseFormat> = request.response_format ?? {};
+  const wanted = format.type === 'json_schema' && isRecord(format.json_schema) ? format.json_schema : {};
+  const { schema }: Untrusted<ResponseFormat['json_schema']> = wanted;
   return isRecord(schema) ? { output_config: { format: { type: 'json_schema', schema } } } : {};
 }
 
@@ -98,7 +109,7 @@ export function translateAnthropicRequest(
       !translatedFields.has(name) && request[name] !== undefined && !(name === 'n' && request.n === 1),
   );
   const dropped = [...droppedFields, ...droppedInMessages];
-  const body = {
+  const body: MessagesRequest = {
     model: context.model,
     max_tokens:
       request.max_tokens ?? request.max_completion_tokens ?? facts.default_max_tokens ?? fallbackMaxTokens,

@@ -2,13 +2,14 @@ import { maxToolCalls } from '../../core/answer-limits.ts';
 import type { AnswerMessage, ChatCompletion, ToolCall } from '../../core/chat-completion.ts';
 import { overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { Untrusted } from '../json-value.ts';
 import { answerBounds, isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
 import { incompleteAnswer, reportedFailure } from '../stream-failure.ts';
 import { toolCallId } from '../tool-call-id.ts';
 import { finishReasonOf } from './stop-reason.ts';
 import { UsageReader } from './usage.ts';
+import type { AnswerBlock, Message } from './wire.ts';
 
 /** Texts, thoughts and calls of one answer: each call has at most one of the others beside it. */
 const maxBlocks = 3 * maxToolCalls;
@@ -17,24 +18,24 @@ function unreadable(reason: string): UnreadableAnswer {
   return { kind: 'unreadable', reason, code: null };
 }
 
-function joined(blocks: readonly JsonRecord[], type: string): string {
+function joined(blocks: readonly Untrusted<AnswerBlock>[], type: 'text' | 'thinking'): string {
   return blocks
-    .filter((block) => block['type'] === type)
+    .filter((block) => block.type === type)
     .map((block) => textOf(block[type]))
     .join('');
 }
 
-function toolCalls(blocks: readonly JsonRecord[], seed: string): ToolCall[] {
+function toolCalls(blocks: readonly Untrusted<AnswerBlock>[], seed: string): ToolCall[] {
   return blocks
-    .filter((block) => block['type'] === 'tool_use')
+    .filter((block) => block.type === 'tool_use')
     .map((block, index) => ({
-      id: textOf(block['id']) || toolCallId(seed, 0, index),
+      id: textOf(block.id) || toolCallId(seed, 0, index),
       type: 'function',
-      function: { name: textOf(block['name']), arguments: JSON.stringify(block['input'] ?? {}) },
+      function: { name: textOf(block.name), arguments: JSON.stringify(block.input ?? {}) },
     }));
 }
 
-function messageOf(blocks: readonly JsonRecord[], seed: string): AnswerMessage {
+function messageOf(blocks: readonly Untrusted<AnswerBlock>[], seed: string): AnswerMessage {
   const text = joined(blocks, 'text');
   const thinking = joined(blocks, 'thinking');
   const calls = toolCalls(blocks, seed);
@@ -56,25 +57,26 @@ export function translateAnthropicAnswer(
 ): TranslatedAnswer | UnreadableAnswer {
   const read = readJson(body, answerBounds);
   if (read === null) return unreadable(overfullAnswer);
-  const given = read.value;
-  if (given === undefined) return unreadable('the answer is not JSON');
-  if (!isRecord(given)) return unreadable('the answer is not an object');
-  if (isErrorValue(given)) {
-    const { message, code } = reportedFailure(given);
+  const { value } = read;
+  if (value === undefined) return unreadable('the answer is not JSON');
+  if (!isRecord(value)) return unreadable('the answer is not an object');
+  if (isErrorValue(value)) {
+    const { message, code } = reportedFailure(value);
     return { kind: 'unreadable', reason: message, code };
   }
-  if (!Array.isArray(given['content'])) return unreadable('the answer holds no content');
+  const given: Untrusted<Message> = value;
+  if (!Array.isArray(given.content)) return unreadable('the answer holds no content');
   const reader = new UsageReader();
-  reader.take(given['usage']);
-  const stopReason = textOf(given['stop_reason']);
+  reader.take(given.usage);
+  const stopReason = textOf(given.stop_reason);
   if (stopReason === '') return incompleteAnswer(reader.usage(false));
-  const blocks = given['content'].filter(isRecord);
+  const blocks = given.content.filter(isRecord);
   if (blocks.length > maxBlocks) return unreadable(overfullAnswer);
   const completion: ChatCompletion = {
-    id: textOf(given['id']) || context.fallbackId,
+    id: textOf(given.id) || context.fallbackId,
     object: 'chat.completion',
     created: context.createdSeconds,
-    model: textOf(given['model']) || context.model,
+    model: textOf(given.model) || context.model,
     choices: [
       {
         index: 0,

@@ -5,7 +5,7 @@ import { SseDecoder } from '../../core/sse-decoder.ts';
 import type { Usage } from '../../core/usage.ts';
 import { nameOf } from '../answer-limits.ts';
 import { frameStart, frameWith } from '../chunk-frame.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { eventBounds, isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, StreamPhase, StreamTranslator, UpstreamError } from '../provider.ts';
 import {
@@ -18,6 +18,7 @@ import {
 import { finishReasonOf } from './stop-reason.ts';
 import { ToolBlocks } from './tool-blocks.ts';
 import { UsageReader } from './usage.ts';
+import type { AnswerBlock, EventDelta, Message, MessageEvent } from './wire.ts';
 
 /** Anthropic gives one answer per request. */
 const choiceIndex = 0;
@@ -123,26 +124,27 @@ export class AnthropicStream implements StreamTranslator {
     const value = read?.value;
     if (event.type === 'error') this.#fail(reportedFailure(value ?? read?.text));
     else if (!isRecord(value)) this.#fail(unreadableStream);
-    else this.#takeEvent(textOf(value['type']) || event.type, value);
+    else this.#takeEvent(event.type, value);
   }
 
-  #takeEvent(type: string, event: JsonRecord): void {
-    switch (type) {
+  /** `name`: of the frame, for events whose data does not say what they are. */
+  #takeEvent(name: string, event: Untrusted<MessageEvent>): void {
+    switch (textOf(event.type) || name) {
       case 'message_start':
-        this.#start(isRecord(event['message']) ? event['message'] : {});
+        this.#start(isRecord(event.message) ? event.message : {});
         break;
       case 'content_block_start':
-        this.#startBlock(event['index'], isRecord(event['content_block']) ? event['content_block'] : {});
+        this.#startBlock(event.index, isRecord(event.content_block) ? event.content_block : {});
         break;
       case 'content_block_delta':
-        this.#takeDelta(event['index'], isRecord(event['delta']) ? event['delta'] : {});
+        this.#takeDelta(event.index, isRecord(event.delta) ? event.delta : {});
         break;
       case 'content_block_stop':
-        this.#emitCall(this.#tools.stop(event['index']));
+        this.#emitCall(this.#tools.stop(event.index));
         break;
       case 'message_delta':
-        this.#usage.take(event['usage']);
-        this.#stop(isRecord(event['delta']) ? event['delta']['stop_reason'] : null);
+        this.#usage.take(event.usage);
+        this.#stop(isRecord(event.delta) ? event.delta : {});
         break;
       case 'message_stop':
         this.#complete();
@@ -153,31 +155,31 @@ export class AnthropicStream implements StreamTranslator {
     }
   }
 
-  #start(message: JsonRecord): void {
-    this.id = nameOf(message['id']) || this.id;
-    this.model = nameOf(message['model']) || this.model;
+  #start(message: Untrusted<Message>): void {
+    this.id = nameOf(message.id) || this.id;
+    this.model = nameOf(message.model) || this.model;
     this.#frameStart = null;
-    this.#usage.takeStart(message['usage']);
+    this.#usage.takeStart(message.usage);
     if (!this.#roleSent) this.#emit({}, null);
   }
 
-  #startBlock(index: unknown, block: JsonRecord): void {
-    if (block['type'] === 'text') this.#emitText('content', block['text']);
-    else if (block['type'] === 'thinking') this.#emitText('reasoning_content', block['thinking']);
-    else if (block['type'] === 'tool_use') this.#startCall(index, block);
+  #startBlock(index: unknown, block: Untrusted<AnswerBlock>): void {
+    if (block.type === 'text') this.#emitText('content', block.text);
+    else if (block.type === 'thinking') this.#emitText('reasoning_content', block.thinking);
+    else if (block.type === 'tool_use') this.#startCall(index, block);
   }
 
-  #startCall(index: unknown, block: JsonRecord): void {
+  #startCall(index: unknown, block: Untrusted<AnswerBlock>): void {
     const call = this.#tools.start(index, block);
     if (call === null) this.#fail(unreadableStream);
     else this.#emitCall(call);
   }
 
-  #takeDelta(index: unknown, delta: JsonRecord): void {
-    if (delta['type'] === 'text_delta') this.#emitText('content', delta['text']);
-    else if (delta['type'] === 'thinking_delta') this.#emitText('reasoning_content', delta['thinking']);
-    else if (delta['type'] === 'input_json_delta') {
-      this.#emitCall(this.#tools.append(index, textOf(delta['partial_json'])));
+  #takeDelta(index: unknown, delta: Untrusted<EventDelta>): void {
+    if (delta.type === 'text_delta') this.#emitText('content', delta.text);
+    else if (delta.type === 'thinking_delta') this.#emitText('reasoning_content', delta.thinking);
+    else if (delta.type === 'input_json_delta') {
+      this.#emitCall(this.#tools.append(index, textOf(delta.partial_json)));
     }
   }
 
@@ -185,8 +187,8 @@ export class AnthropicStream implements StreamTranslator {
     if (call !== null) this.#emitToken({ tool_calls: [call] });
   }
 
-  #stop(given: unknown): void {
-    const stopReason = textOf(given);
+  #stop(delta: Untrusted<EventDelta>): void {
+    const stopReason = textOf(delta.stop_reason);
     if (stopReason === '' || this.finishReason !== null) return;
     for (const call of this.#tools.finish()) this.#emitCall(call);
     this.finishReason = finishReasonOf(stopReason);

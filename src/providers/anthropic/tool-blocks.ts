@@ -1,8 +1,9 @@
 import { maxToolCalls } from '../../core/answer-limits.ts';
 import { nameOf } from '../answer-limits.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import { toolCallId } from '../tool-call-id.ts';
+import type { AnswerBlock } from './wire.ts';
 
 /** Characters of whole inputs that wait for the end of their blocks, all together. */
 const maxHeldLength = 1024 * 1024;
@@ -27,19 +28,19 @@ export class ToolBlocks {
   }
 
   /** The first fragment: id, type and name, once. Null: a bound is broken. */
-  start(blockIndex: unknown, block: JsonRecord): JsonRecord | null {
+  start(blockIndex: unknown, block: Untrusted<AnswerBlock>): JsonRecord | null {
     const index = this.#count;
     this.#count += 1;
-    const input = block['input'];
+    const input = block.input;
     const wholeInput = isRecord(input) ? JSON.stringify(input) : '{}';
     this.#heldLength += wholeInput.length;
     if (index >= maxToolCalls || this.#heldLength > maxHeldLength) return null;
     this.#open.set(blockIndex, { index, wholeInput, hasArguments: false });
     return {
       index,
-      id: nameOf(block['id']) || toolCallId(this.#seed, 0, index),
+      id: nameOf(block.id) || toolCallId(this.#seed, 0, index),
       type: 'function',
-      function: { name: textOf(block['name']), arguments: '' },
+      function: { name: textOf(block.name), arguments: '' },
     };
   }
 

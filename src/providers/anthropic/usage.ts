@@ -1,8 +1,9 @@
 import type { WireUsage } from '../../core/chat-completion.ts';
 import type { Usage } from '../../core/usage.ts';
 import { maxTokenCount, noUsage, tokenCount } from '../../core/usage.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
+import type { CacheCreation, MessageUsage } from './wire.ts';
 
 /**
  * Anthropic's counts are disjoint: `input_tokens` leaves out what was read from and written to the prompt
@@ -20,12 +21,14 @@ export class UsageReader {
   #doubtful = false;
 
   /** Usage of a whole answer, or of a `message_delta`. */
-  take(given: unknown): void {
-    if (!isRecord(given)) return;
+  take(value: unknown): void {
+    if (!isRecord(value)) return;
+    const given: Untrusted<MessageUsage> = value;
     this.takeStart(given);
-    this.#output = this.#stated(given['output_tokens']) ?? this.#output;
-    const details = given['output_tokens_details'];
-    if (isRecord(details)) this.#thinking = tokenCount(details['thinking_tokens']) ?? this.#thinking;
+    this.#output = this.#stated(given.output_tokens) ?? this.#output;
+    const { output_tokens_details: stated } = given;
+    const details: Untrusted<MessageUsage['output_tokens_details']> = isRecord(stated) ? stated : {};
+    this.#thinking = tokenCount(details.thinking_tokens) ?? this.#thinking;
   }
 
   /** The count, or null; a number or text that is none casts doubt on all of them. */
@@ -36,19 +39,20 @@ export class UsageReader {
   }
 
   /** Usage of a `message_start`: the input side. */
-  takeStart(given: unknown): void {
-    if (!isRecord(given)) return;
-    this.#input = this.#stated(given['input_tokens']) ?? this.#input;
-    this.#cacheRead = this.#stated(given['cache_read_input_tokens']) ?? this.#cacheRead;
+  takeStart(value: unknown): void {
+    if (!isRecord(value)) return;
+    const given: Untrusted<MessageUsage> = value;
+    this.#input = this.#stated(given.input_tokens) ?? this.#input;
+    this.#cacheRead = this.#stated(given.cache_read_input_tokens) ?? this.#cacheRead;
     this.#takeCacheWrites(given);
   }
 
-  #takeCacheWrites(given: JsonRecord): void {
-    const byAge = isRecord(given['cache_creation']) ? given['cache_creation'] : {};
-    const short = this.#stated(byAge['ephemeral_5m_input_tokens']);
-    const long = this.#stated(byAge['ephemeral_1h_input_tokens']);
+  #takeCacheWrites(given: Untrusted<MessageUsage>): void {
+    const byAge: Untrusted<CacheCreation> = isRecord(given.cache_creation) ? given.cache_creation : {};
+    const short = this.#stated(byAge.ephemeral_5m_input_tokens);
+    const long = this.#stated(byAge.ephemeral_1h_input_tokens);
     this.#cacheWriteLong = long ?? this.#cacheWriteLong;
-    const total = this.#stated(given['cache_creation_input_tokens']);
+    const total = this.#stated(given.cache_creation_input_tokens);
     if (total !== null) this.#cacheWrite = total;
     else if (short !== null || long !== null) this.#cacheWrite = (short ?? 0) + (this.#cacheWriteLong ?? 0);
   }
@@ -86,10 +90,10 @@ export class UsageReader {
   get wire(): WireUsage | null {
     const usage = this.usage(true);
     if (usage.basis === 'none') return null;
-    const promptDetails: Record<string, number> = {};
-    if (this.#cacheRead !== null) promptDetails['cached_tokens'] = usage.cachedInputTokens;
+    const promptDetails: { cached_tokens?: number; cache_write_tokens?: number } = {};
+    if (this.#cacheRead !== null) promptDetails.cached_tokens = usage.cachedInputTokens;
     if (this.#cacheWrite !== null) {
-      promptDetails['cache_write_tokens'] = usage.cacheWriteTokens + usage.cacheWriteLongTokens;
+      promptDetails.cache_write_tokens = usage.cacheWriteTokens + usage.cacheWriteLongTokens;
     }
     return {
       prompt_tokens: usage.inputTokens,

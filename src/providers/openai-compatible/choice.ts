@@ -1,7 +1,8 @@
-import type { JsonRecord } from '../json-value.ts';
+import type { Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import { toolCallId } from '../tool-call-id.ts';
 import { finishReason } from './finish-reason.ts';
+import type { CalledFunction, TextPart, WireChoice, WireMessage, WireToolCall } from './wire.ts';
 
 /** What content in parts may hold: of an image, half the answer would be lost in silence. */
 const textParts: ReadonlySet<unknown> = new Set(['text', 'output_text', undefined]);
@@ -13,15 +14,16 @@ function properArguments(given: unknown): string {
 }
 
 /** Null for what calls nothing: the vendor never made the call that could be made of it. */
-function properToolCall(given: unknown, makeId: () => string): JsonRecord | null {
-  if (!isRecord(given)) return null;
-  if ((given['type'] ?? 'function') !== 'function') return given;
-  const called = isRecord(given['function']) ? given['function'] : {};
-  const name = textOf(called['name']);
+function properToolCall(value: unknown, makeId: () => string): Untrusted<WireToolCall> | null {
+  if (!isRecord(value)) return null;
+  const given: Untrusted<WireToolCall> = value;
+  if ((given.type ?? 'function') !== 'function') return given;
+  const called: Untrusted<CalledFunction> = isRecord(given.function) ? given.function : {};
+  const name = textOf(called.name);
   if (name === '') return null;
-  const id = textOf(given['id']);
-  const argumentsText = properArguments(called['arguments']);
-  if (id !== '' && given['type'] === 'function' && argumentsText === called['arguments']) return given;
+  const id = textOf(given.id);
+  const argumentsText = properArguments(called.arguments);
+  if (id !== '' && given.type === 'function' && argumentsText === called.arguments) return given;
   return {
     ...given,
     id: id === '' ? makeId() : id,
@@ -36,9 +38,10 @@ export function properContent(given: unknown): string | null | undefined {
   if (given === undefined || given === null) return null;
   if (!Array.isArray(given)) return undefined;
   let text = '';
-  for (const part of given) {
-    if (!isRecord(part) || typeof part['text'] !== 'string' || !textParts.has(part['type'])) return undefined;
-    text += part['text'];
+  for (const value of given) {
+    const part: Untrusted<TextPart> | null = isRecord(value) ? value : null;
+    if (part === null || typeof part.text !== 'string' || !textParts.has(part.type)) return undefined;
+    text += part.text;
   }
   return text;
 }
@@ -48,7 +51,7 @@ function properToolCalls(given: unknown, choiceIndex: number, seed: string): unk
   if (given === undefined || given === null) return given;
   if (!Array.isArray(given)) return undefined;
   let same = true;
-  const calls: JsonRecord[] = [];
+  const calls: Untrusted<WireToolCall>[] = [];
   for (const [index, call] of given.entries()) {
     const proper = properToolCall(call, () => toolCallId(seed, choiceIndex, index));
     if (proper === null) return undefined;
@@ -59,12 +62,16 @@ function properToolCalls(given: unknown, choiceIndex: number, seed: string): unk
 }
 
 /** The same object when it has the form; null when its content or its calls cannot be read. */
-function properMessage(given: JsonRecord, choiceIndex: number, seed: string): JsonRecord | null {
-  const calls = properToolCalls(given['tool_calls'], choiceIndex, seed);
-  const callsChanged = calls !== given['tool_calls'];
-  const content = properContent(given['content']);
+function properMessage(
+  given: Untrusted<WireMessage>,
+  choiceIndex: number,
+  seed: string,
+): Untrusted<WireMessage> | null {
+  const calls = properToolCalls(given.tool_calls, choiceIndex, seed);
+  const callsChanged = calls !== given.tool_calls;
+  const content = properContent(given.content);
   if (content === undefined || (calls === undefined && callsChanged)) return null;
-  if (given['role'] === 'assistant' && content === given['content'] && !callsChanged) return given;
+  if (given.role === 'assistant' && content === given.content && !callsChanged) return given;
   return { ...given, role: 'assistant', content, ...(callsChanged && { tool_calls: calls }) };
 }
 
@@ -73,15 +80,17 @@ function properMessage(given: JsonRecord, choiceIndex: number, seed: string): Js
  * whose arguments are JSON text. The same object when it has that form; null when there is no message, its content or
  * its calls cannot be read, or it ends for calls that it does not hold.
  */
-export function properChoice(given: unknown, position: number, seed: string): JsonRecord | null {
-  if (!isRecord(given) || !isRecord(given['message'])) return null;
-  const index = Number.isSafeInteger(given['index']) ? (given['index'] as number) : position;
-  const message = properMessage(given['message'], index, seed);
+export function properChoice(value: unknown, position: number, seed: string): Untrusted<WireChoice> | null {
+  if (!isRecord(value)) return null;
+  const given: Untrusted<WireChoice> = value;
+  if (!isRecord(given.message)) return null;
+  const index = Number.isSafeInteger(given.index) ? (given.index as number) : position;
+  const message = properMessage(given.message, index, seed);
   if (message === null) return null;
-  const calls = message['tool_calls'];
+  const calls = message.tool_calls;
   const hasCalls = Array.isArray(calls) && calls.length > 0;
-  if (given['finish_reason'] === 'tool_calls' && !hasCalls) return null;
-  const reason = finishReason(given['finish_reason'], hasCalls);
-  const same = index === given['index'] && message === given['message'] && reason === given['finish_reason'];
+  if (given.finish_reason === 'tool_calls' && !hasCalls) return null;
+  const reason = finishReason(given.finish_reason, hasCalls);
+  const same = index === given.index && message === given.message && reason === given.finish_reason;
   return same ? given : { ...given, index, message, finish_reason: reason };
 }

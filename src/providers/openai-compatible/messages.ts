@@ -1,25 +1,35 @@
 import type { ChatMessage } from '../../core/chat-request.ts';
+import type { Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import { strayFields } from '../stray-fields.ts';
+import type { CalledFunction, WireToolCall } from './wire.ts';
 
 /** Fields the SDKs write as null into messages they hand back; vendors may refuse the null. */
 const nullableFields = ['refusal', 'audio', 'function_call', 'tool_calls', 'annotations'] as const;
 
+/** What a call calls; null where it is none. */
+function calledBy(given: unknown): Untrusted<CalledFunction> | null {
+  const call: Untrusted<WireToolCall> = isRecord(given) ? given : {};
+  return isRecord(call.function) ? call.function : null;
+}
+
 function hasParsedArguments(call: unknown): boolean {
-  return isRecord(call) && isRecord(call['function']) && Object.hasOwn(call['function'], 'parsed_arguments');
+  const called = calledBy(call);
+  return called !== null && Object.hasOwn(called, 'parsed_arguments');
 }
 
 function isClean(message: ChatMessage, knowsDeveloper: boolean): boolean {
   if (message.role === 'developer' && !knowsDeveloper) return false;
   for (const field of strayFields) if (message[field] !== undefined) return false;
   for (const field of nullableFields) if (message[field] === null) return false;
-  const calls = message['tool_calls'];
+  const { tool_calls: calls } = message;
   return !Array.isArray(calls) || !calls.some(hasParsedArguments);
 }
 
 function withoutParsedArguments(call: unknown): unknown {
-  if (!isRecord(call) || !isRecord(call['function'])) return call;
-  const { parsed_arguments: _parsed, ...rest } = call['function'];
+  const called = calledBy(call);
+  if (!isRecord(call) || called === null) return call;
+  const { parsed_arguments: _parsed, ...rest } = called;
   return { ...call, function: rest };
 }
 
@@ -28,9 +38,8 @@ function cleaned(message: ChatMessage, knowsDeveloper: boolean): ChatMessage {
   if (copy.role === 'developer' && !knowsDeveloper) copy.role = 'system';
   for (const field of strayFields) delete copy[field];
   for (const field of nullableFields) if (copy[field] === null) delete copy[field];
-  const calls = copy['tool_calls'];
-  if (Array.isArray(calls)) copy['tool_calls'] = calls.map(withoutParsedArguments);
-  return copy;
+  const { tool_calls: calls } = copy;
+  return Array.isArray(calls) ? { ...copy, tool_calls: calls.map(withoutParsedArguments) } : copy;
 }
 
 /**

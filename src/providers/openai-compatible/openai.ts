@@ -2,7 +2,10 @@ import { compatibleProvider } from './compatible-provider.ts';
 
 const nothing: readonly never[] = [];
 
-/** Takes every known field; what reasoning models refuse stands in the model facts. */
+/**
+ * Takes every known field (OpenAI API reference: Chat Completions, read 2026-11-20); what reasoning models refuse
+ * stands in the model facts.
+ */
 export const openai = compatibleProvider({
   name: 'openai',
   defaultBaseUrl: 'https://api.openai.com',

@@ -5,9 +5,7 @@ import type { TranslationContext, UpstreamRequest } from '../provider.ts';
 import type { Dialect } from './dialect.ts';
 import { cleanMessages } from './messages.ts';
 import { hasOwnStreamOptions, withoutStreamOptions } from './stream-options.ts';
-
-/** A body under construction; a field set to undefined is not sent. */
-type Body = Record<string, unknown>;
+import type { RequestBody } from './wire.ts';
 
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 
@@ -22,7 +20,7 @@ const samplingFields = [
   'logit_bias',
 ] as const;
 
-function drop(body: Body, fields: readonly string[], dropped: string[]): void {
+function drop(body: RequestBody, fields: readonly string[], dropped: string[]): void {
   for (const field of fields) {
     if (body[field] === undefined) continue;
     body[field] = undefined;
@@ -30,27 +28,27 @@ function drop(body: Body, fields: readonly string[], dropped: string[]): void {
   }
 }
 
-function setStreamOptions(body: Body, request: ChatRequest, context: TranslationContext): void {
+function setStreamOptions(body: RequestBody, request: ChatRequest, context: TranslationContext): void {
   if (context.form === withoutStreamOptions) {
     // What a client asks for beyond usage is its own affair, and so is the server's answer to it.
-    if (!hasOwnStreamOptions(request)) body['stream_options'] = undefined;
+    if (!hasOwnStreamOptions(request)) body.stream_options = undefined;
   } else if (request.stream === true && context.facts.stream_usage) {
-    body['stream_options'] = { ...request.stream_options, include_usage: true };
+    body.stream_options = { ...request.stream_options, include_usage: true };
   }
 }
 
-function fitSampling(body: Body, facts: ModelFacts, dropped: string[]): void {
+function fitSampling(body: RequestBody, facts: ModelFacts, dropped: string[]): void {
   if (!facts.sampling) drop(body, samplingFields, dropped);
-  const temperature = body['temperature'];
+  const { temperature } = body;
   if (temperature === undefined) return;
-  if ((temperature as number) > facts.temperature_max) body['temperature'] = facts.temperature_max;
+  if (temperature > facts.temperature_max) body.temperature = facts.temperature_max;
   if (!facts.temperature_with_top_p) drop(body, ['top_p'], dropped);
 }
 
-function fitMaxTokens(body: Body, request: ChatRequest, facts: ModelFacts): void {
+function fitMaxTokens(body: RequestBody, request: ChatRequest, facts: ModelFacts): void {
   const limit = request.max_tokens ?? request.max_completion_tokens ?? facts.default_max_tokens;
-  body['max_tokens'] = undefined;
-  body['max_completion_tokens'] = undefined;
+  body.max_tokens = undefined;
+  body.max_completion_tokens = undefined;
   if (limit !== null) body[facts.max_tokens_field] = limit;
 }
 
@@ -58,7 +56,7 @@ function fitMaxTokens(body: Body, request: ChatRequest, facts: ModelFacts): void
  * Choices about tools are refused where there are no tools, and so is an empty list. To call for a tool that
  * is not there is a mistake, which the vendor may name.
  */
-function fitTools(body: Body, request: ChatRequest, dropped: string[]): void {
+function fitTools(body: RequestBody, request: ChatRequest, dropped: string[]): void {
   if (request.tools !== undefined && request.tools.length > 0) return;
   drop(body, ['tools', 'parallel_tool_calls'], dropped);
   if (!isForced(request.tool_choice)) drop(body, ['tool_choice'], dropped);
@@ -75,7 +73,7 @@ export function translateCompatibleRequest(
 ): UpstreamRequest {
   const { facts } = context;
   const dropped: string[] = [];
-  const body: Body = {
+  const body: RequestBody = {
     ...request,
     model: context.model,
     messages: cleanMessages(request.messages, facts.developer_role),
@@ -84,7 +82,7 @@ export function translateCompatibleRequest(
   if (!dialect.verbatim) {
     drop(body, dialect.lackedFields(facts), dropped);
     if (request.stream !== true || !facts.stream_usage) drop(body, ['stream_options'], dropped);
-    if (dialect.stopAsList && typeof body['stop'] === 'string') body['stop'] = [body['stop']];
+    if (dialect.stopAsList && typeof body.stop === 'string') body.stop = [body.stop];
     fitSampling(body, facts, dropped);
     fitMaxTokens(body, request, facts);
     fitTools(body, request, dropped);

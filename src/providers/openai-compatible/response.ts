@@ -3,12 +3,13 @@ import type { ChatCompletion, WireUsage } from '../../core/chat-completion.ts';
 import { noUsage } from '../../core/usage.ts';
 import { overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { Untrusted } from '../json-value.ts';
 import { answerBounds, isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
 import { incompleteAnswer, reportedFailure } from '../stream-failure.ts';
 import { properChoice } from './choice.ts';
 import { readUsage } from './usage.ts';
+import type { WireChoice, WireCompletion, WireMessage } from './wire.ts';
 
 /** A number such as `1e20` grows fivefold when it is written again, and nothing grows more. */
 const maxGrowth = 5;
@@ -27,39 +28,40 @@ function sameUsage(given: unknown, wire: WireUsage): boolean {
   return keys.length === Object.keys(given).length && keys.every((key) => given[key] === wire[key]);
 }
 
-function statesFinish(choice: unknown): boolean {
-  return isRecord(choice) && textOf(choice['finish_reason']) !== '';
+function statesFinish(value: unknown): boolean {
+  const choice: Untrusted<WireChoice> = isRecord(value) ? value : {};
+  return textOf(choice.finish_reason) !== '';
 }
 
 /** Tool calls of all choices together. */
 function countCalls(choices: readonly unknown[]): number {
   let count = 0;
-  for (const choice of choices) {
-    const message = isRecord(choice) ? choice['message'] : null;
-    const calls = isRecord(message) ? message['tool_calls'] : null;
-    if (Array.isArray(calls)) count += calls.length;
+  for (const value of choices) {
+    const choice: Untrusted<WireChoice> = isRecord(value) ? value : {};
+    const message: Untrusted<WireMessage> = isRecord(choice.message) ? choice.message : {};
+    if (Array.isArray(message.tool_calls)) count += message.tool_calls.length;
   }
   return count;
 }
 
 /** The proper form of the answer; the same object when it has that form already. */
 function properAnswer(
-  given: JsonRecord,
+  given: Untrusted<WireCompletion>,
   choices: readonly unknown[],
   usage: WireUsage,
   context: StreamContext,
-): JsonRecord {
+): Untrusted<WireCompletion> {
   const { id, created, model } = given;
   const proper =
     typeof id === 'string' &&
     id !== '' &&
-    given['object'] === 'chat.completion' &&
+    given.object === 'chat.completion' &&
     Number.isSafeInteger(created) &&
     typeof model === 'string' &&
     model !== '' &&
     !Object.hasOwn(given, 'gateway') &&
-    choices === given['choices'] &&
-    sameUsage(given['usage'], usage);
+    choices === given.choices &&
+    sameUsage(given.usage, usage);
   if (proper) return given;
   const { gateway: _foreign, ...rest } = given;
   return {
@@ -83,27 +85,28 @@ export function translateCompatibleAnswer(
 ): TranslatedAnswer | UnreadableAnswer {
   const read = readJson(body, answerBounds);
   if (read === null) return unreadable(overfullAnswer);
-  const { text, value: given } = read;
-  if (given === undefined) return unreadable('the answer is not JSON');
-  if (!isRecord(given)) return unreadable('the answer is not an object');
-  if (isErrorValue(given)) {
+  const { text, value } = read;
+  if (value === undefined) return unreadable('the answer is not JSON');
+  if (!isRecord(value)) return unreadable('the answer is not an object');
+  const given: Untrusted<WireCompletion> = value;
+  if (isErrorValue(value)) {
     const { message, code } = reportedFailure(given);
     return { kind: 'unreadable', reason: message, code };
   }
-  const givenChoices = given['choices'];
+  const givenChoices = given.choices;
   if (!Array.isArray(givenChoices) || givenChoices.length === 0) {
     return unreadable('the answer holds no choices');
   }
   if (givenChoices.length > maxChoices || countCalls(givenChoices) > maxToolCalls) {
     return unreadable(overfullAnswer);
   }
-  const choices: JsonRecord[] = [];
+  const choices: Untrusted<WireChoice>[] = [];
   for (const [position, choice] of givenChoices.entries()) {
     const proper = properChoice(choice, position, context.fallbackId);
     if (proper === null) return unreadable('a choice of the answer holds no message that can be read');
     choices.push(proper);
   }
-  const reported = readUsage(given['usage']);
+  const reported = readUsage(given.usage);
   if (!givenChoices.every(statesFinish)) return incompleteAnswer(reported?.usage ?? null);
   const changed = choices.some((choice, position) => choice !== givenChoices[position]);
   const answer = properAnswer(given, changed ? choices : givenChoices, reported?.wire ?? zeroUsage, context);

@@ -5,7 +5,10 @@ import { formWithoutRefused } from './stream-options.ts';
 
 const nothing: readonly never[] = [];
 
-/** Whatever the user runs: its base URL already ends in the version, and it gets the client's own fields. */
+/**
+ * Whatever the user runs: its base URL already ends in the version, and it gets the client's own fields (vLLM docs:
+ * OpenAI-compatible server; Ollama docs/api/openai-compatibility.mdx; both read 2026-11-20).
+ */
 export const selfHosted: Provider = {
   ...compatibleProvider({
     name: 'self_hosted',

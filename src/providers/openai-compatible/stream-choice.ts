@@ -1,10 +1,11 @@
 import { textFields } from '../../core/completion-chunks.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import { properContent } from './choice.ts';
 import { finishReason } from './finish-reason.ts';
 import { ToolFragments } from './tool-fragments.ts';
 import type { ToolRoom } from './tool-room.ts';
+import type { WireChoice, WireMessage } from './wire.ts';
 
 /** What one choice of one chunk means for the stream. */
 export interface ChoiceEffect {
@@ -20,7 +21,7 @@ const objectFields = ['audio', 'function_call'] as const;
 
 const noCalls: readonly JsonRecord[] = [];
 
-function carriesToken(delta: JsonRecord): boolean {
+function carriesToken(delta: Untrusted<WireMessage>): boolean {
   for (const field of textFields) {
     const value = delta[field];
     if (typeof value === 'string' ? value !== '' : Array.isArray(value) && value.length > 0) return true;
@@ -47,27 +48,27 @@ export class StreamChoice {
    * SDKs need them, content as text, a known finish reason. Null when it breaks a bound, when its content or its calls
    * cannot be read, or when it ends for calls that never came.
    */
-  take(choice: JsonRecord): ChoiceEffect | null {
+  take(choice: Untrusted<WireChoice>): ChoiceEffect | null {
     let changed = false;
-    if (choice['index'] !== this.index) {
-      choice['index'] = this.index;
+    if (choice.index !== this.index) {
+      choice.index = this.index;
       changed = true;
     }
-    if (!isRecord(choice['delta'])) {
-      choice['delta'] = {};
+    if (!isRecord(choice.delta)) {
+      choice.delta = {};
       changed = true;
     }
-    const delta = choice['delta'] as JsonRecord;
+    const delta = choice.delta as Untrusted<WireMessage>;
     for (const holder of [choice, delta]) {
       if (!Object.hasOwn(holder, 'gateway')) continue;
-      delete holder['gateway'];
+      delete holder.gateway;
       changed = true;
     }
     const { content } = delta;
     if (typeof content !== 'string' && content !== undefined && content !== null) {
       const text = properContent(content);
       if (text === undefined) return null;
-      delta['content'] = text;
+      delta.content = text;
       changed = true;
     }
     const fragments = this.#takeTools(delta);
@@ -75,7 +76,7 @@ export class StreamChoice {
     if (this.#takeRole(delta)) changed = true;
     const finish = this.#takeFinish(choice);
     const owed = finish.finished ? this.#tools.finish() : noCalls;
-    if (owed === null || (choice['finish_reason'] === 'tool_calls' && this.#tools.count === 0)) return null;
+    if (owed === null || (choice.finish_reason === 'tool_calls' && this.#tools.count === 0)) return null;
     return {
       changed: changed || fragments.changed || finish.changed,
       token: fragments.any || carriesToken(delta) || finish.finished,
@@ -83,38 +84,38 @@ export class StreamChoice {
     };
   }
 
-  #takeTools(delta: JsonRecord): { readonly changed: boolean; readonly any: boolean } | null {
-    const given = delta['tool_calls'];
+  #takeTools(delta: Untrusted<WireMessage>): { readonly changed: boolean; readonly any: boolean } | null {
+    const given = delta.tool_calls;
     if (given === undefined || given === null) return { changed: false, any: false };
     if (!Array.isArray(given)) return null;
     const proper = this.#tools.take(given);
     if (proper === null) return null;
-    if (proper.length === 0) delete delta['tool_calls'];
-    else delta['tool_calls'] = proper;
+    if (proper.length === 0) delete delta.tool_calls;
+    else delta.tool_calls = proper;
     return { changed: proper !== given || proper.length === 0, any: given.length > 0 };
   }
 
   /** Both SDKs need a role, and the Python one joins repeated ones: so it is sent once, first. */
-  #takeRole(delta: JsonRecord): boolean {
+  #takeRole(delta: Untrusted<WireMessage>): boolean {
     const first = !this.#roleSent;
     this.#roleSent = true;
     if (first) {
-      if (delta['role'] === 'assistant') return false;
-      delta['role'] = 'assistant';
+      if (delta.role === 'assistant') return false;
+      delta.role = 'assistant';
       return true;
     }
-    return Object.hasOwn(delta, 'role') && delete delta['role'];
+    return Object.hasOwn(delta, 'role') && delete delta.role;
   }
 
-  #takeFinish(choice: JsonRecord): { readonly changed: boolean; readonly finished: boolean } {
-    const given = choice['finish_reason'];
+  #takeFinish(choice: Untrusted<WireChoice>): { readonly changed: boolean; readonly finished: boolean } {
+    const given = choice.finish_reason;
     if (given === undefined || given === null) return { changed: false, finished: false };
     if (typeof given !== 'string' || given === '' || this.finishReason !== null) {
-      choice['finish_reason'] = null;
+      choice.finish_reason = null;
       return { changed: true, finished: false };
     }
     this.finishReason = finishReason(given, this.#tools.count > 0);
-    choice['finish_reason'] = this.finishReason;
+    choice.finish_reason = this.finishReason;
     return { changed: this.finishReason !== given, finished: true };
   }
 }

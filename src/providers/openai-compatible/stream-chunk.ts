@@ -1,13 +1,14 @@
 import { extrasOf, noExtras } from '../../core/answer-extras.ts';
 import { maxChoices } from '../../core/answer-limits.ts';
 import { nameOf } from '../answer-limits.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import type { StreamContext } from '../provider.ts';
 import type { TextField } from './plain-template.ts';
 import { plainTextField } from './plain-template.ts';
 import { StreamChoice } from './stream-choice.ts';
 import { ToolRoom } from './tool-room.ts';
+import type { WireChoice, WireCompletion } from './wire.ts';
 
 /** What one parsed chunk means for the stream; `chunk` was put into form in place. */
 export interface ChunkEffect {
@@ -47,8 +48,8 @@ export class ChunkReader {
   }
 
   /** Null: the chunk breaks the format. A chunk without choices is nothing for the client: `'skip'`. */
-  take(chunk: JsonRecord): ChunkEffect | 'skip' | null {
-    const given = chunk['choices'];
+  take(chunk: Untrusted<WireCompletion>): ChunkEffect | 'skip' | null {
+    const given = chunk.choices;
     if (!Array.isArray(given) || given.length === 0) {
       this.#takeExtras(chunk);
       return 'skip';
@@ -57,28 +58,34 @@ export class ChunkReader {
     let changed = this.#properEnvelope(chunk);
     let token = false;
     const owed: { index: number; calls: readonly JsonRecord[] }[] = [];
-    for (const [position, choice] of given.entries()) {
-      if (!isRecord(choice)) return null;
-      const state = this.#choice(choice['index'], position);
+    for (const [position, value] of given.entries()) {
+      if (!isRecord(value)) return null;
+      const choice: Untrusted<WireChoice> = value;
+      const state = this.#choice(choice.index, position);
       const effect = state?.take(choice) ?? null;
       if (state === null || effect === null) return null;
       changed ||= effect.changed;
       token ||= effect.token;
       if (effect.owed.length > 0) owed.push({ index: state.index, calls: effect.owed });
     }
-    const plain = !changed && given.length === 1 && (chunk['usage'] ?? null) === null;
-    return { changed, token, owed, plainField: plain ? this.#plainField(given[0] as JsonRecord) : null };
+    const plain = !changed && given.length === 1 && (chunk.usage ?? null) === null;
+    return {
+      changed,
+      token,
+      owed,
+      plainField: plain ? this.#plainField(given[0] as Untrusted<WireChoice>) : null,
+    };
   }
 
   /** Joined over all such chunks they would grow without end, and each chunk would cost what all before it said. */
-  #takeExtras(chunk: JsonRecord): void {
+  #takeExtras(chunk: Untrusted<WireCompletion>): void {
     const extras = this.#named ? extrasOf(chunk) : noExtras;
     if (extras !== noExtras) this.extras = { ...this.#fingerprint, ...extras };
   }
 
-  #plainField(choice: JsonRecord): TextField | null {
-    if ((choice['finish_reason'] ?? null) !== null) return null;
-    return plainTextField(choice['delta'] as JsonRecord);
+  #plainField(choice: Untrusted<WireChoice>): TextField | null {
+    if ((choice.finish_reason ?? null) !== null) return null;
+    return plainTextField(choice.delta as JsonRecord);
   }
 
   #choice(given: unknown, position: number): StreamChoice | null {
@@ -93,9 +100,9 @@ export class ChunkReader {
   }
 
   /** Fills in what names the answer, takes out what is not for the client. True when something changed. */
-  #properEnvelope(chunk: JsonRecord): boolean {
+  #properEnvelope(chunk: Untrusted<WireCompletion>): boolean {
     let changed = false;
-    const set = (field: string, value: unknown): void => {
+    const set = (field: keyof WireCompletion, value: unknown): void => {
       chunk[field] = value;
       changed = true;
     };
@@ -105,14 +112,14 @@ export class ChunkReader {
     if (nameOf(model) === '') set('model', this.model);
     if (!this.#named) {
       this.#named = true;
-      this.id = chunk['id'] as string;
-      this.created = chunk['created'] as number;
-      this.model = chunk['model'] as string;
-      this.#fingerprint = extrasOf({ system_fingerprint: chunk['system_fingerprint'] ?? null });
+      this.id = chunk.id as string;
+      this.created = chunk.created as number;
+      this.model = chunk.model as string;
+      this.#fingerprint = extrasOf({ system_fingerprint: chunk.system_fingerprint ?? null });
       this.extras = this.#fingerprint;
     }
-    if (chunk['object'] !== 'chat.completion.chunk') set('object', 'chat.completion.chunk');
-    for (const field of ['gateway', 'usage']) {
+    if (chunk.object !== 'chat.completion.chunk') set('object', 'chat.completion.chunk');
+    for (const field of ['gateway', 'usage'] as const) {
       if ((chunk[field] ?? null) === null) continue;
       delete chunk[field];
       changed = true;

@@ -5,7 +5,7 @@ import type { Usage } from '../../core/usage.ts';
 import { noUsage } from '../../core/usage.ts';
 import { frameData, frameStart, frameWith, joinFrames } from '../chunk-frame.ts';
 import { isErrorValue } from '../error-body.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { Untrusted } from '../json-value.ts';
 import { eventBounds, isRecord, readJson } from '../json-value.ts';
 import type { StreamContext, StreamPhase, StreamTranslator, UpstreamError } from '../provider.ts';
 import {
@@ -18,6 +18,7 @@ import {
 import { PlainTemplate } from './plain-template.ts';
 import { ChunkReader } from './stream-chunk.ts';
 import { readUsage } from './usage.ts';
+import type { WireChoice, WireCompletion } from './wire.ts';
 
 const eventEnd = Buffer.from('\n\n');
 /** `[DONE]` with some white space around; longer data is something else. */
@@ -27,12 +28,13 @@ function isDone(data: Buffer): boolean {
   return data.length <= maxDoneLength && data.toString('latin1').trim() === '[DONE]';
 }
 
-function failedChoice(chunk: JsonRecord): JsonRecord | null {
-  const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : [];
-  const failed = choices.find(
-    (choice) => isRecord(choice) && (choice['finish_reason'] === 'error' || isErrorValue(choice)),
-  );
-  return isRecord(failed) ? failed : null;
+function failedChoice(chunk: Untrusted<WireCompletion>): Untrusted<WireChoice> | null {
+  const choices = Array.isArray(chunk.choices) ? chunk.choices : [];
+  for (const value of choices) {
+    const choice: Untrusted<WireChoice> = isRecord(value) ? value : {};
+    if (choice.finish_reason === 'error' || isErrorValue(choice)) return choice;
+  }
+  return null;
 }
 
 /**
@@ -155,13 +157,13 @@ export class CompatibleStream implements StreamTranslator {
     else this.#takeChunk(value, data, output);
   }
 
-  #takeChunk(chunk: JsonRecord, data: Buffer, output: Buffer[]): void {
+  #takeChunk(chunk: Untrusted<WireCompletion>, data: Buffer, output: Buffer[]): void {
     const failed = failedChoice(chunk);
     if (failed !== null) {
-      this.#fail(reportedFailure(failed['error'] ?? 'the provider ended the answer with an error'));
+      this.#fail(reportedFailure(failed.error ?? 'the provider ended the answer with an error'));
       return;
     }
-    const read = readUsage(chunk['usage']);
+    const read = readUsage(chunk.usage);
     const effect = this.#chunks.take(chunk);
     if (read !== null) {
       this.#usage = read.usage;

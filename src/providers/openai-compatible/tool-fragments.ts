@@ -1,8 +1,12 @@
 import { maxNameLength } from '../answer-limits.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import { toolCallId } from '../tool-call-id.ts';
 import type { ToolRoom } from './tool-room.ts';
+import type { CalledFunction, WireToolCall } from './wire.ts';
+
+type Fragment = Untrusted<WireToolCall>;
+type Called = Untrusted<CalledFunction>;
 
 interface OpenCall {
   /** Position among the calls of this choice, from 0. */
@@ -67,19 +71,19 @@ export class ToolFragments {
   }
 
   /** Null: nothing to send yet. Undefined: a bound is broken. */
-  #properFragment(fragment: JsonRecord): JsonRecord | null | undefined {
-    const called = isRecord(fragment['function']) ? fragment['function'] : {};
-    const call = this.#find(fragment, textOf(called['name']));
+  #properFragment(fragment: Fragment): Fragment | null | undefined {
+    const called: Called = isRecord(fragment.function) ? fragment.function : {};
+    const call = this.#find(fragment, textOf(called.name));
     if (call === null) return undefined;
-    if (isRecord(fragment['custom'])) {
+    if (isRecord(fragment.custom)) {
       call.hasArguments = true;
       call.name ||= 'custom';
-      return call.index === fragment['index'] ? fragment : { ...fragment, index: call.index };
+      return call.index === fragment.index ? fragment : { ...fragment, index: call.index };
     }
-    const piece = argumentsText(called['arguments']);
+    const piece = argumentsText(called.arguments);
     if (piece.trim() !== '') call.hasArguments = true;
     if (call.name !== '') return this.#continuation(call, fragment, called, piece);
-    call.name = textOf(called['name']);
+    call.name = textOf(called.name);
     if (call.name.length > maxNameLength) return undefined;
     if (call.name !== '') return this.#opening(call, fragment, called, this.#takeHeld(call) + piece);
     call.held += piece;
@@ -93,12 +97,12 @@ export class ToolFragments {
     return held;
   }
 
-  #opening(call: OpenCall, fragment: JsonRecord, called: JsonRecord, argumentsSoFar: string): JsonRecord {
+  #opening(call: OpenCall, fragment: Fragment, called: Called, argumentsSoFar: string): Fragment {
     const same =
-      fragment['index'] === call.index &&
-      fragment['id'] === call.id &&
-      fragment['type'] === 'function' &&
-      called['arguments'] === argumentsSoFar;
+      fragment.index === call.index &&
+      fragment.id === call.id &&
+      fragment.type === 'function' &&
+      called.arguments === argumentsSoFar;
     if (same) return fragment;
     return {
       ...fragment,
@@ -109,21 +113,21 @@ export class ToolFragments {
     };
   }
 
-  #continuation(call: OpenCall, fragment: JsonRecord, called: JsonRecord, piece: string): JsonRecord {
+  #continuation(call: OpenCall, fragment: Fragment, called: Called, piece: string): Fragment {
     const same =
-      fragment['index'] === call.index &&
+      fragment.index === call.index &&
       !Object.hasOwn(fragment, 'id') &&
       !Object.hasOwn(fragment, 'type') &&
       !Object.hasOwn(called, 'name') &&
-      called['arguments'] === piece;
+      called.arguments === piece;
     if (same) return fragment;
     const { id: _id, type: _type, ...rest } = fragment;
     const { name: _name, ...calledRest } = called;
     return { ...rest, index: call.index, function: { ...calledRest, arguments: piece } };
   }
 
-  #known(fragment: JsonRecord, id: string, name: string): OpenCall | undefined {
-    const index = fragment['index'];
+  #known(fragment: Fragment, id: string, name: string): OpenCall | undefined {
+    const index = fragment.index;
     if (typeof index !== 'number') {
       const call = id === '' ? this.#calls.at(-1) : this.#byId.get(id);
       const another =
@@ -136,8 +140,8 @@ export class ToolFragments {
     return another ? this.#byId.get(id) : call;
   }
 
-  #find(fragment: JsonRecord, name: string): OpenCall | null {
-    const id = textOf(fragment['id']);
+  #find(fragment: Fragment, name: string): OpenCall | null {
+    const id = textOf(fragment.id);
     const known = this.#known(fragment, id, name);
     if (known !== undefined) return known;
     const index = this.#calls.length;
@@ -151,7 +155,7 @@ export class ToolFragments {
     };
     this.#calls.push(call);
     this.#byId.set(call.id, call);
-    if (typeof fragment['index'] === 'number') this.#byIndex.set(fragment['index'], call);
+    if (typeof fragment.index === 'number') this.#byIndex.set(fragment.index, call);
     return call;
   }
 }

@@ -2,8 +2,9 @@ import type { WireUsage } from '../../core/chat-completion.ts';
 import { isKeptNumber } from '../../core/exact-json.ts';
 import type { Usage } from '../../core/usage.ts';
 import { isTokenCount, tokenCount } from '../../core/usage.ts';
-import type { JsonRecord } from '../json-value.ts';
+import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
+import type { CompletionUsage } from './wire.ts';
 
 export interface ReadUsage {
   readonly usage: Usage;
@@ -56,14 +57,15 @@ function wireOf(given: JsonRecord, input: number, output: number): WireUsage {
  * is a part of `completion_tokens` (OpenAI API reference, CompletionUsage). Counts that are missing or that
  * nobody can have meant read as 0, and then the basis is `partial`; null when not one count can be believed.
  */
-export function readUsage(given: unknown): ReadUsage | null {
-  if (!isRecord(given)) return null;
-  const prompt = tokenCount(given['prompt_tokens']);
-  const completion = tokenCount(given['completion_tokens']);
+export function readUsage(value: unknown): ReadUsage | null {
+  if (!isRecord(value)) return null;
+  const given: Untrusted<CompletionUsage> = value;
+  const prompt = tokenCount(given.prompt_tokens);
+  const completion = tokenCount(given.completion_tokens);
   if (prompt === null && completion === null) return null;
   const inputTokens = prompt ?? 0;
   const outputTokens = completion ?? 0;
-  const details = given['prompt_tokens_details'];
+  const details = given.prompt_tokens_details;
   const cached = partOf(details, ['cached_tokens'], inputTokens);
   const written = partOf(
     details,
@@ -80,8 +82,8 @@ export function readUsage(given: unknown): ReadUsage | null {
       cacheWriteTokens: written.count,
       cacheWriteLongTokens: 0,
       // Some servers count reasoning apart; it has no price of its own.
-      reasoningTokens: partOf(given['completion_tokens_details'], ['reasoning_tokens'], outputTokens).count,
+      reasoningTokens: partOf(given.completion_tokens_details, ['reasoning_tokens'], outputTokens).count,
     },
-    wire: wireOf(given, inputTokens, outputTokens),
+    wire: wireOf(value, inputTokens, outputTokens),
   };
 }
