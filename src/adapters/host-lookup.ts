@@ -74,23 +74,23 @@ export function lookupWithoutThread(
   return (host, signal, callback) => {
     const known = knownAddresses(host);
     if (known !== null) return queueMicrotask(() => callback(null, known));
-    let told = false;
-    const tell: typeof callback = (error, addresses) => {
-      if (told || signal.aborted) return;
-      told = true;
+    let reported = false;
+    const report: typeof callback = (error, addresses) => {
+      if (reported || signal.aborted) return;
+      reported = true;
       callback(error, addresses);
     };
     const ask = async (): Promise<void> => {
       const { hosts, search } = await files.read();
       if (signal.aborted) return;
       const listed = hosts.get(withoutDot(host).toLowerCase());
-      if (listed !== undefined) return tell(null, listed);
+      if (listed !== undefined) return report(null, listed);
       const resolver = new Resolver({ timeout: serverTimeoutMs, tries: serverTries });
       if (nameServers !== null) resolver.setServers(nameServers);
-      askInTurn(resolver, namesToAsk(host, search), signal, tell);
+      askInTurn(resolver, namesToAsk(host, search), signal, report);
     };
     // Users choose the names: whatever goes wrong over one ends that look-up, and not the process.
-    ask().catch((error: unknown) => tell(error instanceof Error ? error : new Error(String(error)), []));
+    ask().catch((error: unknown) => report(error instanceof Error ? error : new Error(String(error)), []));
   };
 }
 

@@ -90,7 +90,7 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
     const encoding = headers['content-encoding'];
     if (encoding !== undefined && encoding !== 'identity') {
       this.#decoder = decoderFor(String(encoding), this.#userAddress, {
-        // The decoder works on when the call has failed; the listener must not hear of it.
+        // The decoder works on when the call has failed; the listener must not receive it.
         onData: (chunk) => {
           if (!this.#over) this.#listener.onData(chunk);
         },
@@ -220,14 +220,14 @@ export function createUndiciUpstream(
       if (!residencyAllows(call.residencyRequested, call.residency)) {
         throw new Error('A call outside the requested residency reached the socket.');
       }
-      const seat = pools.take(call);
-      const dispatch = new Dispatch(listener, call.userAddress, () => seat?.leave());
+      const lease = pools.take(call);
+      const dispatch = new Dispatch(listener, call.userAddress, () => lease?.release());
       const options = { path: call.path, method: 'POST' as const, headers: call.headers, body: call.body };
       // The client polls its sockets once more before it writes on one that has served, but not for what came
       // in the present turn of the loop. From the next turn on it sees every end that is there already, and
       // connects anew: so nothing is written to a closed socket, and nothing ever has to be sent twice.
       setImmediate(() => {
-        if (dispatch.begin(seat !== null)) seat?.pool.dispatch(options, dispatch);
+        if (dispatch.begin(lease !== null)) lease?.pool.dispatch(options, dispatch);
       });
       return dispatch;
     },

@@ -65,26 +65,26 @@ interface UserPool<P> {
   resting: boolean;
 }
 
-/** A place for one call; `leave` when it is over. */
-export interface PoolSeat<P> {
+/** A place for one call; `release` when it is over. */
+export interface PoolLease<P> {
   readonly pool: P;
-  leave(): void;
+  release(): void;
 }
 
-/** Calls to vendors are not counted: one seat serves them all. */
-class VendorSeat<P> implements PoolSeat<P> {
+/** Calls to vendors are not counted: one lease serves them all. */
+class VendorLease<P> implements PoolLease<P> {
   readonly pool: P;
 
   constructor(pool: P) {
     this.pool = pool;
   }
 
-  leave(): void {
+  release(): void {
     // Nobody counts.
   }
 }
 
-class UserSeat<P> implements PoolSeat<P> {
+class UserLease<P> implements PoolLease<P> {
   readonly #entry: UserPool<P>;
   readonly #places: FairPlaces;
   readonly #slot: number;
@@ -101,7 +101,7 @@ class UserSeat<P> implements PoolSeat<P> {
     return this.#entry.pool;
   }
 
-  leave(): void {
+  release(): void {
     this.#entry.calls -= 1;
     this.#places.give(this.#slot);
   }
@@ -127,7 +127,7 @@ export class UpstreamPools<P extends ConnectionPool> {
   readonly #open: OpenPool<P>;
   readonly #policy: OutboundPolicy;
   readonly #limits: UserLimits;
-  readonly #vendors = new Map<string, VendorSeat<P>>();
+  readonly #vendors = new Map<string, VendorLease<P>>();
   /** The least recently used first. */
   readonly #users = new Map<string, UserPool<P>>();
   readonly #places: FairPlaces;
@@ -152,13 +152,13 @@ export class UpstreamPools<P extends ConnectionPool> {
   }
 
   /** Null: the user has too many calls under way, be it that all of them together have many. */
-  take(call: UpstreamCall): PoolSeat<P> | null {
+  take(call: UpstreamCall): PoolLease<P> | null {
     // A user's address and a vendor's are never the same pool: different rules opened their sockets.
     const name = `${call.provider} ${call.origin}`;
     if (!call.userAddress) return this.#vendors.get(name) ?? this.#openVendor(name, call.origin);
     const slot = slotOf(call.userId, this.#seed);
     if (!this.#places.take(slot)) return null;
-    return new UserSeat(this.#userPool(name, call.origin), this.#places, slot);
+    return new UserLease(this.#userPool(name, call.origin), this.#places, slot);
   }
 
   /** By name, which begins with the provider. */
@@ -172,11 +172,11 @@ export class UpstreamPools<P extends ConnectionPool> {
     await Promise.all([...this.entries()].map(([, pool]) => pool.destroy()));
   }
 
-  #openVendor(name: string, origin: string): VendorSeat<P> {
+  #openVendor(name: string, origin: string): VendorLease<P> {
     const connect = createConnector(this.#policy, { userAddress: false, connectTimeoutMs });
-    const seat = new VendorSeat(this.#open(origin, connect, vendorSettings));
-    this.#vendors.set(name, seat);
-    return seat;
+    const lease = new VendorLease(this.#open(origin, connect, vendorSettings));
+    this.#vendors.set(name, lease);
+    return lease;
   }
 
   #userPool(name: string, origin: string): UserPool<P> {

@@ -103,7 +103,7 @@ function isExpected(thrown: unknown): boolean {
  */
 async function endByBug(cause: unknown, { call, client, settlement, deps }: RequestContext): Promise<null> {
   const error = await settleError(settlement, cause instanceof ApiError ? cause : new ApiError(cause));
-  // Whoever writes the 500 tells of it.
+  // Whoever writes the 500 reports it.
   if (!client.stream.isOpen) throw error;
   deps.reportBug(error.cause, call);
   client.stream.end(errorEvent(error, call.requestId));
@@ -131,7 +131,7 @@ async function planCall(
   const plan = planCandidates(call, { ...input, keys });
   if (plan.kind === 'planned' || !plan.forWantOfKey) return plan;
   const fresh = await refresh().catch((cause: unknown) => {
-    // The first plan stands while Postgres is away; any other cause is a bug that nobody else would hear of.
+    // The first plan stands while Postgres is away; any other cause is a bug that nobody else would report.
     if (!(cause instanceof StoreAway)) deps.reportBug(cause, call);
     return null;
   });

@@ -9,7 +9,7 @@ import type { Provider, StreamContext, StreamTranslator, UpstreamRequest } from 
 import type { AttemptContext, AttemptOutcome } from './attempt-outcome.ts';
 import { outcomeOfExchange, unopenedKey, unreadableAddress } from './attempt-outcome.ts';
 import type { ChatDeps } from './chat-deps.ts';
-import type { Endpoint } from './endpoints.ts';
+import type { ProviderEndpoint } from './endpoints.ts';
 import { Exchange } from './exchange.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { ExchangeEnd } from './open-stream.ts';
@@ -18,7 +18,7 @@ import type { UpstreamCall } from './ports.ts';
 /** One try, prepared: the plaintext key lives in here and nowhere else. */
 interface PreparedAttempt extends AttemptContext {
   readonly candidate: Candidate;
-  readonly endpoint: Endpoint;
+  readonly endpoint: ProviderEndpoint;
   readonly secret: Secret;
   /** Monotonic milliseconds. */
   readonly startedAtMs: number;

@@ -1,8 +1,8 @@
-import type { UpstreamHeaders } from './open-stream.ts';
+import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { TransportFailure, UpstreamListener } from './ports.ts';
 
 /**
- * Stands between the transport and a listener: what the listener throws is a bug of ours, told to `onBug`. Thrown
+ * Stands between the transport and a listener: what the listener throws is a bug of ours, handed to `onBug`. Thrown
  * into the transport it would end somewhere in the vendor's socket, and the request nowhere.
  */
 export class BugGuard implements UpstreamListener {

@@ -4,7 +4,7 @@ import type { Provider } from '../providers/provider.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import type { AnswerCache } from './answer-cache.ts';
 import type { CandidateBreakers } from './candidate-breakers.ts';
-import type { Endpoint } from './endpoints.ts';
+import type { ProviderEndpoint } from './endpoints.ts';
 import type { Clock, OpenKey, RequestForms, RequestLog, UpstreamTransport } from './ports.ts';
 import type { ChatTelemetry } from './telemetry-port.ts';
 
@@ -12,7 +12,7 @@ import type { ChatTelemetry } from './telemetry-port.ts';
 export interface ChatDeps {
   readonly transport: UpstreamTransport;
   readonly providers: Readonly<Record<string, Provider>>;
-  readonly endpointOf: (candidate: Candidate) => Endpoint | null;
+  readonly endpointOf: (candidate: Candidate) => ProviderEndpoint | null;
   readonly openKey: OpenKey;
   readonly requestForms: RequestForms;
   readonly cache: AnswerCache;
@@ -23,8 +23,8 @@ export interface ChatDeps {
   readonly telemetry: ChatTelemetry;
   readonly clock: Clock;
   readonly newId: () => string;
-  /** Told of bugs of ours whose request goes on: with another candidate, or to an end by an error event. */
+  /** Receives bugs of ours whose request goes on: with another candidate, or to an end by an error event. */
   readonly reportBug: (cause: unknown, call: ChatCall) => void;
-  /** Told of a stored key that does not open: tampered with, or sealed with a key that is gone. */
+  /** Receives a stored key that does not open: tampered with, or sealed with a key that is gone. */
   readonly reportUnopenedKey: (keyId: string, call: ChatCall) => void;
 }

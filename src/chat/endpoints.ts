@@ -4,7 +4,7 @@ import { selfHostedEndpoint, vendorEndpoint } from '../core/self-hosted-url.ts';
 import type { Provider } from '../providers/provider.ts';
 
 /** Where a candidate's path is added to. */
-export interface Endpoint {
+export interface ProviderEndpoint {
   /** Scheme, host and port: the only place its key may go. */
   readonly origin: string;
   /** Path before the vendor's own, without a trailing slash. */
@@ -19,8 +19,8 @@ export interface Endpoint {
 export function endpointsOf(
   providers: Readonly<Record<string, Provider>>,
   settings: Readonly<Partial<Record<CommercialProviderName, string>>>,
-): (candidate: Candidate) => Endpoint | null {
-  const vendors = new Map<string, Endpoint>();
+): (candidate: Candidate) => ProviderEndpoint | null {
+  const vendors = new Map<string, ProviderEndpoint>();
   for (const provider of Object.values(providers)) {
     const configured = provider.name === 'self_hosted' ? undefined : settings[provider.name];
     const base = configured ?? provider.defaultBaseUrl;
@@ -28,7 +28,7 @@ export function endpointsOf(
   }
   return (candidate) => {
     const { provider, key } = candidate;
-    if (provider !== 'self_hosted') return vendors.get(provider) as Endpoint;
+    if (provider !== 'self_hosted') return vendors.get(provider) as ProviderEndpoint;
     return key.baseUrl === null || !URL.canParse(key.baseUrl) ? null : selfHostedEndpoint(key.baseUrl);
   };
 }

@@ -1,4 +1,5 @@
-import type { StreamEnd, UpstreamHeaders } from './open-stream.ts';
+import type { UpstreamHeaders } from '../core/outcome.ts';
+import type { StreamEnd } from './open-stream.ts';
 
 /** A JSON or HTML body is no stream, whatever the status says: it is read whole and judged. */
 export function isEventStream(headers: UpstreamHeaders): boolean {

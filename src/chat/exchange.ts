@@ -1,17 +1,10 @@
-import type { CancelReason } from '../core/outcome.ts';
+import type { CancelReason, UpstreamHeaders } from '../core/outcome.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import { BugGuard } from './bug-guard.ts';
 import { stallMs } from './exchange-limits.ts';
 import { ExchangeProgress } from './exchange-progress.ts';
 import { endForConsumer, isEventStream, overdueEnd } from './exchange-rules.ts';
-import type {
-  ExchangeEnd,
-  ExchangeJob,
-  OpenStream,
-  StreamConsumer,
-  StreamEnd,
-  UpstreamHeaders,
-} from './open-stream.ts';
+import type { ExchangeEnd, ExchangeJob, OpenStream, StreamConsumer, StreamEnd } from './open-stream.ts';
 import type { TransportFailure, UpstreamControl, UpstreamListener, UpstreamTransport } from './ports.ts';
 import { StreamBody } from './stream-body.ts';
 import { WholeBody } from './whole-body.ts';

@@ -1,11 +1,9 @@
 import type { ChatCall } from '../core/chat-call.ts';
-import type { CancelReason } from '../core/outcome.ts';
+import type { CancelReason, UpstreamHeaders } from '../core/outcome.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import type { TransportFailure, UpstreamCall } from './ports.ts';
 import type { ChatTelemetry } from './telemetry-port.ts';
-
-export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** How the exchange with one candidate ended, before any judgement. */
 export type ExchangeEnd =

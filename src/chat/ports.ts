@@ -1,4 +1,5 @@
 import type { HeldKey } from '../core/candidate.ts';
+import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import type { Residency } from '../core/residency.ts';
 import type { Secret } from '../core/secret.ts';
@@ -96,7 +97,7 @@ export interface UpstreamCall {
 
 /** Callbacks of one upstream call; after `onEnd` or `onFailure` nothing more comes. */
 export interface UpstreamListener {
-  onHead(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void;
+  onHead(status: number, headers: UpstreamHeaders): void;
   onData(chunk: Buffer): void;
   onEnd(): void;
   onFailure(failure: TransportFailure): void;

@@ -23,7 +23,7 @@ export interface ClosedStream {
   readonly ending: StreamEnding;
   /** The client is to get a clean end. */
   readonly whole: boolean;
-  /** What a client is told whose stream was cut; null where there is nobody to tell. */
+  /** What a client gets whose stream was cut; null where nobody is left. */
   readonly error: GatewayError | null;
 }
 

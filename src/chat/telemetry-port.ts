@@ -18,10 +18,10 @@ export interface StoringTrace {
   readonly spanId: string | null;
 }
 
-/** Headers that tell an upstream of the trace; none by default. */
+/** Headers that carry the trace to an upstream; none by default. */
 export type TraceHeaders = Readonly<Record<string, string>>;
 
-/** What the story tells its watchers. Calls are cheap and never throw. */
+/** What the story reports to its watchers. Calls are cheap and never throw. */
 export interface ChatTelemetry {
   candidatesSkipped(call: ChatCall, skipped: readonly SkippedCandidate[]): void;
   attemptStarted(call: ChatCall, candidate: Candidate, number: number): void;

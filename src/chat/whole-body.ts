@@ -1,8 +1,9 @@
 import type { ChatCall } from '../core/chat-call.ts';
+import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import { maxErrorBodyBytes } from './exchange-limits.ts';
 import { HeldBytes, noRoom, tooLarge } from './held-bytes.ts';
-import type { ExchangeEnd, UpstreamHeaders } from './open-stream.ts';
+import type { ExchangeEnd } from './open-stream.ts';
 
 /** A body that is read to its end before anything is made of it: a JSON answer, or what stands behind an error. */
 export class WholeBody {

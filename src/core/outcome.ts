@@ -21,10 +21,13 @@ export const failureKinds = [
 ] as const;
 export type FailureKind = (typeof failureKinds)[number];
 
+/** A vendor's response headers, lower case. */
+export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
 /** What the vendor sent, kept for override requests, whose errors are passed on verbatim. */
 export interface UpstreamReply {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly headers: UpstreamHeaders;
   readonly body: Buffer;
   /** The body was longer than we read of an error. */
   readonly cut: boolean;

@@ -59,7 +59,7 @@ export type AuditEvent =
 export const legacySurfaces = ['key', 'mode', 'header'] as const;
 export type LegacySurface = (typeof legacySurfaces)[number];
 
-/** What the edge tells its watchers. Calls are cheap and never throw. */
+/** What the edge reports to its watchers. Calls are cheap and never throw. */
 export interface HttpTelemetry {
   /** `trusted`: the peer is a proxy of the operator's (`GW_TRUSTED_PROXY_HOPS`). */
   requestStarted(
@@ -94,7 +94,7 @@ function addressOf({ ip }: { readonly ip: string | undefined }): string {
 const clientClosedStatus = 499;
 
 /**
- * Tells of every request from its headers to its last byte, and gives back what it held. The raw response's `close`
+ * Reports every request from its headers to its last byte, and gives back what it held. The raw response's `close`
  * comes exactly once however the request ends; Fastify's own hooks do not run when the client leaves.
  */
 export function watchRequests(

@@ -20,7 +20,7 @@ interface WireError {
   choices: unknown;
 }
 
-export interface ErrorBody {
+export interface VendorError {
   readonly message: string;
   readonly code: string | null;
 }
@@ -74,7 +74,7 @@ function messageText(given: unknown): string {
  * `{"object": "error", message}`, `{"detail": …}` or plain text. HTML is a proxy speaking and says nothing. Only
  * messages, types, codes and paths are read: validators echo the refused input beside them.
  */
-export function readErrorValue(value: unknown): ErrorBody {
+export function readErrorValue(value: unknown): VendorError {
   if (typeof value === 'string') return { message: clean(messageText(value), maxMessageLength), code: null };
   if (!isRecord(value)) return { message: '', code: null };
   const body: Untrusted<WireError> = value;
@@ -89,7 +89,7 @@ export function readErrorValue(value: unknown): ErrorBody {
 }
 
 /** As `readErrorValue`, of a body as it came; an empty message when it holds nothing to quote. */
-export function readErrorBody(body: Buffer): ErrorBody {
+export function readErrorBody(body: Buffer): VendorError {
   const text = body.toString('utf8');
   const value = parseJson(text);
   if (value !== undefined) return readErrorValue(value);

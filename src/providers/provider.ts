@@ -2,6 +2,7 @@ import type { Feature } from '../core/capability.ts';
 import type { ChatCompletion, WireUsage } from '../core/chat-completion.ts';
 import type { ChatRequest } from '../core/chat-request.ts';
 import type { ModelFacts } from '../core/model-facts.ts';
+import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import type { Usage } from '../core/usage.ts';
 
@@ -144,12 +145,7 @@ export interface Provider {
   translateAnswer(body: Buffer, context: StreamContext): TranslatedAnswer | UnreadableAnswer;
   streamTranslator(context: StreamContext): StreamTranslator;
   /** `nowMs` dates Retry-After values that are instants. Header names are lower case. */
-  readError(
-    status: number,
-    headers: Readonly<Record<string, string | string[] | undefined>>,
-    body: Buffer,
-    nowMs: number,
-  ): UpstreamError;
+  readError(status: number, headers: UpstreamHeaders, body: Buffer, nowMs: number): UpstreamError;
   /**
    * Only where servers of one provider differ in what they take: the form of request that this error calls for, or
    * null. The attempt asks once more in that form, and remembers it for the key when the server answers then.

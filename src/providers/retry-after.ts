@@ -1,9 +1,8 @@
+import type { UpstreamHeaders } from '../core/outcome.ts';
 import { parseInstant } from '../core/parse-instant.ts';
 
-export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
-
 /**
- * A longer wait is said as a day: no client waits for it by itself, but one that hears of no wait at all repeats at
+ * A longer wait is said as a day: no client waits for it by itself, but one that is given no wait at all repeats at
  * once.
  */
 const longestWaitMs = 24 * 60 * 60 * 1000;

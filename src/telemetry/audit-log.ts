@@ -41,19 +41,19 @@ export class AuditLog {
   refused(reason: AuthFailure, asker: Asker): void {
     const nowMs = this.#io.monotonicMs();
     if (nowMs >= this.#windowEndsAtMs) {
-      this.tellLeftOut();
+      this.reportLeftOut();
       this.#windowEndsAtMs = nowMs + refusalWindowMs;
     }
     this.#refusals += 1;
     if (this.#refusals <= refusalsPerWindow) {
       this.#io.write({ audit: 'authentication_refused', reason, ...askerFields(asker) });
     } else if (this.#refusals === refusalsPerWindow + 1) {
-      this.#io.later(() => this.tellLeftOut(), this.#windowEndsAtMs - nowMs);
+      this.#io.later(() => this.reportLeftOut(), this.#windowEndsAtMs - nowMs);
     }
   }
 
-  /** Also for the end of the process, so that what was left out is never untold. */
-  tellLeftOut(): void {
+  /** Also for the end of the process, so that what was left out is always reported. */
+  reportLeftOut(): void {
     const leftOut = this.#refusals - refusalsPerWindow;
     this.#refusals = 0;
     this.#windowEndsAtMs = 0;

@@ -31,7 +31,7 @@ import type { Tracing } from './tracing.ts';
 
 const noHeaders: TraceHeaders = Object.freeze({});
 
-/** Hands what the edge and the story tell to metrics, spans and the access log. */
+/** Hands what the edge and the story report to metrics, spans and the access log. */
 export class Telemetry implements ChatTelemetry, HttpTelemetry {
   readonly #metrics: Metrics;
   readonly #writeAccess: ((line: string) => void) | null;

@@ -30,7 +30,7 @@ import { openStores, storeEndpoints } from './stores.ts';
 /** The shipped tables; this process and the chart use them. */
 const defaultTables = new URL('../../charts/model-gateway/files/tables.yaml', import.meta.url).pathname;
 
-/** All that the servers stand on: what is read, watched, kept and told. */
+/** All that the servers stand on: what is read, watched, kept and reported. */
 export interface Foundation {
   readonly settings: Settings;
   readonly lines: StdoutLines;
@@ -64,7 +64,7 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     const own = new OwnEndpoints([...storeEndpoints(settings), ...settings.kubernetesApi], lookupBySystem);
     const policy = outboundPolicy(settings.outboundPolicy, settings.outboundAllowedCidrs, []);
     const metrics = new Metrics();
-    const audit = cleanups.adopt(createAuditLog(log, clock.monotonicMs), (opened) => opened.tellLeftOut());
+    const audit = cleanups.adopt(createAuditLog(log, clock.monotonicMs), (opened) => opened.reportLeftOut());
     const tables = cleanups.adopt(await openTables(settings, clock, metrics, log), (opened) =>
       opened.close(),
     );

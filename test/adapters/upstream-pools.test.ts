@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openFilesLimit } from '../../src/adapters/open-files.ts';
 import type { UpstreamHttp } from '../../src/adapters/upstream/upstream-http-port.ts';
-import type { ConnectionPool, PoolSeat, UserLimits } from '../../src/adapters/upstream-pools.ts';
+import type { ConnectionPool, PoolLease, UserLimits } from '../../src/adapters/upstream-pools.ts';
 import { UpstreamPools, userLimitsWithin } from '../../src/adapters/upstream-pools.ts';
 import type { UpstreamCall } from '../../src/chat/ports.ts';
 import { outboundPolicy } from '../../src/core/outbound-policy.ts';
@@ -291,17 +291,17 @@ test('a server in use keeps its pool, however many others are named', async () =
   const limits = { sockets: 10_000, perUser: 2 };
   const pools = new UpstreamPools(() => new TrackedPool(), outboundPolicy('allow-private', [], []), limits);
   cleanUp.push(() => pools.close());
-  const take = (origin: string): PoolSeat<TrackedPool> | null => pools.take(callTo(origin, 'u'));
+  const take = (origin: string): PoolLease<TrackedPool> | null => pools.take(callTo(origin, 'u'));
   const busy = 'http://busy.example';
-  const seat = take(busy);
-  expect(seat).not.toBeNull();
-  for (let i = 0; i < 1_100; i++) take(`http://other-${i}.example`)?.leave();
+  const lease = take(busy);
+  expect(lease).not.toBeNull();
+  for (let i = 0; i < 1_100; i++) take(`http://other-${i}.example`)?.release();
   const open = new Map(pools.entries());
-  expect(open.get(`self_hosted ${busy}`)).toBe(seat?.pool);
+  expect(open.get(`self_hosted ${busy}`)).toBe(lease?.pool);
   // The rest is bounded.
   expect(open.size).toBe(1_000);
   await pools.close();
-  expect(seat?.pool.destroyed).toBe(true);
+  expect(lease?.pool.destroyed).toBe(true);
 });
 
 test.each<[openFiles: number, expected: UserLimits]>([

@@ -175,14 +175,14 @@ describe('refusals in a flood', () => {
       expect.objectContaining({ request_id: 'r' }),
     ]);
     due[0]?.run();
-    log.tellLeftOut();
+    log.reportLeftOut();
     expect(lines).toHaveLength(refusalsPerWindow + 2);
   });
 
   test('within the limit need no further line', () => {
     const { log, lines, due, flood } = auditLog();
     flood(refusalsPerWindow);
-    log.tellLeftOut();
+    log.reportLeftOut();
     expect([lines.length, due.length]).toEqual([refusalsPerWindow, 0]);
   });
 });

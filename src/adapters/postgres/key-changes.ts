@@ -5,12 +5,12 @@ import { postgresOptions } from './connection-options.ts';
 import { keyChangesChannel } from './provider-keys.ts';
 
 /**
- * Hears on one connection which users' provider keys changed, and knows up to which moment it has heard
- * everything. A ping that returns proves both: the server hands a session its pending notifications before
- * it reports itself ready again, so whatever was committed before the ping was sent has been heard.
+ * Receives on one connection which users' provider keys changed, and knows up to which moment it has received
+ * all of them. A ping that returns proves both: the server hands a session its pending notifications before
+ * it reports itself ready again, so whatever was committed before the ping was sent has been received.
  */
 export interface KeyChanges {
-  /** Monotonic milliseconds since which no change was missed; null while changes may go unheard. */
+  /** Monotonic milliseconds since which no change was missed; null while changes may be missed. */
   listeningSinceMs(): number | null;
   close(): Promise<void>;
 }
@@ -19,7 +19,7 @@ export interface KeyChangesOptions {
   /** A direct connection: a transaction-mode pooler breaks LISTEN. */
   readonly url: string;
   readonly onChange: (userId: string) => void;
-  /** Told at each change of state, the first attempt included; `reason` says why nothing is heard. */
+  /** Called at each change of state, the first attempt included; `reason` says why nothing is received. */
   readonly onState?: (listening: boolean, reason: string | null) => void;
   readonly clock: Pick<Clock, 'monotonicMs'>;
 }
@@ -80,11 +80,11 @@ export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
   const closing = new AbortController();
   let listeningSinceMs: number | null = null;
   let heardUpToMs = 0;
-  let told: boolean | null = null;
+  let reported: boolean | null = null;
 
-  function tell(listening: boolean, reason: string | null): void {
-    if (told === listening || closing.signal.aborted) return;
-    told = listening;
+  function report(listening: boolean, reason: string | null): void {
+    if (reported === listening || closing.signal.aborted) return;
+    reported = listening;
     options.onState?.(listening, reason);
   }
 
@@ -102,7 +102,7 @@ export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
         await sleep(pingIntervalMs, undefined, { signal });
         const sentAtMs = clock.monotonicMs();
         await within(sql.unsafe('SELECT 1').simple(), pingTimeoutMs, signal);
-        if (lost.signal.aborted) return; // the library may have answered over a new connection, which hears nothing
+        if (lost.signal.aborted) return; // the library may have answered over a new connection, which receives nothing
         heardUpToMs = sentAtMs;
       }
     } finally {
@@ -116,9 +116,9 @@ export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
     while (!closing.signal.aborted) {
       const reason = await listenOnce(() => {
         backoffMs = firstBackoffMs;
-        tell(true, null);
+        report(true, null);
       }).then(() => 'the connection was lost', reasonOf);
-      tell(false, reason);
+      report(false, reason);
       if (closing.signal.aborted) return;
       // Up to a quarter of jitter keeps replicas from knocking together.
       const waitMs = backoffMs * (1 + Math.random() / 4);

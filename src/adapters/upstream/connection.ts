@@ -94,7 +94,7 @@ export class Connection {
     },
   };
 
-  /** Connects for `call`, which hears what came of it unless it has abandoned the connection. */
+  /** Connects for `call`, which is notified of what came of it unless it has abandoned the connection. */
   open(open: OpenSocket, call: Waiting): void {
     this.#opener = call;
     call.onOpening(this);
@@ -123,7 +123,7 @@ export class Connection {
     else call.onConnection(this);
   };
 
-  /** Writes one request whole; `call` hears of the answer. */
+  /** Writes one request whole; `call` receives the answer. */
   send(head: string, body: string, call: ConnectionCall): void {
     if (this.state !== 'idle')
       throw new Error(`A request was written to a connection that is ${this.state}.`);
@@ -161,7 +161,7 @@ export class Connection {
     this.#close();
   }
 
-  /** The caller gives the call up, and hears nothing more; `isSilent`: since its answer stopped halfway. */
+  /** The caller gives the call up, and receives nothing more; `isSilent`: since its answer stopped halfway. */
   abandon(isSilent: boolean): void {
     if (this.state === 'opening' && this.#owner.connectsAhead) {
       this.#opener = null;

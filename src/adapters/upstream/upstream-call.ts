@@ -2,7 +2,7 @@ import type { TransportFailure, UpstreamCall, UpstreamControl, UpstreamListener 
 import type { ContentDecoder } from '../content-decoder.ts';
 import { decoderFor } from '../content-decoder.ts';
 import { ConnectError } from '../guarded-connector.ts';
-import type { PoolSeat } from '../upstream-pools.ts';
+import type { PoolLease } from '../upstream-pools.ts';
 import type { Connection, ConnectionCall, ConnectionFault, Waiting } from './connection.ts';
 import type { ResponseHead } from './response-head.ts';
 import { transportFailure } from './upstream-http-port.ts';
@@ -23,34 +23,34 @@ export function requestHead(call: UpstreamCall, host: string): string | null {
   return `${head}content-length: ${Buffer.byteLength(call.body)}\r\n\r\n`;
 }
 
-type Seat = Pick<PoolSeat<unknown>, 'leave'>;
+type Lease = Pick<PoolLease<unknown>, 'release'>;
 
 /**
  * One call from `send` to its end: the connection on one side, the story's listener on the other.
  *
  * `waiting` (for a connection) → `sent` → `over`. The request is let go of once it is written: it holds the key.
  */
-export class UpstreamCallRun implements ConnectionCall, Waiting, UpstreamControl {
+export class ActiveCall implements ConnectionCall, Waiting, UpstreamControl {
   state: 'waiting' | 'sent' | 'over' = 'waiting';
   #head: string;
   #body: string;
   readonly #userAddress: boolean;
-  readonly #seat: Seat | null;
+  readonly #lease: Lease | null;
   readonly #listener: UpstreamListener;
   #connection: Connection | null = null;
   #decoder: ContentDecoder | null = null;
 
-  /** `seat` is left once, when the call is over. */
+  /** `lease` is released once, when the call is over. */
   constructor(
     head: string,
     call: Pick<UpstreamCall, 'body' | 'userAddress'>,
     listener: UpstreamListener,
-    seat: Seat | null,
+    lease: Lease | null,
   ) {
     this.#head = head;
     this.#body = call.body;
     this.#userAddress = call.userAddress;
-    this.#seat = seat;
+    this.#lease = lease;
     this.#listener = listener;
   }
 
@@ -126,7 +126,7 @@ export class UpstreamCallRun implements ConnectionCall, Waiting, UpstreamControl
   /** False for a coding that is not read here. */
   #decode(coding: string): boolean {
     this.#decoder = decoderFor(coding, this.#userAddress, {
-      // The decoder works on when the call has failed; the listener must not hear of it.
+      // The decoder works on when the call has failed; the listener must not receive it.
       onData: (chunk) => {
         if (this.state !== 'over') this.#listener.onData(chunk);
       },
@@ -149,7 +149,7 @@ export class UpstreamCallRun implements ConnectionCall, Waiting, UpstreamControl
     this.#forget();
     // At once: it may have megabytes to unpack that nobody wants any more.
     this.#decoder?.destroy();
-    this.#seat?.leave();
+    this.#lease?.release();
     if (failure === null) this.#listener.onEnd();
     else this.#listener.onFailure(failure);
   }

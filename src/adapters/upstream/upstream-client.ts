@@ -10,7 +10,7 @@ import { UpstreamPools, userLimitsWithin } from '../upstream-pools.ts';
 import { AfterNextPoll } from './after-next-poll.ts';
 import type { OpenSocket } from './connection.ts';
 import { OriginPool } from './origin-pool.ts';
-import { requestHead, UpstreamCallRun } from './upstream-call.ts';
+import { ActiveCall, requestHead } from './upstream-call.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
 
 /** Idle sockets are looked at this often. */
@@ -54,13 +54,13 @@ export function createUpstreamClient(
       if (!residencyAllows(call.residencyRequested, call.residency)) {
         throw new Error('A call outside the requested residency reached the socket.');
       }
-      const seat = pools.take(call);
+      const lease = pools.take(call);
       const head = requestHead(call, hostOf(call));
-      const run = new UpstreamCallRun(head ?? '', call, listener, seat);
-      // The caller has its control before anything is told.
-      if (seat === null) queueMicrotask(() => run.fail('no-room'));
+      const run = new ActiveCall(head ?? '', call, listener, lease);
+      // The caller has its control before anything is reported.
+      if (lease === null) queueMicrotask(() => run.fail('no-room'));
       else if (head === null) queueMicrotask(() => run.fail('protocol'));
-      else seat.pool.take(run);
+      else lease.pool.take(run);
       return run;
     },
     connections: () => connectionsOf(pools.entries()),

@@ -1,7 +1,7 @@
+import type { UpstreamHeaders } from '../../core/outcome.ts';
 import { readErrorBody } from '../error-body.ts';
 import { errorKindOfStatus } from '../error-kind.ts';
 import type { UpstreamError } from '../provider.ts';
-import type { UpstreamHeaders } from '../retry-after.ts';
 import { readRetryAfterMs } from '../retry-after.ts';
 
 /** The account's money or spend limit, which Anthropic reports as a bad request (Claude docs: Errors). */

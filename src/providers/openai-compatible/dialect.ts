@@ -1,7 +1,7 @@
 import type { Feature } from '../../core/capability.ts';
 import type { ModelFacts } from '../../core/model-facts.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
-import type { ErrorBody } from '../error-body.ts';
+import type { VendorError } from '../error-body.ts';
 import type { UpstreamErrorKind } from '../provider.ts';
 
 /** All that differs between vendors which speak the OpenAI Chat Completions format. */
@@ -19,5 +19,5 @@ export interface Dialect {
   /** Known client fields that the vendor's API does not list: left out and reported. */
   lackedFields(facts: ModelFacts): readonly string[];
   /** The class of an error whose status lies; null: the status is to be believed. */
-  errorKind(status: number, error: ErrorBody): UpstreamErrorKind | null;
+  errorKind(status: number, error: VendorError): UpstreamErrorKind | null;
 }

@@ -7,7 +7,7 @@ import { afterEach, expect, test } from 'vitest';
 import { AfterNextPoll } from '../../../src/adapters/upstream/after-next-poll.ts';
 import type { OpenSocket } from '../../../src/adapters/upstream/connection.ts';
 import { OriginPool } from '../../../src/adapters/upstream/origin-pool.ts';
-import { UpstreamCallRun } from '../../../src/adapters/upstream/upstream-call.ts';
+import { ActiveCall } from '../../../src/adapters/upstream/upstream-call.ts';
 import { eventually } from '../../support/eventually.ts';
 
 /**
@@ -68,10 +68,10 @@ class Vendor {
     this.#nowMs += ms;
   }
 
-  #send(path: string, ended: () => void): UpstreamCallRun {
+  #send(path: string, ended: () => void): ActiveCall {
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`;
     const listener = { onHead: () => undefined, onData: () => undefined, onEnd: ended, onFailure: ended };
-    const run = new UpstreamCallRun(head, { body: '', userAddress: false }, listener, null);
+    const run = new ActiveCall(head, { body: '', userAddress: false }, listener, null);
     this.#pool.take(run);
     return run;
   }
@@ -83,7 +83,7 @@ class Vendor {
     );
   }
 
-  async hanging(): Promise<UpstreamCallRun> {
+  async hanging(): Promise<ActiveCall> {
     const before = this.#hanging.length;
     const run = this.#send('/hang', () => undefined);
     await eventually(async () => this.#hanging.length > before || undefined);
