@@ -37,7 +37,7 @@ export const families: readonly Family[] = [
   family('hoard', hoardCase, 400, { width: hoarders }),
   family('head', headCase, 1_200),
   family('costly', costlyCase, 400, { width: 48 }),
-  family('costly-text', costlyTextCase, 80, { width: largeAtOnce }),
+  family('costly-text', costlyTextCase, 40, { width: largeAtOnce }),
   family('read', readCase, 3_200),
   family('vendor-json', vendorJsonCase, 4_000),
   family('vendor-stream', vendorStreamCase, 3_200),
@@ -49,5 +49,9 @@ export const families: readonly Family[] = [
 /** The stage's promise. */
 export const leastCases = 20_000;
 
-/** Sound requests and answers of usual sizes, before anything is measured. */
-export const warmUpFamilies: readonly Family[] = [family('warm-up', warmCase, 300)];
+/** Requests and answers of usual sizes, and the largest, before anything is measured. */
+export const warmUpFamilies: readonly Family[] = [
+  family('warm-up', warmCase, 300),
+  // What an allocator keeps of a body of 20 MB, it keeps for the next one.
+  family('warm-up-text', costlyTextCase, 12, { width: largeAtOnce }),
+];

@@ -14,6 +14,8 @@ const shrinkBudgetMs = Number(process.env['GW_ATTACK_SHRINK_MS'] ?? 90_000);
 const shownSeeds = 10;
 /** A batch that leaks so much does so each time; what an allocator keeps of a peak serves the next peak. */
 const repeatedGrowthBytes = 8 * 1024 * 1024;
+/** Bodies of 20 MB take some rounds until what is kept of them is enough for all. */
+const mostRepeats = 3;
 
 interface FamilyFigures {
   cases: number;
@@ -99,19 +101,25 @@ export class Stage {
     }
   }
 
-  /** Memory that grew and is held by nothing we know of is a leak when the same batch makes it grow again. */
+  /** Memory that grew and is held by nothing we know of is a leak when the same batch makes it grow each time. */
   async #twiceIfGrown(family: Family, seeds: readonly number[], result: BatchResult): Promise<BatchResult> {
-    const { growth, figures, process: problems } = result;
+    const { growth, process: problems } = result;
     if (growth === null) return result;
     if (problems.length > 0) return { ...result, process: [...problems, growth] };
-    const again = await this.#runBatch(family, seeds);
-    const more = again.figures.rssBytes - figures.rssBytes;
-    process.stdout.write(
-      `# ${family.name} ${seeds[0]}: ${growth}; the second time ${(more / 2 ** 20).toFixed(0)} MiB\n`,
-    );
-    if (more > repeatedGrowthBytes) return { ...again, process: [...again.process, growth, 'and again'] };
-    this.#baseline = { ...this.#baseline, rssBytes: again.figures.rssBytes };
-    return again;
+    let before = result;
+    for (let time = 1; time <= mostRepeats; time += 1) {
+      const again = await this.#runBatch(family, seeds);
+      const more = again.figures.rssBytes - before.figures.rssBytes;
+      process.stdout.write(
+        `# ${family.name} ${seeds[0]}: ${growth}; once more ${(more / 2 ** 20).toFixed(0)} MiB\n`,
+      );
+      if (more <= repeatedGrowthBytes) {
+        this.#baseline = { ...this.#baseline, rssBytes: again.figures.rssBytes };
+        return again;
+      }
+      before = again;
+    }
+    return { ...before, process: [...before.process, growth, 'and again each time'] };
   }
 
   async #renew(): Promise<void> {
