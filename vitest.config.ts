@@ -3,9 +3,12 @@ import { configDefaults, defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // Stages of their own: one needs Prometheus, the other measures a process alone.
-    exclude: [...configDefaults.exclude, 'test/prometheus/**', 'test/attack/**'],
-    setupFiles: ['test/support/try-again-when-held-up.ts'],
+    // Stages of their own, by the folder of each; CONTRIBUTING.md says what they need.
+    exclude: [
+      ...configDefaults.exclude,
+      'test/{attack,clients-matrix,cluster,ingress,kills,node,prometheus,real-model,schema}/**',
+    ],
+    setupFiles: ['test/harness/measure/try-again-when-held-up.ts'],
     pool: 'forks',
     // Each worker drives real servers of its own; more of them only slow each other down.
     maxWorkers: 2,
@@ -15,6 +18,10 @@ export default defineConfig({
     hookTimeout: 120_000,
     // A wait for an event fails before its test does, and says what it waited for.
     expect: { poll: { timeout: 45_000 } },
-    reporters: ['default', './test/support/tally-reporter.ts', './test/support/scorecard-reporter.ts'],
+    reporters: [
+      'default',
+      './test/harness/scorecard/tally-reporter.ts',
+      './test/harness/scorecard/scorecard-reporter.ts',
+    ],
   },
 });

@@ -9,7 +9,7 @@ import { createSealer } from '../src/adapters/sealer.ts';
 import { readSettings } from '../src/settings.ts';
 import { Metrics } from '../src/telemetry/metrics.ts';
 import { openStores } from '../src/wiring/stores.ts';
-import { createDatabase } from './support/postgres.ts';
+import { createDatabase } from './harness/servers/postgres.ts';
 
 test('stores that cannot be opened leave no connection and nothing that asks for one', async () => {
   const database = await createDatabase();

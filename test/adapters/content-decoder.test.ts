@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { ContentDecoder, DecoderListener } from '../../src/adapters/content-decoder.ts';
 import { decoderFor } from '../../src/adapters/content-decoder.ts';
 import { largestStreamBytes, routingTablesSchema } from '../../src/core/routing-tables.ts';
-import { untilStill } from '../support/eventually.ts';
+import { untilStill } from '../harness/measure/eventually.ts';
 
 /** A decoder and what came out of it; `over` resolves with how it ended. */
 function decode(encoding: string, userAddress = false, maxBytes?: number) {

@@ -15,7 +15,7 @@ import {
 import type { HostLookup } from '../../src/adapters/host-lookup.ts';
 import type { OutboundPolicy } from '../../src/core/outbound-policy.ts';
 import { outboundPolicy } from '../../src/core/outbound-policy.ts';
-import { certificateAuthority } from '../support/certificates.ts';
+import { certificateAuthority } from '../harness/servers/certificates.ts';
 
 const allowPrivate = outboundPolicy('allow-private', [], []);
 const publicOnly = outboundPolicy('public-only', [], []);

@@ -9,7 +9,7 @@ import type { HostAddress } from '../../src/adapters/host-lookup.ts';
 import { lookupBySystem, lookupWithoutThread } from '../../src/adapters/host-lookup.ts';
 import type { Names } from '../../src/adapters/name-files.ts';
 import { nameFiles } from '../../src/adapters/name-files.ts';
-import { expectInTime } from '../support/fault-bounds.ts';
+import { expectInTime } from '../harness/measure/fault-bounds.ts';
 
 const typeA = 1;
 const nxdomain = 3;

@@ -2,9 +2,9 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectRedis } from '../../src/adapters/redis/connection.ts';
 import { RedisResponseCache } from '../../src/adapters/redis/response-cache.ts';
-import { expectInTime } from '../support/fault-bounds.ts';
-import type { RedisProcess } from '../support/redis.ts';
-import { startRedis } from '../support/redis.ts';
+import { expectInTime } from '../harness/measure/fault-bounds.ts';
+import type { RedisProcess } from '../harness/servers/redis.ts';
+import { startRedis } from '../harness/servers/redis.ts';
 
 /** The default of `connectRedis`. */
 const commandTimeoutMs = 40;

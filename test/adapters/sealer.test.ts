@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createSealer, SealError } from '../../src/adapters/sealer.ts';
 import type { HeldKey, SealedSecret } from '../../src/core/candidate.ts';
-import { sealedByFirstVersion } from '../support/sealed-v1.ts';
+import { sealedByFirstVersion } from '../harness/gateway/sealed-v1.ts';
 
 const first = { id: 'first', key: randomBytes(32) };
 const second = { id: 'second', key: randomBytes(32) };

@@ -4,9 +4,9 @@ import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { connectRedis } from '../../src/adapters/redis/connection.ts';
 import { SharedWindows } from '../../src/adapters/redis/shared-windows.ts';
-import { expectInTime } from '../support/fault-bounds.ts';
-import type { RedisProcess } from '../support/redis.ts';
-import { startRedis } from '../support/redis.ts';
+import { expectInTime } from '../harness/measure/fault-bounds.ts';
+import type { RedisProcess } from '../harness/servers/redis.ts';
+import { startRedis } from '../harness/servers/redis.ts';
 
 const windowMs = 60_000;
 /** Here slowness is not what is tested: a busy machine must not look like a sick server. */

@@ -9,8 +9,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { UpstreamHttp } from '../../src/adapters/upstream/upstream-http-port.ts';
 import type { TransportFailure, UpstreamCall, UpstreamControl } from '../../src/chat/ports.ts';
 import { outboundPolicy } from '../../src/core/outbound-policy.ts';
-import { untilStill } from '../support/eventually.ts';
-import { createUpstream } from '../support/upstream-client.ts';
+import { createUpstream } from '../harness/gateway/upstream-client.ts';
+import { untilStill } from '../harness/measure/eventually.ts';
 
 const cleanUp: (() => unknown)[] = [];
 

@@ -9,9 +9,9 @@ import type { ConnectionPool, PoolLease, UserLimits } from '../../src/adapters/u
 import { UpstreamPools, userLimitsWithin } from '../../src/adapters/upstream-pools.ts';
 import type { UpstreamCall } from '../../src/chat/ports.ts';
 import { outboundPolicy } from '../../src/core/outbound-policy.ts';
-import { eventually } from '../support/eventually.ts';
-import { expectInTime } from '../support/fault-bounds.ts';
-import { createUpstream } from '../support/upstream-client.ts';
+import { createUpstream } from '../harness/gateway/upstream-client.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { expectInTime } from '../harness/measure/fault-bounds.ts';
 
 /** What servers that users name may take of our sockets. */
 

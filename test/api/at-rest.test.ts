@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatOk, logRowsOnceThere } from '../support/chat.ts';
-import { addKey, registerUser, registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
+import { chat, chatOk, logRowsOnceThere } from '../harness/gateway/chat.ts';
+import { addKey, registerUser, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
 
 let gateway: GatewayUnderTest;
 let database: pg.Client;

@@ -1,12 +1,12 @@
 /** SPEC 5: who may call what. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chatBody, chatPath } from '../support/chat.ts';
-import { expectError } from '../support/expect-error.ts';
-import { httpClient, sendRaw } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
+import { chatBody, chatPath } from '../harness/gateway/chat.ts';
+import { expectError } from '../harness/gateway/expect-error.ts';
+import { httpClient, sendRaw } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
 
 let gateway: GatewayUnderTest;
 let user: User;

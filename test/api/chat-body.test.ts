@@ -1,13 +1,13 @@
 /** SPEC 4.5: the body fields of a chat request, each bound inclusive and one step outside. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatBody, chatOk, chatPath } from '../support/chat.ts';
-import { expectError, expectInvalid } from '../support/expect-error.ts';
-import { sendRaw } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { tables } from '../support/tables.ts';
+import { chat, chatBody, chatOk, chatPath } from '../harness/gateway/chat.ts';
+import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
+import { sendRaw } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { tables } from '../harness/gateway/tables.ts';
 
 let gateway: GatewayUnderTest;
 let user: User;

@@ -2,18 +2,26 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatBody, chatOk, chatPath, gatewayOf, logRowsOnceThere, streamed } from '../support/chat.ts';
-import { eventually } from '../support/eventually.ts';
-import { metric } from '../support/fault-metrics.ts';
-import { httpClient } from '../support/http-client.ts';
-import { startRedis } from '../support/redis.ts';
-import type { User } from '../support/register.ts';
-import { providerSecret, registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { answer, failure, tokensThen } from '../support/vendor-plans.ts';
-import { gate, heldBy } from '../support/vendor-reply.ts';
-import type { Completion } from '../support/wire-types.ts';
+import {
+  chat,
+  chatBody,
+  chatOk,
+  chatPath,
+  gatewayOf,
+  logRowsOnceThere,
+  streamed,
+} from '../harness/gateway/chat.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { providerSecret, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { metric } from '../harness/measure/fault-metrics.ts';
+import { startRedis } from '../harness/servers/redis.ts';
+import { answer, failure, tokensThen } from '../harness/vendors/vendor-plans.ts';
+import { gate, heldBy } from '../harness/vendors/vendor-reply.ts';
+import type { Completion } from '../harness/vendors/wire-types.ts';
 
 const cached = { 'x-gateway-cache': 'true' };
 const fresh = (additions: Record<string, unknown> = {}) => ({

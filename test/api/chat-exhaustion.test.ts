@@ -1,14 +1,22 @@
 /** SPEC 7 and 4.5: what a tier request answers when every candidate failed. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, logRowsOnceThere } from '../support/chat.ts';
-import { expectError } from '../support/expect-error.ts';
-import { expectInTime } from '../support/fault-bounds.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { closeSilently, emptyOk, failure, hang, htmlOk, redirect, reset } from '../support/vendor-plans.ts';
-import type { Script } from '../support/vendor-reply.ts';
+import { chat, logRowsOnceThere } from '../harness/gateway/chat.ts';
+import { expectError } from '../harness/gateway/expect-error.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { expectInTime } from '../harness/measure/fault-bounds.ts';
+import {
+  closeSilently,
+  emptyOk,
+  failure,
+  hang,
+  htmlOk,
+  redirect,
+  reset,
+} from '../harness/vendors/vendor-plans.ts';
+import type { Script } from '../harness/vendors/vendor-reply.ts';
 
 let gateway: GatewayUnderTest;
 let user: User;

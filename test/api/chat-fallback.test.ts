@@ -1,11 +1,19 @@
 /** SPEC 4.5, routing rule 1: every way in which a candidate can fail, and the next one that answers. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatBody, chatOk, chatPath, gatewayOf, logRowsOnceThere, streamed } from '../support/chat.ts';
-import { expectInTime } from '../support/fault-bounds.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
+import {
+  chat,
+  chatBody,
+  chatOk,
+  chatPath,
+  gatewayOf,
+  logRowsOnceThere,
+  streamed,
+} from '../harness/gateway/chat.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { expectInTime } from '../harness/measure/fault-bounds.ts';
 import {
   answer,
   closeSilently,
@@ -22,9 +30,9 @@ import {
   roleThenError,
   tokensThen,
   truncatedJson,
-} from '../support/vendor-plans.ts';
-import type { Script } from '../support/vendor-reply.ts';
-import { gzipped } from '../support/vendor-reply.ts';
+} from '../harness/vendors/vendor-plans.ts';
+import type { Script } from '../harness/vendors/vendor-reply.ts';
+import { gzipped } from '../harness/vendors/vendor-reply.ts';
 
 let gateway: GatewayUnderTest;
 let user: User;

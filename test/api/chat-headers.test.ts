@@ -1,15 +1,15 @@
 /** SPEC 4.5: request headers and their rules. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatBody, chatOk, chatPath, logRowsOnceThere } from '../support/chat.ts';
-import { expectError, expectInvalid } from '../support/expect-error.ts';
-import { expectInTime } from '../support/fault-bounds.ts';
-import { httpClient, sendRaw } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { registerUser, registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { hang } from '../support/vendor-plans.ts';
-import { uuidPattern } from '../support/wire-types.ts';
+import { chat, chatBody, chatOk, chatPath, logRowsOnceThere } from '../harness/gateway/chat.ts';
+import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
+import { httpClient, sendRaw } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerUser, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { expectInTime } from '../harness/measure/fault-bounds.ts';
+import { hang } from '../harness/vendors/vendor-plans.ts';
+import { uuidPattern } from '../harness/vendors/wire-types.ts';
 
 let gateway: GatewayUnderTest;
 let user: User;

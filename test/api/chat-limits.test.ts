@@ -1,15 +1,23 @@
 /** The limits of the tables: what is too long, too big or too slow is cut, whoever sends it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatBody, chatOk, chatPath, gatewayOf, logRowsOnceThere, streamed } from '../support/chat.ts';
-import { expectError, expectInvalid } from '../support/expect-error.ts';
-import { expectInTime } from '../support/fault-bounds.ts';
-import { openAiChunk, sse } from '../support/openai-wire.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import { takeApart } from '../support/sse-reader.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { tables } from '../support/tables.ts';
+import {
+  chat,
+  chatBody,
+  chatOk,
+  chatPath,
+  gatewayOf,
+  logRowsOnceThere,
+  streamed,
+} from '../harness/gateway/chat.ts';
+import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import { takeApart } from '../harness/gateway/sse-reader.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { tables } from '../harness/gateway/tables.ts';
+import { expectInTime } from '../harness/measure/fault-bounds.ts';
+import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
 import {
   answer,
   hang,
@@ -18,9 +26,9 @@ import {
   streamEvents,
   streamOf,
   tokensThen,
-} from '../support/vendor-plans.ts';
-import type { Script, Step } from '../support/vendor-reply.ts';
-import { gzipped } from '../support/vendor-reply.ts';
+} from '../harness/vendors/vendor-plans.ts';
+import type { Script, Step } from '../harness/vendors/vendor-reply.ts';
+import { gzipped } from '../harness/vendors/vendor-reply.ts';
 
 let gateway: GatewayUnderTest;
 let user: User;

@@ -1,16 +1,16 @@
 /** SPEC 4.5, routing rule 2, and 4.2: the override header, and the self_hosted endpoints that it reaches. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatOk, gatewayOf, streamed } from '../support/chat.ts';
-import { expectError } from '../support/expect-error.ts';
-import type { FakeVendor } from '../support/fake-vendor.ts';
-import { startFakeVendor } from '../support/fake-vendor.ts';
-import { defaultText, openAiAnswer } from '../support/openai-wire.ts';
-import type { User } from '../support/register.ts';
-import { addKey, registerUser, registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { answer, closeSilently, failure, hang, reset, respond } from '../support/vendor-plans.ts';
-import type { Script } from '../support/vendor-reply.ts';
+import { chat, chatOk, gatewayOf, streamed } from '../harness/gateway/chat.ts';
+import { expectError } from '../harness/gateway/expect-error.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { addKey, registerUser, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import type { FakeVendor } from '../harness/vendors/fake-vendor.ts';
+import { startFakeVendor } from '../harness/vendors/fake-vendor.ts';
+import { defaultText, openAiAnswer } from '../harness/vendors/openai-wire.ts';
+import { answer, closeSilently, failure, hang, reset, respond } from '../harness/vendors/vendor-plans.ts';
+import type { Script } from '../harness/vendors/vendor-reply.ts';
 
 let gateway: GatewayUnderTest;
 let user: User;

@@ -1,17 +1,17 @@
 /** SPEC 4.5, routing rules 1 and 3: order, residency, capability, and what a vendor is sent. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatBody, chatOk, chatPath } from '../support/chat.ts';
-import { expectError } from '../support/expect-error.ts';
-import type { FakeVendor } from '../support/fake-vendor.ts';
-import { startFakeVendor } from '../support/fake-vendor.ts';
-import type { User } from '../support/register.ts';
-import { addKey, providerSecret, registerUser, registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { tables } from '../support/tables.ts';
-import type { VendorName } from '../support/vendor-pack.ts';
-import { answer, failure } from '../support/vendor-plans.ts';
-import type { Completion } from '../support/wire-types.ts';
+import { chat, chatBody, chatOk, chatPath } from '../harness/gateway/chat.ts';
+import { expectError } from '../harness/gateway/expect-error.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { addKey, providerSecret, registerUser, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { tables } from '../harness/gateway/tables.ts';
+import type { FakeVendor } from '../harness/vendors/fake-vendor.ts';
+import { startFakeVendor } from '../harness/vendors/fake-vendor.ts';
+import type { VendorName } from '../harness/vendors/vendor-pack.ts';
+import { answer, failure } from '../harness/vendors/vendor-plans.ts';
+import type { Completion } from '../harness/vendors/wire-types.ts';
 
 let gateway: GatewayUnderTest;
 let user: User;

@@ -1,17 +1,24 @@
 /** SPEC 4.5, streaming. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chatBody, chatPath, gatewayOf, logRows, logRowsOnceThere, streamed } from '../support/chat.ts';
-import { eventually, untilStill } from '../support/eventually.ts';
-import { expectInTime } from '../support/fault-bounds.ts';
-import { openAiChunk, sse } from '../support/openai-wire.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import { takeApart } from '../support/sse-reader.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { tables } from '../support/tables.ts';
-import type { Break } from '../support/vendor-plans.ts';
+import {
+  chatBody,
+  chatPath,
+  gatewayOf,
+  logRows,
+  logRowsOnceThere,
+  streamed,
+} from '../harness/gateway/chat.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import { takeApart } from '../harness/gateway/sse-reader.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { tables } from '../harness/gateway/tables.ts';
+import { eventually, untilStill } from '../harness/measure/eventually.ts';
+import { expectInTime } from '../harness/measure/fault-bounds.ts';
+import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
+import type { Break } from '../harness/vendors/vendor-plans.ts';
 import {
   answer,
   errorEvent,
@@ -21,8 +28,8 @@ import {
   streamEvents,
   streamOf,
   tokensThen,
-} from '../support/vendor-plans.ts';
-import { gate, heldBy, splitAt } from '../support/vendor-reply.ts';
+} from '../harness/vendors/vendor-plans.ts';
+import { gate, heldBy, splitAt } from '../harness/vendors/vendor-reply.ts';
 
 let gateway: GatewayUnderTest;
 let user: User;

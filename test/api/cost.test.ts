@@ -1,11 +1,11 @@
 /** SPEC 2.4 and 1.9: what an answer costs; the response, the log row and the statistics say the same. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chatOk, gatewayOf, logRowsOnceThere, streamed } from '../support/chat.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { answer } from '../support/vendor-plans.ts';
-import { costPattern } from '../support/wire-types.ts';
+import { chatOk, gatewayOf, logRowsOnceThere, streamed } from '../harness/gateway/chat.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { answer } from '../harness/vendors/vendor-plans.ts';
+import { costPattern } from '../harness/vendors/wire-types.ts';
 
 let gateway: GatewayUnderTest;
 

@@ -2,8 +2,8 @@
 
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
 
 let gateway: GatewayUnderTest;
 let running: GatewayUnderTest | null = null;

@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chatBody, chatPath, logRowsOnceThere } from '../support/chat.ts';
-import { httpClient, sendRaw } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { addKey, registerUser, registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { answer } from '../support/vendor-plans.ts';
+import { chatBody, chatPath, logRowsOnceThere } from '../harness/gateway/chat.ts';
+import { httpClient, sendRaw } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { addKey, registerUser, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { answer } from '../harness/vendors/vendor-plans.ts';
 import smuggling from './smuggling.json' with { type: 'json' };
 
 let gateway: GatewayUnderTest;

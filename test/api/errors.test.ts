@@ -1,14 +1,14 @@
 /** SPEC 7: one envelope for every error, those of HTTP itself included. */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chatBody, chatPath } from '../support/chat.ts';
-import { expectError, expectInvalid } from '../support/expect-error.ts';
-import type { HttpResponse } from '../support/http-client.ts';
-import { sendRaw } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
+import { chatBody, chatPath } from '../harness/gateway/chat.ts';
+import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
+import type { HttpResponse } from '../harness/gateway/http-client.ts';
+import { sendRaw } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
 
 let gateway: GatewayUnderTest;
 let user: User;

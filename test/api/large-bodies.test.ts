@@ -2,16 +2,16 @@
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chatBody, chatPath } from '../support/chat.ts';
-import { eventually } from '../support/eventually.ts';
-import { expectError, expectInvalid } from '../support/expect-error.ts';
-import { metric } from '../support/fault-metrics.ts';
-import { httpClient, sendRaw } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { hang } from '../support/vendor-plans.ts';
+import { chatBody, chatPath } from '../harness/gateway/chat.ts';
+import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
+import { httpClient, sendRaw } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { metric } from '../harness/measure/fault-metrics.ts';
+import { hang } from '../harness/vendors/vendor-plans.ts';
 
 const mebibyte = 1024 * 1024;
 const overloaded = { status: 503, type: 'service_unavailable_error', code: 'overloaded' } as const;

@@ -2,17 +2,17 @@
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatOk } from '../support/chat.ts';
-import { expectError, expectInvalid } from '../support/expect-error.ts';
-import { httpClient } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { tables } from '../support/tables.ts';
-import type { VendorPack } from '../support/vendor-pack.ts';
-import { startVendorPack } from '../support/vendor-pack.ts';
-import { hang } from '../support/vendor-plans.ts';
+import { chat, chatOk } from '../harness/gateway/chat.ts';
+import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { tables } from '../harness/gateway/tables.ts';
+import type { VendorPack } from '../harness/vendors/vendor-pack.ts';
+import { startVendorPack } from '../harness/vendors/vendor-pack.ts';
+import { hang } from '../harness/vendors/vendor-plans.ts';
 import { scrape } from '../telemetry/exercised-gateway.ts';
 import { sumOf } from '../telemetry/exposition.ts';
 

@@ -1,16 +1,16 @@
 /** SPEC 4.6 and 2.5: the request logs. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, chatOk, logRows, logRowsOnceThere } from '../support/chat.ts';
-import { expectError, expectInvalid } from '../support/expect-error.ts';
-import { httpClient } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { registerUser, registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { failure } from '../support/vendor-plans.ts';
-import type { LogPage, LogRowBody } from '../support/wire-types.ts';
-import { costPattern, microsecondsPattern } from '../support/wire-types.ts';
+import { chat, chatOk, logRows, logRowsOnceThere } from '../harness/gateway/chat.ts';
+import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerUser, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { failure } from '../harness/vendors/vendor-plans.ts';
+import type { LogPage, LogRowBody } from '../harness/vendors/wire-types.ts';
+import { costPattern, microsecondsPattern } from '../harness/vendors/wire-types.ts';
 
 let gateway: GatewayUnderTest;
 /** Holds seven rows from the start. */

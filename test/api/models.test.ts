@@ -1,12 +1,12 @@
 /** GET /v1/models in OpenAI's shape: the modes; beside them the override targets of the caller's keys. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chat } from '../support/chat.ts';
-import { expectError } from '../support/expect-error.ts';
-import { httpClient } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { registerUser, registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
+import { chat } from '../harness/gateway/chat.ts';
+import { expectError } from '../harness/gateway/expect-error.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerUser, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
 
 interface Model {
   readonly id: string;

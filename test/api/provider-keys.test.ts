@@ -1,15 +1,15 @@
 /** SPEC 4.2 to 4.4 and 2.2: registering, listing and deleting provider keys. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chat } from '../support/chat.ts';
-import { expectError, expectInvalid } from '../support/expect-error.ts';
-import { httpClient } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { addKey, registerUser } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import type { KeyRecord } from '../support/wire-types.ts';
-import { microsecondsPattern, uuidPattern } from '../support/wire-types.ts';
+import { chat } from '../harness/gateway/chat.ts';
+import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { addKey, registerUser } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import type { KeyRecord } from '../harness/vendors/wire-types.ts';
+import { microsecondsPattern, uuidPattern } from '../harness/vendors/wire-types.ts';
 import baseUrls from './base-urls.json' with { type: 'json' };
 
 let gateway: GatewayUnderTest;

@@ -2,12 +2,19 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { chatBody, chatPath, logRowsOnceThere } from '../support/chat.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { answer, failure, htmlOk, reset, roleThenError, tokensThen } from '../support/vendor-plans.ts';
+import { chatBody, chatPath, logRowsOnceThere } from '../harness/gateway/chat.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import {
+  answer,
+  failure,
+  htmlOk,
+  reset,
+  roleThenError,
+  tokensThen,
+} from '../harness/vendors/vendor-plans.ts';
 
 let gateway: GatewayUnderTest;
 let user: User;

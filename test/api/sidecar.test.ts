@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newServiceKey } from '../../src/core/service-key.ts';
-import { chat, chatOk, streamed } from '../support/chat.ts';
-import { eventually } from '../support/eventually.ts';
-import { httpClient } from '../support/http-client.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
+import { chat, chatOk, streamed } from '../harness/gateway/chat.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { eventually } from '../harness/measure/eventually.ts';
 
 const serviceKey = newServiceKey(randomBytes(32));
 const canary = 'sk-canary-sidecar-5d1f';

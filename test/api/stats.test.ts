@@ -1,17 +1,17 @@
 /** GET /v1/stats: the caller's sums, equal to the log rows to the last digit. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chat, chatOk, logRowsOnceThere, streamed } from '../support/chat.ts';
-import { eventually } from '../support/eventually.ts';
-import { expectError, expectInvalid } from '../support/expect-error.ts';
-import { httpClient } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { registerUser, registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { answer, failure } from '../support/vendor-plans.ts';
-import type { LogRowBody } from '../support/wire-types.ts';
-import { costPattern } from '../support/wire-types.ts';
+import { chat, chatOk, logRowsOnceThere, streamed } from '../harness/gateway/chat.ts';
+import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerUser, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { answer, failure } from '../harness/vendors/vendor-plans.ts';
+import type { LogRowBody } from '../harness/vendors/wire-types.ts';
+import { costPattern } from '../harness/vendors/wire-types.ts';
 
 interface Sums {
   readonly requests: number;

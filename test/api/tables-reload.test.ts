@@ -1,13 +1,13 @@
 /** The tables are data: an edit is taken over while serving, a bad one is not. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chatOk } from '../support/chat.ts';
-import { eventually } from '../support/eventually.ts';
-import { httpClient } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { tables } from '../support/tables.ts';
+import { chatOk } from '../harness/gateway/chat.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { tables } from '../harness/gateway/tables.ts';
+import { eventually } from '../harness/measure/eventually.ts';
 
 let gateway: GatewayUnderTest;
 let user: User;

@@ -2,14 +2,14 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat } from '../support/chat.ts';
-import type { FakeVendor } from '../support/fake-vendor.ts';
-import { startFakeVendor } from '../support/fake-vendor.ts';
-import type { User } from '../support/register.ts';
-import { addKey, registerUser } from '../support/register.ts';
-import { sealedByFirstVersion } from '../support/sealed-v1.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
+import { chat } from '../harness/gateway/chat.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { addKey, registerUser } from '../harness/gateway/register.ts';
+import { sealedByFirstVersion } from '../harness/gateway/sealed-v1.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import type { FakeVendor } from '../harness/vendors/fake-vendor.ts';
+import { startFakeVendor } from '../harness/vendors/fake-vendor.ts';
 
 const masterKey = randomBytes(32);
 

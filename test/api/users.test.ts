@@ -1,15 +1,15 @@
 /** SPEC 4.1 and 2.1: registering a user. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '../support/eventually.ts';
-import { expectError, expectInvalid } from '../support/expect-error.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { httpClient } from '../support/http-client.ts';
-import { startRedis } from '../support/redis.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import type { Registration } from '../support/wire-types.ts';
-import { uuidPattern } from '../support/wire-types.ts';
+import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
+import type { HttpClient } from '../harness/gateway/http-client.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { startRedis } from '../harness/servers/redis.ts';
+import type { Registration } from '../harness/vendors/wire-types.ts';
+import { uuidPattern } from '../harness/vendors/wire-types.ts';
 
 let gateway: GatewayUnderTest;
 let client: HttpClient;

@@ -18,13 +18,20 @@ function importsOf(path: string): string[] {
 }
 
 test('the harness imports no test and no script', () => {
-  const known = /^(test\/(harness|support|chart|cluster|clients|telemetry)|src)\//;
+  const known = /^(test\/harness|src)\//;
   const strange = filesBelow('test/harness', /\.ts$/).flatMap((path) =>
     importsOf(path)
       .filter((target) => !known.test(target) || target.endsWith('.test.ts'))
       .map((target) => `${path} imports ${target}`),
   );
   expect(strange).toEqual([]);
+});
+
+test('every file that holds tests says so by its name', () => {
+  const silent = filesBelow('test', /\.ts$/)
+    .filter((path) => !/\.(test|bench)\.ts$/.test(path))
+    .filter((path) => /^(test|describe)(\.\w+)*\(/m.test(readFileSync(join(root, path), 'utf8')));
+  expect(silent).toEqual([]);
 });
 
 test('what runs before a newer Node is found is all that is not TypeScript', () => {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { seedIn } from '../support/random.ts';
+import { seedIn } from '../harness/measure/random.ts';
 import type { Family } from './attack-case.ts';
 import { families } from './families.ts';
 

@@ -1,4 +1,4 @@
-import { recordFault } from '../support/scorecard.ts';
+import { recordFault } from '../harness/scorecard/scorecard.ts';
 import type { Family } from './attack-case.ts';
 import type { BatchResult } from './batch.ts';
 import { runBatch } from './batch.ts';

@@ -1,7 +1,7 @@
 /** The SSE decoder: what it costs to find the events of a stream, however the network cuts it. */
 import { expect, test } from 'vitest';
 import { SseDecoder } from '../../src/core/sse-decoder.ts';
-import { openAiStream } from '../support/openai-wire.ts';
+import { openAiStream } from '../harness/vendors/openai-wire.ts';
 import type { Part } from './yardstick.ts';
 import { compare } from './yardstick.ts';
 

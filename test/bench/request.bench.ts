@@ -10,7 +10,7 @@ import type { Usage } from '../../src/core/usage.ts';
 import { noUsage } from '../../src/core/usage.ts';
 import { logRow } from '../adapters/postgres/log-rows.ts';
 import { balancedKeys, callOf, candidateOf, heldKey, testTables } from '../chat/story.ts';
-import { openAiAnswer } from '../support/openai-wire.ts';
+import { openAiAnswer } from '../harness/vendors/openai-wire.ts';
 import type { Part } from './yardstick.ts';
 import { compare } from './yardstick.ts';
 

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DemoServer } from '../../src/demo/demo-server.ts';
 import { startDemoServer } from '../../src/demo/demo-server.ts';
-import type { RedisProcess } from '../support/redis.ts';
-import { startRedis } from '../support/redis.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import type { RedisProcess } from '../harness/servers/redis.ts';
+import { startRedis } from '../harness/servers/redis.ts';
 import { readFile, readObjects, root } from './chart-files.ts';
 
 interface Container {

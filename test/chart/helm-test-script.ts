@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { freePort } from '../../src/dev/free-port.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { chartFolder, root } from './chart-files.ts';
 
 /** Runs a script of `helm test` against a gateway as its pod would; its exit code and output. */

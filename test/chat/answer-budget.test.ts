@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AnswerBudget, smallAnswerBytes } from '../../src/chat/answer-budget.ts';
 import { attempt } from '../../src/chat/attempt.ts';
-import { sse } from '../support/openai-wire.ts';
+import { sse } from '../harness/vendors/openai-wire.ts';
 import { callOf, candidateOf, testTables, World } from './story.ts';
 
 const mebibyte = 1024 * 1024;

@@ -5,7 +5,7 @@ import type { AttemptOutcome } from '../../src/chat/attempt-outcome.ts';
 import type { TransportFailureKind } from '../../src/chat/ports.ts';
 import type { Candidate } from '../../src/core/candidate.ts';
 import type { AttemptFailure } from '../../src/core/outcome.ts';
-import { openAiAnswer, openAiError, openAiStream } from '../support/openai-wire.ts';
+import { openAiAnswer, openAiError, openAiStream } from '../harness/vendors/openai-wire.ts';
 import type { CallParts, FakeUpstream } from './story.ts';
 import { callOf, candidateOf, heldKey, secretOf, testTables, World } from './story.ts';
 

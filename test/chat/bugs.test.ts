@@ -6,7 +6,7 @@ import { StoreAway } from '../../src/core/store-away.ts';
 import { noUsage } from '../../src/core/usage.ts';
 import type { StreamTranslator } from '../../src/providers/provider.ts';
 import { providers } from '../../src/providers/registry.ts';
-import { openAiAnswer, openAiStream } from '../support/openai-wire.ts';
+import { openAiAnswer, openAiStream } from '../harness/vendors/openai-wire.ts';
 import type { CallParts } from './story.ts';
 import { accountOf, callOf, candidateOf, FakeClient, heldKey, World } from './story.ts';
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { CandidateBreakers } from '../../src/chat/candidate-breakers.ts';
 import { breakerStates } from '../../src/core/breaker-state.ts';
 import type { AttemptFailure, FailureKind } from '../../src/core/outcome.ts';
-import type { TablesInput } from '../support/tables.ts';
+import type { TablesInput } from '../harness/gateway/tables.ts';
 import { candidateOf, heldKey, testTables } from './story.ts';
 
 type Rules = TablesInput['cooldown'];

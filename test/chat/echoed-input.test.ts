@@ -4,8 +4,8 @@ import { VerbatimError } from '../../src/chat/verbatim-error.ts';
 import { errorBody } from '../../src/core/error-body.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { maskEcho, maskEchoes } from '../../src/core/mask-echo.ts';
-import { cpuMsOf } from '../support/cpu-time.ts';
-import { openAiChunk, sse } from '../support/openai-wire.ts';
+import { cpuMsOf } from '../harness/measure/cpu-time.ts';
+import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
 import type { FakeUpstream } from './story.ts';
 import { accountOf, callOf, FakeClient, heldKey, settled, World } from './story.ts';
 

@@ -7,7 +7,7 @@ import { dueMs, exchangeMoves, movedTo } from '../../src/chat/exchange-state.ts'
 import type { ExchangeEnd, ExchangeJob, StreamEnd } from '../../src/chat/open-stream.ts';
 import type { UpstreamCall } from '../../src/chat/ports.ts';
 import { providers } from '../../src/providers/registry.ts';
-import { openAiStream } from '../support/openai-wire.ts';
+import { openAiStream } from '../harness/vendors/openai-wire.ts';
 import type { FakeUpstream } from './story.ts';
 import { callOf, FakeTransport, World } from './story.ts';
 

@@ -4,7 +4,7 @@ import { VerbatimError } from '../../src/chat/verbatim-error.ts';
 import type { HeldKey } from '../../src/core/candidate.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { providers } from '../../src/providers/registry.ts';
-import { openAiAnswer, openAiChunk, openAiError, openAiStream, sse } from '../support/openai-wire.ts';
+import { openAiAnswer, openAiChunk, openAiError, openAiStream, sse } from '../harness/vendors/openai-wire.ts';
 import type { CallParts, FakeUpstream, SettledRow } from './story.ts';
 import {
   accountOf,

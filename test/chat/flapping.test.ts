@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { UpstreamTransport } from '../../src/chat/ports.ts';
-import { openAiAnswer, openAiError, openAiStream } from '../support/openai-wire.ts';
+import { openAiAnswer, openAiError, openAiStream } from '../harness/vendors/openai-wire.ts';
 import { accountOf, callOf, FakeClient, FakeUpstream, heldKey, settled, testTables, World } from './story.ts';
 
 /**

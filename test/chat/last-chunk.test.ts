@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { defaultOpenAiUsage, openAiAnswer, openAiChunk, sse } from '../support/openai-wire.ts';
+import { defaultOpenAiUsage, openAiAnswer, openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
 import type { CallParts, FakeUpstream } from './story.ts';
 import { accountOf, callOf, FakeClient, heldKey, settled, World } from './story.ts';
 

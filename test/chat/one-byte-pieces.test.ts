@@ -3,9 +3,9 @@ import { AnswerBudget } from '../../src/chat/answer-budget.ts';
 import { HeldBytes } from '../../src/chat/held-bytes.ts';
 import { CompletionAccumulator } from '../../src/core/completion-chunks.ts';
 import { SseDecoder } from '../../src/core/sse-decoder.ts';
-import { cpuMsOf } from '../support/cpu-time.ts';
-import { livingBytes } from '../support/memory.ts';
-import { openAiChunk, sse } from '../support/openai-wire.ts';
+import { cpuMsOf } from '../harness/measure/cpu-time.ts';
+import { livingBytes } from '../harness/measure/memory.ts';
+import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
 
 /** Memory is counted in what came, however small the pieces: a Buffer of its own takes a hundred bytes and more. */
 

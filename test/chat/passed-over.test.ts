@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { HeldKey } from '../../src/core/candidate.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { openAiAnswer, openAiChunk, openAiError, sse } from '../support/openai-wire.ts';
+import { openAiAnswer, openAiChunk, openAiError, sse } from '../harness/vendors/openai-wire.ts';
 import type { CallParts } from './story.ts';
 import { accountOf, balancedKeys, callOf, FakeClient, testTables, World } from './story.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { HeldKey } from '../../src/core/candidate.ts';
-import { openAiAnswer, openAiChunk, openAiError, openAiStream, sse } from '../support/openai-wire.ts';
+import { openAiAnswer, openAiChunk, openAiError, openAiStream, sse } from '../harness/vendors/openai-wire.ts';
 import type { CallParts } from './story.ts';
 import { accountOf, callOf, FakeClient, heldKey, World } from './story.ts';
 

@@ -34,8 +34,8 @@ import type { SettledRequest } from '../../src/core/settled-request.ts';
 import { errorText, shownModel, shownProvider } from '../../src/core/settled-request.ts';
 import type { RoutingTables } from '../../src/core/tables.ts';
 import { providers } from '../../src/providers/registry.ts';
-import type { TablesInput } from '../support/tables.ts';
-import { tables as tablesInput } from '../support/tables.ts';
+import type { TablesInput } from '../harness/gateway/tables.ts';
+import { tables as tablesInput } from '../harness/gateway/tables.ts';
 
 /** The story with everything around it faked but the provider translations: those are the real ones. */
 

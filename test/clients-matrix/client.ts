@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { skipWithout } from '../support/tools.ts';
+import { skipWithout } from '../harness/stage/tools.ts';
 import type { Driver } from './driver.ts';
 import { startDriver } from './driver.ts';
 

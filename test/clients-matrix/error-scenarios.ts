@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { failure, tokensThen } from '../support/vendor-plans.ts';
-import { uuidPattern } from '../support/wire-types.ts';
+import { failure, tokensThen } from '../harness/vendors/vendor-plans.ts';
+import { uuidPattern } from '../harness/vendors/wire-types.ts';
 import type { Call, Failure } from './driver.ts';
 import type { Scenario, Stage } from './stage.ts';
 import { failed, seen } from './stage.ts';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
-import type { FakeVendor } from '../support/fake-vendor.ts';
-import { startFakeVendor } from '../support/fake-vendor.ts';
-import type { User } from '../support/register.ts';
-import { addKey, registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { addKey, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import type { FakeVendor } from '../harness/vendors/fake-vendor.ts';
+import { startFakeVendor } from '../harness/vendors/fake-vendor.ts';
 import './cell.ts';
 import type { Client } from './client.ts';
 import { startClient, versionsOf } from './client.ts';

@@ -1,5 +1,5 @@
-import type { TablesInput } from '../support/tables.ts';
-import { tables } from '../support/tables.ts';
+import type { TablesInput } from '../harness/gateway/tables.ts';
+import { tables } from '../harness/gateway/tables.ts';
 
 /** The way of a request to a vendor: by mode, or by name. */
 export interface Route {

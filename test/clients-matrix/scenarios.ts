@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { tokensThen } from '../support/vendor-plans.ts';
-import type { ReceivedRequest } from '../support/vendor-reply.ts';
+import { tokensThen } from '../harness/vendors/vendor-plans.ts';
+import type { ReceivedRequest } from '../harness/vendors/vendor-reply.ts';
 import type { Seen } from './driver.ts';
 import type { Scenario, Stage } from './stage.ts';
 import { expectVendor, seen } from './stage.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import type { FakeVendor } from '../support/fake-vendor.ts';
-import type { Script } from '../support/vendor-reply.ts';
+import type { FakeVendor } from '../harness/vendors/fake-vendor.ts';
+import type { Script } from '../harness/vendors/vendor-reply.ts';
 import type { Client } from './client.ts';
 import type { Call, Failure, Reply, Seen } from './driver.ts';
 import type { Route } from './routes.ts';

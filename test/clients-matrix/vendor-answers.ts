@@ -1,7 +1,7 @@
-import { anthropicAnswer, anthropicStream } from '../support/anthropic-wire.ts';
-import type { AnswerContent, OpenAiToolCall } from '../support/openai-wire.ts';
-import { defaultOpenAiUsage, openAiAnswer, openAiChunk, sse } from '../support/openai-wire.ts';
-import type { ReceivedRequest, Script } from '../support/vendor-reply.ts';
+import { anthropicAnswer, anthropicStream } from '../harness/vendors/anthropic-wire.ts';
+import type { AnswerContent, OpenAiToolCall } from '../harness/vendors/openai-wire.ts';
+import { defaultOpenAiUsage, openAiAnswer, openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
+import type { ReceivedRequest, Script } from '../harness/vendors/vendor-reply.ts';
 import type { Route } from './routes.ts';
 
 /** What every vendor says in its own way. */

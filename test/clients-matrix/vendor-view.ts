@@ -1,4 +1,4 @@
-import type { ReceivedRequest } from '../support/vendor-reply.ts';
+import type { ReceivedRequest } from '../harness/vendors/vendor-reply.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -5,8 +5,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, '../..'),
-    include: ['test/clients-matrix/clients/*.ts'],
-    setupFiles: ['test/support/try-again-when-held-up.ts'],
+    include: ['test/clients-matrix/**/*.test.ts'],
+    setupFiles: ['test/harness/measure/try-again-when-held-up.ts'],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 60_000,
@@ -16,7 +16,7 @@ export default defineConfig({
     reporters: [
       ['default', { summary: false }],
       './test/clients-matrix/table-reporter.ts',
-      './test/support/tally-reporter.ts',
+      './test/harness/scorecard/tally-reporter.ts',
     ],
   },
 });

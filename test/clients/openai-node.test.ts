@@ -1,12 +1,12 @@
 /** The official OpenAI client for Node against the gateway: what its users rely on. */
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { answer, failure, tokensThen } from '../support/vendor-plans.ts';
-import { uuidPattern } from '../support/wire-types.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { answer, failure, tokensThen } from '../harness/vendors/vendor-plans.ts';
+import { uuidPattern } from '../harness/vendors/wire-types.ts';
 
 let gateway: GatewayUnderTest;
 let user: User;

@@ -1,14 +1,14 @@
 /** The official OpenAI client for Python against the gateway. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { skipWithout } from '../support/tools.ts';
-import { answer, failure, tokensThen } from '../support/vendor-plans.ts';
-import { uuidPattern } from '../support/wire-types.ts';
-import { pythonWith, runPython } from './python-venv.ts';
+import { pythonWith, runPython } from '../harness/clients/python-venv.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { skipWithout } from '../harness/stage/tools.ts';
+import { answer, failure, tokensThen } from '../harness/vendors/vendor-plans.ts';
+import { uuidPattern } from '../harness/vendors/wire-types.ts';
 
 const packages = ['openai==2.54.0'];
 

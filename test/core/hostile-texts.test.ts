@@ -7,7 +7,7 @@ import { clientNetwork } from '../../src/core/client-network.ts';
 import { redactReason } from '../../src/core/redact.ts';
 import { readErrorBody } from '../../src/providers/error-body.ts';
 import { readRetryAfterMs } from '../../src/providers/retry-after.ts';
-import { cpuMsOf } from '../support/cpu-time.ts';
+import { cpuMsOf } from '../harness/measure/cpu-time.ts';
 
 /** Of the longer text. Half of it squared is a tenth of a second and more. */
 const length = 20_000;

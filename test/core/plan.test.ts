@@ -8,7 +8,7 @@ import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
 import type { CallParts } from '../chat/story.ts';
 import { balancedKeys, callOf, heldKey, testTables } from '../chat/story.ts';
-import { tables as tablesInput } from '../support/tables.ts';
+import { tables as tablesInput } from '../harness/gateway/tables.ts';
 
 type Refused = Extract<Plan, { kind: 'refused' }>;
 

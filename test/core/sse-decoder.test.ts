@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { SseEvent } from '../../src/core/sse-decoder.ts';
 import { SseDecoder } from '../../src/core/sse-decoder.ts';
-import { cpuMsOf } from '../support/cpu-time.ts';
+import { cpuMsOf } from '../harness/measure/cpu-time.ts';
 
 interface Decoded {
   readonly events: readonly (readonly [string, string])[];

@@ -4,8 +4,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import {
+  cellsOf,
+  faultsPage,
+  rowKey,
+  sectionsOf,
+  suiteSection,
+} from '../harness/scorecard/scorecard-page.ts';
 import { suites } from '../harness/scorecard/suites.ts';
-import { cellsOf, faultsPage, rowKey, sectionsOf, suiteSection } from '../support/scorecard-page.ts';
 import { readDocument } from './documents.ts';
 
 const root = join(import.meta.dirname, '../..');

@@ -9,10 +9,10 @@ import { expect, test } from 'vitest';
 import { faults } from '../../scripts/crash-test/faults.ts';
 import type { Result } from '../../scripts/crash-test/run.ts';
 import { freePort } from '../../src/dev/free-port.ts';
-import { registerUser } from '../support/register.ts';
-import { recordFault } from '../support/scorecard.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { tables } from '../support/tables.ts';
+import { registerUser } from '../harness/gateway/register.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { tables } from '../harness/gateway/tables.ts';
+import { recordFault } from '../harness/scorecard/scorecard.ts';
 
 const main = join(import.meta.dirname, '../../scripts/crash-test/main.ts');
 const vendors = ['openai', 'anthropic', 'together', 'sarvam'] as const;

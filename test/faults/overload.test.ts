@@ -1,18 +1,18 @@
 /** Too much work at once: refused in good form before the event loop starves, and over as soon as it ends. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { chat, chatBody, chatOk, chatPath } from '../support/chat.ts';
-import { eventually } from '../support/eventually.ts';
-import { expectError } from '../support/expect-error.ts';
-import { expectWithin, timed } from '../support/fault-bounds.ts';
-import type { Sent } from '../support/fault-load.ts';
-import { sendChat } from '../support/fault-load.ts';
-import { metric, probe, untilReadyIs, untilRowsStored } from '../support/fault-metrics.ts';
-import type { HttpResponse } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { hang } from '../support/vendor-plans.ts';
+import { chat, chatBody, chatOk, chatPath } from '../harness/gateway/chat.ts';
+import { expectError } from '../harness/gateway/expect-error.ts';
+import type { HttpResponse } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import type { Sent } from '../harness/ledgers/fault-load.ts';
+import { sendChat } from '../harness/ledgers/fault-load.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { expectWithin, timed } from '../harness/measure/fault-bounds.ts';
+import { metric, probe, untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
+import { hang } from '../harness/vendors/vendor-plans.ts';
 
 const overloaded = { status: 503, type: 'service_unavailable_error', code: 'overloaded' } as const;
 

@@ -1,19 +1,19 @@
 /** Redis fails in every way it knows: each chat is a miss at worst, within 50 ms, and hits come back by themselves. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { eventually } from '../support/eventually.ts';
-import { expectWithin, median } from '../support/fault-bounds.ts';
-import type { Sent } from '../support/fault-load.ts';
-import { sendChat } from '../support/fault-load.ts';
-import { probe, untilRowsStored } from '../support/fault-metrics.ts';
-import type { RedisProcess } from '../support/redis.ts';
-import { startRedis } from '../support/redis.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import type { VendorPack } from '../support/vendor-pack.ts';
-import { startVendorPack } from '../support/vendor-pack.ts';
-import type { Completion } from '../support/wire-types.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import type { Sent } from '../harness/ledgers/fault-load.ts';
+import { sendChat } from '../harness/ledgers/fault-load.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { expectWithin, median } from '../harness/measure/fault-bounds.ts';
+import { probe, untilRowsStored } from '../harness/measure/fault-metrics.ts';
+import type { RedisProcess } from '../harness/servers/redis.ts';
+import { startRedis } from '../harness/servers/redis.ts';
+import type { VendorPack } from '../harness/vendors/vendor-pack.ts';
+import { startVendorPack } from '../harness/vendors/vendor-pack.ts';
+import type { Completion } from '../harness/vendors/wire-types.ts';
 
 const cached = { 'x-gateway-cache': 'true' };
 /** More than the failures that open the breaker. */

@@ -2,21 +2,21 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { chat, chatBody, chatPath, streamed } from '../support/chat.ts';
-import { eventually } from '../support/eventually.ts';
-import { metric, untilRowsStored } from '../support/fault-metrics.ts';
-import { sql } from '../support/fault-postgres.ts';
-import { httpClient } from '../support/http-client.ts';
-import { openAiChunk, sse } from '../support/openai-wire.ts';
-import type { RedisProcess } from '../support/redis.ts';
-import { startRedis } from '../support/redis.ts';
-import type { User } from '../support/register.ts';
-import { addKey, registerUser } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { vendorNames } from '../support/vendor-pack.ts';
-import { answer, respond, streamOf } from '../support/vendor-plans.ts';
-import type { ReceivedRequest, Script } from '../support/vendor-reply.ts';
+import { chat, chatBody, chatPath, streamed } from '../harness/gateway/chat.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { addKey, registerUser } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { metric, untilRowsStored } from '../harness/measure/fault-metrics.ts';
+import { sql } from '../harness/servers/fault-postgres.ts';
+import type { RedisProcess } from '../harness/servers/redis.ts';
+import { startRedis } from '../harness/servers/redis.ts';
+import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
+import { vendorNames } from '../harness/vendors/vendor-pack.ts';
+import { answer, respond, streamOf } from '../harness/vendors/vendor-plans.ts';
+import type { ReceivedRequest, Script } from '../harness/vendors/vendor-reply.ts';
 
 /** Looks like no known credential, so that nothing but the secret itself can give it away, and escapes badly. */
 function canary(name: string): string {

@@ -2,20 +2,20 @@
 import { appendFile, readdir, readFile, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { eventually } from '../support/eventually.ts';
-import { expectLedgersAgree } from '../support/fault-ledgers.ts';
-import type { Sent } from '../support/fault-load.ts';
-import { becomeKnown, failures, sendChat } from '../support/fault-load.ts';
-import { metric, untilReadyIs, untilRowsStored } from '../support/fault-metrics.ts';
-import type { CrashablePostgres } from '../support/fault-postgres.ts';
-import { sql, startCrashablePostgres } from '../support/fault-postgres.ts';
-import type { World } from '../support/fault-world.ts';
-import { endBy, makeWorld } from '../support/fault-world.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { heldStream } from '../support/vendor-plans.ts';
-import { gate } from '../support/vendor-reply.ts';
+import type { World } from '../harness/gateway/fault-world.ts';
+import { endBy, makeWorld } from '../harness/gateway/fault-world.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { expectLedgersAgree } from '../harness/ledgers/fault-ledgers.ts';
+import type { Sent } from '../harness/ledgers/fault-load.ts';
+import { becomeKnown, failures, sendChat } from '../harness/ledgers/fault-load.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { metric, untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
+import type { CrashablePostgres } from '../harness/servers/fault-postgres.ts';
+import { sql, startCrashablePostgres } from '../harness/servers/fault-postgres.ts';
+import { heldStream } from '../harness/vendors/vendor-plans.ts';
+import { gate } from '../harness/vendors/vendor-reply.ts';
 
 /** A few dozen rows. */
 const spoolBytes = 32 * 1024;

@@ -1,10 +1,10 @@
 /** Whoever reads stdout stops or leaves: neither a request nor the end of the process waits for it. */
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { chatOk } from '../support/chat.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
+import { chatOk } from '../harness/gateway/chat.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
 
 /** Their access lines, of about 500 bytes, are more than a pipe (64 KiB) and the reader's own buffers hold. */
 const requests = 1000;

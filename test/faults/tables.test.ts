@@ -3,21 +3,21 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { eventually } from '../support/eventually.ts';
-import { expectWithin, timed } from '../support/fault-bounds.ts';
-import { expectLedgersAgree } from '../support/fault-ledgers.ts';
-import type { Load, Sent } from '../support/fault-load.ts';
-import { failures, sendChat, startLoad } from '../support/fault-load.ts';
-import { metric, untilReadyIs, untilRowsStored } from '../support/fault-metrics.ts';
-import { sql } from '../support/fault-postgres.ts';
-import { httpClient } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { tables } from '../support/tables.ts';
-import { streamEvents, streamOf } from '../support/vendor-plans.ts';
-import { gate } from '../support/vendor-reply.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { tables } from '../harness/gateway/tables.ts';
+import { expectLedgersAgree } from '../harness/ledgers/fault-ledgers.ts';
+import type { Load, Sent } from '../harness/ledgers/fault-load.ts';
+import { failures, sendChat, startLoad } from '../harness/ledgers/fault-load.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { expectWithin, timed } from '../harness/measure/fault-bounds.ts';
+import { metric, untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
+import { sql } from '../harness/servers/fault-postgres.ts';
+import { streamEvents, streamOf } from '../harness/vendors/vendor-plans.ts';
+import { gate } from '../harness/vendors/vendor-reply.ts';
 
 /** The counts of an answer of the fake vendor. */
 const inputTokens = 11;

@@ -1,13 +1,20 @@
 /** Vendors fail in every way the network knows: a fallback before the first token, an error event after it. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chatBody, chatPath, logRows } from '../support/chat.ts';
-import { eventually, untilStill } from '../support/eventually.ts';
-import { expectWithin, measured, timed } from '../support/fault-bounds.ts';
-import { sendChat } from '../support/fault-load.ts';
-import { metric, untilRowsStored } from '../support/fault-metrics.ts';
-import { sql } from '../support/fault-postgres.ts';
-import type { RawPlan, RawVendor } from '../support/fault-raw-vendor.ts';
+import { chatBody, chatPath, logRows } from '../harness/gateway/chat.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { providerSecret, registerWithKeys } from '../harness/gateway/register.ts';
+import { takeApart } from '../harness/gateway/sse-reader.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import type { TablesInput } from '../harness/gateway/tables.ts';
+import { tables } from '../harness/gateway/tables.ts';
+import { sendChat } from '../harness/ledgers/fault-load.ts';
+import { eventually, untilStill } from '../harness/measure/eventually.ts';
+import { expectWithin, measured, timed } from '../harness/measure/fault-bounds.ts';
+import { metric, untilRowsStored } from '../harness/measure/fault-metrics.ts';
+import { sql } from '../harness/servers/fault-postgres.ts';
+import type { RawPlan, RawVendor } from '../harness/vendors/fault-raw-vendor.ts';
 import {
   bytes,
   endless,
@@ -15,16 +22,9 @@ import {
   healthy,
   openRawStream,
   startRawVendor,
-} from '../support/fault-raw-vendor.ts';
-import { openAiChunk, sse } from '../support/openai-wire.ts';
-import type { User } from '../support/register.ts';
-import { providerSecret, registerWithKeys } from '../support/register.ts';
-import { takeApart } from '../support/sse-reader.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import type { TablesInput } from '../support/tables.ts';
-import { tables } from '../support/tables.ts';
-import { hang, longStream, streamOf } from '../support/vendor-plans.ts';
+} from '../harness/vendors/fault-raw-vendor.ts';
+import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
+import { hang, longStream, streamOf } from '../harness/vendors/vendor-plans.ts';
 
 const mebibyte = 1024 * 1024;
 

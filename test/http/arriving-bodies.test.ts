@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { bodyCost } from '../../src/http/body-cost.ts';
 import { mostTinyChunks } from '../../src/http/measured-message.ts';
 import { bodyProgressMs } from '../../src/http/read-body.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../harness/measure/eventually.ts';
 import type { Edge } from './edge.ts';
 import { chunked, head, lastChunk, startEdge } from './edge.ts';
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../harness/measure/eventually.ts';
 import type { Client, Edge } from './edge.ts';
 import { head, startEdge } from './edge.ts';
 

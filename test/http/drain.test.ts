@@ -2,7 +2,7 @@
 import { setTimeout as think } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { drain } from '../../src/wiring/drain.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../harness/measure/eventually.ts';
 import type { Client, Edge } from './edge.ts';
 import { head, startEdge } from './edge.ts';
 

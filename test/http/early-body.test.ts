@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Account } from '../../src/chat/ports.ts';
 import { newServiceKey } from '../../src/core/service-key.ts';
 import { leastMeanChunkBytes, mostTinyChunks } from '../../src/http/measured-message.ts';
-import { eventually } from '../support/eventually.ts';
-import { livingBytes } from '../support/memory.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { livingBytes } from '../harness/measure/memory.ts';
 import type { Client, Edge } from './edge.ts';
 import { chunked, head, lastChunk, startEdge } from './edge.ts';
 

@@ -5,8 +5,8 @@ import { compileTables } from '../../src/core/compile-tables.ts';
 import { validateTables } from '../../src/core/validate-tables.ts';
 import { parseChatBody } from '../../src/http/chat-body.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
-import type { TablesInput } from '../support/tables.ts';
-import { tables } from '../support/tables.ts';
+import type { TablesInput } from '../harness/gateway/tables.ts';
+import { tables } from '../harness/gateway/tables.ts';
 
 type Chat = NonNullable<TablesInput['chat']>;
 

@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Account } from '../../src/chat/ports.ts';
 import { hashServiceKey, newServiceKey } from '../../src/core/service-key.ts';
 import { maxWaitingRequests, Turns } from '../../src/http/turns.ts';
-import { eventually } from '../support/eventually.ts';
-import { livingBytes } from '../support/memory.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { livingBytes } from '../harness/measure/memory.ts';
 import type { Client, Edge } from './edge.ts';
 import { head, startEdge } from './edge.ts';
 

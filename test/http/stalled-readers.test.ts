@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { answerStallMs } from '../../src/http/stalled-readers.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../harness/measure/eventually.ts';
 import type { Edge } from './edge.ts';
 import { head, startEdge } from './edge.ts';
 

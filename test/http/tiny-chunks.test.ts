@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { leastMeanChunkBytes, mostTinyChunks } from '../../src/http/measured-message.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../harness/measure/eventually.ts';
 import type { Client, Edge } from './edge.ts';
 import { chunked, head, lastChunk, startEdge } from './edge.ts';
 

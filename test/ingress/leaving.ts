@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { eventually } from '../support/eventually.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import { hang, tokensThen } from '../support/vendor-plans.ts';
-import type { LogPage } from '../support/wire-types.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { hang, tokensThen } from '../harness/vendors/vendor-plans.ts';
+import type { LogPage } from '../harness/vendors/wire-types.ts';
 import { patience, question, rejection, streamed, wordOf } from './asking.ts';
 import type { Rig, StartProxyBefore } from './rig.ts';
 import { clientOf, startRig } from './rig.ts';

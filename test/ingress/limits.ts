@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { hang, tokensThen } from '../support/vendor-plans.ts';
+import { hang, tokensThen } from '../harness/vendors/vendor-plans.ts';
 import { patience, question, rejection, streamed, textOf } from './asking.ts';
 import type { RunningProxy } from './proxy.ts';
 import type { Rig, StartProxyBefore } from './rig.ts';

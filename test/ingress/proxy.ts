@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../src/dev/free-port.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../harness/measure/eventually.ts';
 
 const START_LIMIT_MS = 20_000;
 

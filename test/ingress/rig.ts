@@ -1,10 +1,10 @@
 import OpenAI from 'openai';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import type { TablesInput } from '../support/tables.ts';
-import { tables } from '../support/tables.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import type { TablesInput } from '../harness/gateway/tables.ts';
+import { tables } from '../harness/gateway/tables.ts';
 import { bodyLimitBytes } from './preset.ts';
 import type { RunningProxy } from './proxy.ts';
 

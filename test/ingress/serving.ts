@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { failure, streamEvents, streamOf } from '../support/vendor-plans.ts';
-import type { Gate, Script } from '../support/vendor-reply.ts';
-import { gate } from '../support/vendor-reply.ts';
-import { requestIdPattern } from '../support/wire-types.ts';
+import { failure, streamEvents, streamOf } from '../harness/vendors/vendor-plans.ts';
+import type { Gate, Script } from '../harness/vendors/vendor-reply.ts';
+import { gate } from '../harness/vendors/vendor-reply.ts';
+import { requestIdPattern } from '../harness/vendors/wire-types.ts';
 import { patience, question, rejection, streamed, wordOf } from './asking.ts';
 import { startDyingPods } from './dying-pods.ts';
 import { bodyLimitBytes } from './preset.ts';

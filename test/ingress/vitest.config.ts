@@ -5,14 +5,14 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, '../..'),
-    include: ['test/ingress/proxies/*.ts'],
-    setupFiles: ['test/support/try-again-when-held-up.ts'],
+    include: ['test/ingress/**/*.test.ts'],
+    setupFiles: ['test/harness/measure/try-again-when-held-up.ts'],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 60_000,
     // Gateways, proxies and Helm start here.
     hookTimeout: 120_000,
     expect: { poll: { timeout: 45_000 } },
-    reporters: [['default', { summary: false }], './test/support/tally-reporter.ts'],
+    reporters: [['default', { summary: false }], './test/harness/scorecard/tally-reporter.ts'],
   },
 });

@@ -5,9 +5,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, '../..'),
-    include: ['test/kills/*.ts'],
-    exclude: ['test/kills/vitest.config.ts'],
-    setupFiles: ['test/support/try-again-when-held-up.ts'],
+    include: ['test/kills/*.test.ts'],
+    setupFiles: ['test/harness/measure/try-again-when-held-up.ts'],
     pool: 'forks',
     // A rate is asked for: what runs beside it would take from it.
     maxWorkers: 1,
@@ -17,8 +16,8 @@ export default defineConfig({
     expect: { poll: { timeout: 45_000 } },
     reporters: [
       ['default', { summary: false }],
-      './test/support/tally-reporter.ts',
-      './test/support/scorecard-reporter.ts',
+      './test/harness/scorecard/tally-reporter.ts',
+      './test/harness/scorecard/scorecard-reporter.ts',
     ],
   },
 });

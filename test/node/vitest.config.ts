@@ -5,16 +5,15 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, '../..'),
-    include: ['test/node/*.ts'],
-    exclude: ['test/node/vitest.config.ts'],
+    include: ['test/node/*.test.ts'],
     globalSetup: 'test/node/support/stores.ts',
-    setupFiles: ['test/support/try-again-when-held-up.ts'],
+    setupFiles: ['test/harness/measure/try-again-when-held-up.ts'],
     pool: 'forks',
     // One small node, and one release that the files share.
     maxWorkers: 1,
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 45_000 } },
-    reporters: [['default', { summary: false }], './test/support/tally-reporter.ts'],
+    reporters: [['default', { summary: false }], './test/harness/scorecard/tally-reporter.ts'],
   },
 });

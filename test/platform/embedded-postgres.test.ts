@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { EmbeddedPostgres } from '../../src/dev/embedded-postgres.ts';
 import { startEmbeddedPostgres } from '../../src/dev/embedded-postgres.ts';
 import { isPostmaster, postmasterPath } from '../../src/dev/postmaster.ts';
-import { startPostgres } from '../support/postgres.ts';
+import { startPostgres } from '../harness/servers/postgres.ts';
 import { runNode } from './child.ts';
 
 const asRoot = process.getuid?.() === 0;

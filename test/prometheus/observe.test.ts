@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../src/dev/free-port.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import { eventually } from '../harness/measure/eventually.ts';
 import { readDashboards } from '../harness/observe/dashboards.ts';
-import { eventually } from '../support/eventually.ts';
-import { httpClient } from '../support/http-client.ts';
 
 const root = join(import.meta.dirname, '../..');
 /** Packages are there, so it is a build, a Postgres, a gateway and a Prometheus. */

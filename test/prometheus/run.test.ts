@@ -7,9 +7,9 @@ import { fillVariables, panelsOf, readDashboards, ruleFiles } from '../harness/o
 import { demoTables } from '../harness/observe/demo-world.ts';
 import type { Seen } from '../harness/observe/traffic.ts';
 import { faults } from '../harness/observe/vendors.ts';
-import { sql } from '../support/fault-postgres.ts';
-import type { VendorName } from '../support/vendor-pack.ts';
-import { vendorNames } from '../support/vendor-pack.ts';
+import { sql } from '../harness/servers/fault-postgres.ts';
+import type { VendorName } from '../harness/vendors/vendor-pack.ts';
+import { vendorNames } from '../harness/vendors/vendor-pack.ts';
 import type { ExercisedWorld } from './exercised-world.ts';
 import { exerciseWorld } from './exercised-world.ts';
 

@@ -6,7 +6,7 @@ export default defineConfig({
   test: {
     root: join(import.meta.dirname, '../..'),
     include: ['test/prometheus/**/*.test.ts'],
-    setupFiles: ['test/support/try-again-when-held-up.ts'],
+    setupFiles: ['test/harness/measure/try-again-when-held-up.ts'],
     pool: 'forks',
     // The run with faults measures time; what runs beside it would be measured too.
     maxWorkers: 1,
@@ -15,6 +15,6 @@ export default defineConfig({
     // A hook drives the whole run.
     hookTimeout: 180_000,
     expect: { poll: { timeout: 45_000 } },
-    reporters: [['default', { summary: false }], './test/support/tally-reporter.ts'],
+    reporters: [['default', { summary: false }], './test/harness/scorecard/tally-reporter.ts'],
   },
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { providers } from '../../src/providers/registry.ts';
-import { cpuMsOf } from '../support/cpu-time.ts';
+import { cpuMsOf } from '../harness/measure/cpu-time.ts';
 import { contextFor } from './fixtures.ts';
 import { readStream } from './read-stream.ts';
 

@@ -3,7 +3,7 @@ import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
 import { describe, expect, test } from 'vitest';
 import type { Usage } from '../../src/core/usage.ts';
 import { noUsage } from '../../src/core/usage.ts';
-import { Random } from '../support/random.ts';
+import { Random } from '../harness/measure/random.ts';
 import type { ContextOptions } from './fixtures.ts';
 import { contextFor, loadCases } from './fixtures.ts';
 import type { Chunk, StreamResult } from './read-stream.ts';

@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { HttpClient } from '../support/http-client.ts';
-import { httpClient } from '../support/http-client.ts';
+import type { HttpClient } from '../harness/gateway/http-client.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
 import { contextLength, tinyModel } from './tiny-model.ts';
 
 /** Loading takes well under a second on an idle machine. */

@@ -5,12 +5,12 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, '../..'),
-    include: ['test/real-model/real-model.ts'],
-    setupFiles: ['test/support/try-again-when-held-up.ts'],
+    include: ['test/real-model/real-model.test.ts'],
+    setupFiles: ['test/harness/measure/try-again-when-held-up.ts'],
     pool: 'forks',
     testTimeout: 60_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 45_000 } },
-    reporters: [['default', { summary: false }], './test/support/tally-reporter.ts'],
+    reporters: [['default', { summary: false }], './test/harness/scorecard/tally-reporter.ts'],
   },
 });

@@ -5,7 +5,7 @@
  */
 
 import { expect, test } from 'vitest';
-import { Random, seedIn } from '../support/random.ts';
+import { Random, seedIn } from '../harness/measure/random.ts';
 import { indiaPrompt } from './servers.ts';
 import type { UserId } from './world.ts';
 import { legacyName, ResidencyWorld, userIds } from './world.ts';

@@ -4,9 +4,9 @@ import type {
   UpstreamListener,
   UpstreamTransport,
 } from '../../src/chat/ports.ts';
-import { anthropicAnswer, anthropicStream } from '../support/anthropic-wire.ts';
-import { openAiAnswer, openAiError, openAiStream } from '../support/openai-wire.ts';
-import type { Random } from '../support/random.ts';
+import type { Random } from '../harness/measure/random.ts';
+import { anthropicAnswer, anthropicStream } from '../harness/vendors/anthropic-wire.ts';
+import { openAiAnswer, openAiError, openAiStream } from '../harness/vendors/openai-wire.ts';
 
 /** The servers of the world: where each one stands is a fact of this file, not an opinion of the gateway. */
 

@@ -15,9 +15,9 @@ import { mountRoutes } from '../../src/http/mount.ts';
 import { chatHandlers } from '../../src/http/routes/chat-completions.ts';
 import { UnreadAnswers } from '../../src/http/unread-answers.ts';
 import { heldKey, testTables, World } from '../chat/story.ts';
-import type { Random } from '../support/random.ts';
-import type { TablesInput } from '../support/tables.ts';
-import { tables as tablesInput } from '../support/tables.ts';
+import type { TablesInput } from '../harness/gateway/tables.ts';
+import { tables as tablesInput } from '../harness/gateway/tables.ts';
+import type { Random } from '../harness/measure/random.ts';
 import type { Region } from './servers.ts';
 import { nextFault, regions, Servers } from './servers.ts';
 

@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuthFailure } from '../../src/http/http-telemetry.ts';
 import { AuditLog, refusalsPerWindow, refusalWindowMs } from '../../src/telemetry/audit-log.ts';
-import { chat, chatOk } from '../support/chat.ts';
-import { eventually } from '../support/eventually.ts';
-import { httpClient } from '../support/http-client.ts';
-import { addKey, registerUser } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { failure, hang, reset } from '../support/vendor-plans.ts';
+import { chat, chatOk } from '../harness/gateway/chat.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import { addKey, registerUser } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { failure, hang, reset } from '../harness/vendors/vendor-plans.ts';
 
 let gateway: GatewayUnderTest;
 

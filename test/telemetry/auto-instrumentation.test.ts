@@ -2,17 +2,17 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { chatOk, streamed } from '../support/chat.ts';
-import { eventually } from '../support/eventually.ts';
-import { expectInTime } from '../support/fault-bounds.ts';
-import { redisUrl } from '../support/redis.ts';
-import type { User } from '../support/register.ts';
-import { providerSecret, registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { answer, failure, reset } from '../support/vendor-plans.ts';
-import type { OtlpReceiver, ReceivedSpan } from './otlp-receiver.ts';
-import { startOtlpReceiver } from './otlp-receiver.ts';
+import { chatOk, streamed } from '../harness/gateway/chat.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { providerSecret, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { expectInTime } from '../harness/measure/fault-bounds.ts';
+import type { OtlpReceiver, ReceivedSpan } from '../harness/servers/otlp-receiver.ts';
+import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
+import { redisUrl } from '../harness/servers/redis.ts';
+import { answer, failure, reset } from '../harness/vendors/vendor-plans.ts';
 
 /** The last flush may take a second, the rest of the stop another. */
 const stopLimitMs = 1_500;

@@ -3,15 +3,15 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { chatOk, streamed } from '../support/chat.ts';
-import { closedPort } from '../support/dead-ports.ts';
-import { eventually } from '../support/eventually.ts';
-import { expectInTime } from '../support/fault-bounds.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import type { OtlpReceiver } from './otlp-receiver.ts';
-import { startOtlpReceiver } from './otlp-receiver.ts';
+import { chatOk, streamed } from '../harness/gateway/chat.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import { expectInTime } from '../harness/measure/fault-bounds.ts';
+import { closedPort } from '../harness/servers/dead-ports.ts';
+import type { OtlpReceiver } from '../harness/servers/otlp-receiver.ts';
+import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
 
 /** A request through fake vendors takes a few milliseconds; a wait on a collector takes seconds. */
 const feltMs = 1_000;

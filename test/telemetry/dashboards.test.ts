@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { scrape, startExercisedGateway } from './exercised-gateway.ts';
 import type { Exposition } from './exposition.ts';
 import type { Selector } from './promql.ts';

@@ -1,11 +1,11 @@
-import { chat, chatOk, streamed } from '../support/chat.ts';
-import { httpClient } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { addKey, registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { sealingKeys, startGateway } from '../support/start-gateway.ts';
-import { answer, failure, tokensThen } from '../support/vendor-plans.ts';
-import type { Script } from '../support/vendor-reply.ts';
+import { chat, chatOk, streamed } from '../harness/gateway/chat.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { addKey, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { sealingKeys, startGateway } from '../harness/gateway/start-gateway.ts';
+import { answer, failure, tokensThen } from '../harness/vendors/vendor-plans.ts';
+import type { Script } from '../harness/vendors/vendor-reply.ts';
 import type { Exposition } from './exposition.ts';
 import { readExposition } from './exposition.ts';
 

@@ -1,14 +1,14 @@
 /** Who can have a request recorded: we, by our own share, and known callers behind a proxy of the operator's. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chat, chatOk } from '../support/chat.ts';
-import { httpClient } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import { addKey, registerUser } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import type { OtlpReceiver } from './otlp-receiver.ts';
-import { startOtlpReceiver } from './otlp-receiver.ts';
+import { chat, chatOk } from '../harness/gateway/chat.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { addKey, registerUser } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import type { OtlpReceiver } from '../harness/servers/otlp-receiver.ts';
+import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
 
 const nothing = { OTEL_TRACES_SAMPLER_ARG: '0' };
 const samplers = {

@@ -1,15 +1,15 @@
 /** The spans of a request one to one with what the fake vendors saw of it, however it ended. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { chat, chatBody, chatOk, chatPath, streamed } from '../support/chat.ts';
-import { expectInTime } from '../support/fault-bounds.ts';
-import type { User } from '../support/register.ts';
-import { registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { failure, hang, tokensThen } from '../support/vendor-plans.ts';
-import type { OtlpReceiver, ReceivedSpan } from './otlp-receiver.ts';
-import { startOtlpReceiver } from './otlp-receiver.ts';
+import { chat, chatBody, chatOk, chatPath, streamed } from '../harness/gateway/chat.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { expectInTime } from '../harness/measure/fault-bounds.ts';
+import type { OtlpReceiver, ReceivedSpan } from '../harness/servers/otlp-receiver.ts';
+import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
+import { failure, hang, tokensThen } from '../harness/vendors/vendor-plans.ts';
 
 /** Two processes read one wall clock, each with an origin of its own. */
 const clockSlackMs = 35;

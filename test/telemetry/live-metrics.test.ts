@@ -2,18 +2,18 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newServiceKey } from '../../src/core/service-key.ts';
-import { chat, chatOk, streamed } from '../support/chat.ts';
-import { httpClient } from '../support/http-client.ts';
-import type { User } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { answer, failure } from '../support/vendor-plans.ts';
-import { gate, heldBy } from '../support/vendor-reply.ts';
-import type { LogPage } from '../support/wire-types.ts';
+import { chat, chatOk, streamed } from '../harness/gateway/chat.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import type { OtlpReceiver } from '../harness/servers/otlp-receiver.ts';
+import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
+import { answer, failure } from '../harness/vendors/vendor-plans.ts';
+import { gate, heldBy } from '../harness/vendors/vendor-reply.ts';
+import type { LogPage } from '../harness/vendors/wire-types.ts';
 import { scrape, startExercisedGateway } from './exercised-gateway.ts';
 import type { Exposition } from './exposition.ts';
 import { sumOf } from './exposition.ts';
-import type { OtlpReceiver } from './otlp-receiver.ts';
-import { startOtlpReceiver } from './otlp-receiver.ts';
 
 let collector: OtlpReceiver;
 let gateway: GatewayUnderTest;

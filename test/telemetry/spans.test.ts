@@ -1,17 +1,17 @@
 /** Spans as a collector receives them, held against what the fake vendors saw. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { chat, chatBody, chatOk, chatPath, streamed } from '../support/chat.ts';
-import { eventually } from '../support/eventually.ts';
-import type { FakeVendor } from '../support/fake-vendor.ts';
-import { startFakeVendor } from '../support/fake-vendor.ts';
-import type { User } from '../support/register.ts';
-import { addKey, providerSecret, registerWithKeys } from '../support/register.ts';
-import type { GatewayUnderTest } from '../support/start-gateway.ts';
-import { startGateway } from '../support/start-gateway.ts';
-import { answer, failure, hang, reset, tokensThen } from '../support/vendor-plans.ts';
-import type { OtlpReceiver, ReceivedSpan } from './otlp-receiver.ts';
-import { startOtlpReceiver } from './otlp-receiver.ts';
+import { chat, chatBody, chatOk, chatPath, streamed } from '../harness/gateway/chat.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { addKey, providerSecret, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import type { OtlpReceiver, ReceivedSpan } from '../harness/servers/otlp-receiver.ts';
+import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
+import type { FakeVendor } from '../harness/vendors/fake-vendor.ts';
+import { startFakeVendor } from '../harness/vendors/fake-vendor.ts';
+import { answer, failure, hang, reset, tokensThen } from '../harness/vendors/vendor-plans.ts';
 
 let collector: OtlpReceiver;
 let gateway: GatewayUnderTest;

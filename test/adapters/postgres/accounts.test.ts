@@ -13,9 +13,9 @@ import { createSealer } from '../../../src/adapters/sealer.ts';
 import type { HeldKey } from '../../../src/core/candidate.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { hashServiceKey } from '../../../src/core/service-key.ts';
-import { expectInTime } from '../../support/fault-bounds.ts';
-import type { TestDatabase } from '../../support/postgres.ts';
-import { createDatabase } from '../../support/postgres.ts';
+import { expectInTime } from '../../harness/measure/fault-bounds.ts';
+import type { TestDatabase } from '../../harness/servers/postgres.ts';
+import { createDatabase } from '../../harness/servers/postgres.ts';
 import { newUser, storeKey } from './stored.ts';
 
 let database: TestDatabase;

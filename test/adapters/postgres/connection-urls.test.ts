@@ -13,10 +13,10 @@ import { listenForKeyChanges } from '../../../src/adapters/postgres/key-changes.
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { keyChangesChannel } from '../../../src/adapters/postgres/provider-keys.ts';
 import { createSystemClock } from '../../../src/adapters/system-clock.ts';
-import { certificateAuthority } from '../../support/certificates.ts';
-import { eventually } from '../../support/eventually.ts';
-import type { PostgresProcess } from '../../support/postgres.ts';
-import { startPostgres } from '../../support/postgres.ts';
+import { eventually } from '../../harness/measure/eventually.ts';
+import { certificateAuthority } from '../../harness/servers/certificates.ts';
+import type { PostgresProcess } from '../../harness/servers/postgres.ts';
+import { startPostgres } from '../../harness/servers/postgres.ts';
 
 const clock = createSystemClock();
 const password = 'p@ss/w%rd:é';

@@ -10,8 +10,8 @@ import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { SpoolReplay } from '../../../src/adapters/postgres/spool-replay.ts';
 import { RowSpool } from '../../../src/adapters/row-spool.ts';
 import { noUsage } from '../../../src/core/usage.ts';
-import type { TestDatabase } from '../../support/postgres.ts';
-import { createDatabase } from '../../support/postgres.ts';
+import type { TestDatabase } from '../../harness/servers/postgres.ts';
+import { createDatabase } from '../../harness/servers/postgres.ts';
 import { logRow } from './log-rows.ts';
 
 let database: TestDatabase;

@@ -4,9 +4,9 @@ import { encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { maintainPartitions } from '../../../src/adapters/postgres/partitions.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
-import { eventually } from '../../support/eventually.ts';
-import type { TestDatabase } from '../../support/postgres.ts';
-import { createDatabase } from '../../support/postgres.ts';
+import { eventually } from '../../harness/measure/eventually.ts';
+import type { TestDatabase } from '../../harness/servers/postgres.ts';
+import { createDatabase } from '../../harness/servers/postgres.ts';
 import { logRow, storedRowIds, tenOClockMicros } from './log-rows.ts';
 
 let database: TestDatabase;

@@ -3,9 +3,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createPool, inTransaction, isAway, withDatabase } from '../../../src/adapters/postgres/pool.ts';
 import { ConflictError } from '../../../src/core/errors.ts';
 import { StoreAway } from '../../../src/core/store-away.ts';
-import { expectInTime } from '../../support/fault-bounds.ts';
-import type { TestDatabase } from '../../support/postgres.ts';
-import { createDatabase } from '../../support/postgres.ts';
+import { expectInTime } from '../../harness/measure/fault-bounds.ts';
+import type { TestDatabase } from '../../harness/servers/postgres.ts';
+import { createDatabase } from '../../harness/servers/postgres.ts';
 
 let database: TestDatabase;
 let pool: pg.Pool;

@@ -20,9 +20,9 @@ import { createSealer } from '../../../src/adapters/sealer.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { hashServiceKey } from '../../../src/core/service-key.ts';
 import { StoreAway } from '../../../src/core/store-away.ts';
-import { expectInTime } from '../../support/fault-bounds.ts';
-import type { PostgresProcess } from '../../support/postgres.ts';
-import { startPostgres } from '../../support/postgres.ts';
+import { expectInTime } from '../../harness/measure/fault-bounds.ts';
+import type { PostgresProcess } from '../../harness/servers/postgres.ts';
+import { startPostgres } from '../../harness/servers/postgres.ts';
 import { logRow, rolledUp, storedRowIds } from './log-rows.ts';
 import { newUser, readLogs, storeKey } from './stored.ts';
 

@@ -10,8 +10,8 @@ import { InvalidRequestError } from '../../../src/core/errors.ts';
 import { encodeLogCursor } from '../../../src/core/log-cursor.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import type { LogPage } from '../../../src/http/answer-schemas.ts';
-import type { TestDatabase } from '../../support/postgres.ts';
-import { createDatabase } from '../../support/postgres.ts';
+import type { TestDatabase } from '../../harness/servers/postgres.ts';
+import { createDatabase } from '../../harness/servers/postgres.ts';
 import { logRow, storedRowIds, tenOClockMicros } from './log-rows.ts';
 import { readLogs } from './stored.ts';
 

@@ -8,8 +8,8 @@ import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { formatMicroUsd } from '../../../src/core/cost.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
-import type { TestDatabase } from '../../support/postgres.ts';
-import { createDatabase } from '../../support/postgres.ts';
+import type { TestDatabase } from '../../harness/servers/postgres.ts';
+import { createDatabase } from '../../harness/servers/postgres.ts';
 import { logRow, tenOClockMicros } from './log-rows.ts';
 import { readStats } from './stored.ts';
 

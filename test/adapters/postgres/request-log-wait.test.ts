@@ -9,9 +9,9 @@ import type { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts';
 import type { PostgresRequestLog } from '../../../src/adapters/postgres/request-log-contract.ts';
-import type { TestDatabase } from '../../support/postgres.ts';
-import { createDatabase } from '../../support/postgres.ts';
-import { Random } from '../../support/random.ts';
+import { Random } from '../../harness/measure/random.ts';
+import type { TestDatabase } from '../../harness/servers/postgres.ts';
+import { createDatabase } from '../../harness/servers/postgres.ts';
 import { logRow } from './log-rows.ts';
 
 const waitMs = 50;

@@ -15,9 +15,9 @@ import type {
   RequestLogStats,
 } from '../../../src/adapters/postgres/request-log-contract.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
-import { expectInTime } from '../../support/fault-bounds.ts';
-import type { TestDatabase } from '../../support/postgres.ts';
-import { createDatabase } from '../../support/postgres.ts';
+import { expectInTime } from '../../harness/measure/fault-bounds.ts';
+import type { TestDatabase } from '../../harness/servers/postgres.ts';
+import { createDatabase } from '../../harness/servers/postgres.ts';
 import { logRow, rolledUp, storedRowIds } from './log-rows.ts';
 
 const logChild = fileURLToPath(new URL('./log-child.ts', import.meta.url));

@@ -8,9 +8,9 @@ import { createSealer, SealError } from '../../../src/adapters/sealer.ts';
 import type { HeldKey } from '../../../src/core/candidate.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { hashServiceKey } from '../../../src/core/service-key.ts';
-import type { TestDatabase } from '../../support/postgres.ts';
-import { createDatabase } from '../../support/postgres.ts';
-import { sealedByFirstVersion } from '../../support/sealed-v1.ts';
+import { sealedByFirstVersion } from '../../harness/gateway/sealed-v1.ts';
+import type { TestDatabase } from '../../harness/servers/postgres.ts';
+import { createDatabase } from '../../harness/servers/postgres.ts';
 import { newUser, storeKey } from './stored.ts';
 
 let database: TestDatabase;

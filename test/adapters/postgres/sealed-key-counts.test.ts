@@ -6,9 +6,9 @@ import { reseal } from '../../../src/adapters/postgres/reseal.ts';
 import { countSealedKeys, watchSealedKeys } from '../../../src/adapters/postgres/sealed-key-counts.ts';
 import { createSealer } from '../../../src/adapters/sealer.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { eventually } from '../../support/eventually.ts';
-import type { TestDatabase } from '../../support/postgres.ts';
-import { createDatabase } from '../../support/postgres.ts';
+import { eventually } from '../../harness/measure/eventually.ts';
+import type { TestDatabase } from '../../harness/servers/postgres.ts';
+import { createDatabase } from '../../harness/servers/postgres.ts';
 import { newUser, storeKey } from './stored.ts';
 
 const oldKey = { id: 'old', key: randomBytes(32) };

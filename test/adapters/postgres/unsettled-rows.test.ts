@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RowPlace, RowState } from '../../../src/adapters/postgres/unsettled-rows.ts';
 import { PendingRow, UnsettledRows } from '../../../src/adapters/postgres/unsettled-rows.ts';
-import { Random } from '../../support/random.ts';
+import { Random } from '../../harness/measure/random.ts';
 
 const places: readonly RowPlace[] = ['committed', 'spooled', 'dropped'];
 const states: readonly RowState[] = ['waiting', 'spooling', ...places];

@@ -16,8 +16,8 @@ import type { NewProviderKey } from '../../../src/core/new-provider-key.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { hashServiceKey } from '../../../src/core/service-key.ts';
 import { providerKeyRecord } from '../../../src/http/provider-key-record.ts';
-import type { TestDatabase } from '../../support/postgres.ts';
-import { createDatabase } from '../../support/postgres.ts';
+import type { TestDatabase } from '../../harness/servers/postgres.ts';
+import { createDatabase } from '../../harness/servers/postgres.ts';
 import { newUser, storeKey } from './stored.ts';
 
 /** As many as run at once below: a wait for the pool itself would be a 503, which is not what is tested here. */

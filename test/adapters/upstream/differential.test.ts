@@ -1,6 +1,6 @@
 /** Our reader of answers against Node's own: the same understanding, or a stricter one. */
 import { expect, test } from 'vitest';
-import { Random } from '../../support/random.ts';
+import { Random } from '../../harness/measure/random.ts';
 import { answerBytes } from './answer-bytes.ts';
 import type { Reading } from './read-answer.ts';
 import { readByNode, readByOurs } from './read-answer.ts';

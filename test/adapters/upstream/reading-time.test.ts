@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ResponseParser } from '../../../src/adapters/upstream/response-parser.ts';
-import { cpuMsOf } from '../../support/cpu-time.ts';
+import { cpuMsOf } from '../../harness/measure/cpu-time.ts';
 
 /**
  * What a server sends before its body is read by patterns. Whatever it is made of, reading takes time in proportion to

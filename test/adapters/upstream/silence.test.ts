@@ -8,7 +8,7 @@ import { AfterNextPoll } from '../../../src/adapters/upstream/after-next-poll.ts
 import type { OpenSocket } from '../../../src/adapters/upstream/connection.ts';
 import { OriginPool } from '../../../src/adapters/upstream/origin-pool.ts';
 import { ActiveCall } from '../../../src/adapters/upstream/upstream-call.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually } from '../../harness/measure/eventually.ts';
 
 /**
  * A path that is broken says nothing on any connection, and each idle one would cost its next call a time-out. But a

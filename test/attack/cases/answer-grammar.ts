@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.ts';
+import type { Random } from '../../harness/measure/random.ts';
 import { anyValue, countOf, field, list, object, oddNumber, oddText } from './hostile-json.ts';
 
 /** Whole answers and single events of both wire forms, as the grammar of hostile-json.ts bends them. */

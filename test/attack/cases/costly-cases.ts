@@ -1,5 +1,5 @@
 import { mostLooked } from '../../../src/core/inexact-number.ts';
-import { Random } from '../../support/random.ts';
+import { Random } from '../../harness/measure/random.ts';
 import type { AttackCase, Leaving } from '../attack-case.ts';
 import { plainSending } from '../attack-case.ts';
 

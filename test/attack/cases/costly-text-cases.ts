@@ -1,4 +1,4 @@
-import { Random } from '../../support/random.ts';
+import { Random } from '../../harness/measure/random.ts';
 import type { AttackCase, VendorScript } from '../attack-case.ts';
 import { plainSending } from '../attack-case.ts';
 import { bodyLimitBytes } from './send-cases.ts';

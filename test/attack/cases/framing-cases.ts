@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { Random } from '../../support/random.ts';
+import { Random } from '../../harness/measure/random.ts';
 import type { AttackCase, VendorScript, VendorStep } from '../attack-case.ts';
 import { oddText } from './hostile-json.ts';
 import { askFor } from './vendor-cases.ts';

@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.ts';
+import type { Random } from '../../harness/measure/random.ts';
 
 /** A grammar of JSON that is almost what it should be: types swapped, counts and depths beyond all reason. */
 

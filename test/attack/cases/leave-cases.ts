@@ -1,4 +1,4 @@
-import { Random } from '../../support/random.ts';
+import { Random } from '../../harness/measure/random.ts';
 import type { AttackCase, Auth, Leaving, Sending, VendorStep } from '../attack-case.ts';
 import { plainSending } from '../attack-case.ts';
 import { chunkEvent, completionJson, jsonHead, lastEvents, streamHead, write } from './wire-form.ts';

@@ -1,4 +1,4 @@
-import { Random } from '../../support/random.ts';
+import { Random } from '../../harness/measure/random.ts';
 import type { AttackCase, Leaving, Reading, Sending, VendorScript } from '../attack-case.ts';
 import { plainSending } from '../attack-case.ts';
 import { chunkEvent, completionJson, jsonAnswer, streamAnswer } from './wire-form.ts';

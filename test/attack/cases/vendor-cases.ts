@@ -1,5 +1,5 @@
 import { brotliCompressSync, deflateSync, gzipSync, constants as zlib } from 'node:zlib';
-import { Random } from '../../support/random.ts';
+import { Random } from '../../harness/measure/random.ts';
 import type { AttackCase, Sending, VendorScript, VendorStep } from '../attack-case.ts';
 import { plainSending } from '../attack-case.ts';
 import { anthropicBody, anthropicEvent, openAiBody, openAiEvent } from './answer-grammar.ts';

@@ -1,4 +1,4 @@
-import { openAiAnswer, openAiChunk, sse } from '../../support/openai-wire.ts';
+import { openAiAnswer, openAiChunk, sse } from '../../harness/vendors/openai-wire.ts';
 import type { VendorScript, VendorStep } from '../attack-case.ts';
 
 /** How vendors write: the sound forms that hostile ones are made from. */

@@ -1,4 +1,4 @@
-import type { GatewayUnderTest } from '../../support/start-gateway.ts';
+import type { GatewayUnderTest } from '../../harness/gateway/start-gateway.ts';
 import type { AttackCase } from '../attack-case.ts';
 import { plainSending } from '../attack-case.ts';
 import { attackOnce } from '../wire/client.ts';

@@ -1,4 +1,4 @@
-import { httpClient } from '../../support/http-client.ts';
+import { httpClient } from '../../harness/gateway/http-client.ts';
 import type { WitnessReport } from '../witness.ts';
 import type { World } from '../world.ts';
 

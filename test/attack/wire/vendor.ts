@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { anthropicAnswer, anthropicStream } from '../../support/anthropic-wire.ts';
-import { openAiAnswer, openAiStream } from '../../support/openai-wire.ts';
+import { anthropicAnswer, anthropicStream } from '../../harness/vendors/anthropic-wire.ts';
+import { openAiAnswer, openAiStream } from '../../harness/vendors/openai-wire.ts';
 import type { VendorScript, VendorStep } from '../attack-case.ts';
 
 /** One vendor for all providers, below HTTP: it knows a call by the id in its prompt and plays that case's script. */

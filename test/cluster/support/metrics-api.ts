@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { certificateAuthority } from '../../support/certificates.ts';
+import { certificateAuthority } from '../../harness/servers/certificates.ts';
 import { getObjects, kubectl, must, toDocuments } from '../cluster.ts';
 
 /** What the gateways of the cluster do, all together; each of the running pods is told to have an equal share. */

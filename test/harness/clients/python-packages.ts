@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { pythonWith } from '../../clients/python-venv.ts';
 import { inProject, StageError } from '../stage/project.ts';
+import { pythonWith } from './python-venv.ts';
 
 /** An interpreter that has the pinned clients for Python, or null where there is no Python. Throws StageError. */
 export function pythonPackages(): Promise<string | null> {

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import type { GatewayUnderTest } from '../../support/start-gateway.ts';
-import { startGateway } from '../../support/start-gateway.ts';
+import type { GatewayUnderTest } from '../gateway/start-gateway.ts';
+import { startGateway } from '../gateway/start-gateway.ts';
 import { inProject } from '../stage/project.ts';
 
 const VENDOR_START_MS = 10_000;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { User } from '../../support/register.ts';
-import { addKey, registerWithKeys } from '../../support/register.ts';
+import type { User } from '../gateway/register.ts';
+import { addKey, registerWithKeys } from '../gateway/register.ts';
 import { legacyName } from './stories.ts';
 import type { DemoVendors } from './vendors.ts';
 

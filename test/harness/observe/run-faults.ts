@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { eventually } from '../../support/eventually.ts';
-import { metric, untilRowsStored } from '../../support/fault-metrics.ts';
-import type { GatewayUnderTest } from '../../support/start-gateway.ts';
+import type { GatewayUnderTest } from '../gateway/start-gateway.ts';
+import { eventually } from '../measure/eventually.ts';
+import { metric, untilRowsStored } from '../measure/fault-metrics.ts';
 import type { Seen } from './traffic.ts';
 import { startTraffic } from './traffic.ts';
 import type { World } from './world.ts';

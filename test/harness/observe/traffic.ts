@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request as call } from 'undici';
-import type { User } from '../../support/register.ts';
+import type { User } from '../gateway/register.ts';
 import type { Story } from './stories.ts';
 import { stories } from './stories.ts';
 

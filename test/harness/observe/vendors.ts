@@ -1,8 +1,8 @@
-import type { FakeVendor } from '../../support/fake-vendor.ts';
-import { startFakeVendor } from '../../support/fake-vendor.ts';
-import type { AnswerContent } from '../../support/openai-wire.ts';
-import type { VendorName, VendorPack } from '../../support/vendor-pack.ts';
-import { startVendorPack, vendorNames } from '../../support/vendor-pack.ts';
+import type { FakeVendor } from '../vendors/fake-vendor.ts';
+import { startFakeVendor } from '../vendors/fake-vendor.ts';
+import type { AnswerContent } from '../vendors/openai-wire.ts';
+import type { VendorName, VendorPack } from '../vendors/vendor-pack.ts';
+import { startVendorPack, vendorNames } from '../vendors/vendor-pack.ts';
 import {
   answer,
   failure,
@@ -11,8 +11,8 @@ import {
   reset,
   tokensThen,
   truncatedJson,
-} from '../../support/vendor-plans.ts';
-import type { ReceivedRequest, Script, Step } from '../../support/vendor-reply.ts';
+} from '../vendors/vendor-plans.ts';
+import type { ReceivedRequest, Script, Step } from '../vendors/vendor-reply.ts';
 
 /** Vendors that answer at their own pace, and fail when a prompt asks for it by the name of a fault. */
 

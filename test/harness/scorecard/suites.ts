@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { FaultRow } from '../../support/scorecard.ts';
 import { inProject } from '../stage/project.ts';
+import type { FaultRow } from './scorecard.ts';
 
 /** A part of docs/faults.md, and the stage that makes it. */
 export interface Suite {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { untilRowsStored } from '../../support/fault-metrics.ts';
-import { sql } from '../../support/fault-postgres.ts';
-import { recordFault } from '../../support/scorecard.ts';
+import { untilRowsStored } from '../measure/fault-metrics.ts';
+import { recordFault } from '../scorecard/scorecard.ts';
+import { sql } from '../servers/fault-postgres.ts';
 import type { Sample } from './judge.ts';
 import { compareRows, drifts, kindTable, sampleHeader, sampleLine, shortestJudgedMinutes } from './judge.ts';
 import type { SoakLoad } from './load.ts';

@@ -2,14 +2,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseAllDocuments } from 'yaml';
-import { eventually } from '../../support/eventually.ts';
-import type { User } from '../../support/register.ts';
-import { registerWithKeys } from '../../support/register.ts';
-import type { GatewayUnderTest } from '../../support/start-gateway.ts';
-import { startGateway } from '../../support/start-gateway.ts';
-import { tables } from '../../support/tables.ts';
-import { failure, hang, htmlOk, longStream, reset, tokensThen } from '../../support/vendor-plans.ts';
+import type { User } from '../gateway/register.ts';
+import { registerWithKeys } from '../gateway/register.ts';
+import type { GatewayUnderTest } from '../gateway/start-gateway.ts';
+import { startGateway } from '../gateway/start-gateway.ts';
+import { tables } from '../gateway/tables.ts';
+import { eventually } from '../measure/eventually.ts';
 import { measuredFile } from '../stage/measured.ts';
+import { failure, hang, htmlOk, longStream, reset, tokensThen } from '../vendors/vendor-plans.ts';
 
 /** What the gateway says about its memory, bytes, after garbage was collected. */
 export interface Memory {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startPostgres } from '../../support/postgres.ts';
+import { startPostgres } from '../servers/postgres.ts';
 import { handleStopSignals, run } from './children.ts';
 import { inProject, root, StageError } from './project.ts';
 import { makeRunFolder } from './run-folder.ts';

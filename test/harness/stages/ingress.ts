@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { pythonWith } from '../../clients/python-venv.ts';
+import { pythonWith } from '../clients/python-venv.ts';
 import { buildTools, toolsFolder } from '../cluster/tools.ts';
 import { mustBuild } from '../stage/build.ts';
 import { librariesBelow, unpackDebianPackages } from '../stage/debian-packages.ts';

@@ -1,4 +1,4 @@
-import { startRedis } from '../../support/redis.ts';
+import { startRedis } from '../servers/redis.ts';
 import { build, runTool } from '../stage/build.ts';
 import { isStopped } from '../stage/children.ts';
 import { findRedisServer } from '../stage/redis-server.ts';

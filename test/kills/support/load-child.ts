@@ -1,7 +1,7 @@
 /** The other end of open-loop.ts: sends requests when they are due, whatever became of those before. */
 import { Agent } from 'undici';
-import { sendChat } from '../../support/fault-load.ts';
-import type { User } from '../../support/register.ts';
+import type { User } from '../../harness/gateway/register.ts';
+import { sendChat } from '../../harness/ledgers/fault-load.ts';
 import type { LoadOrder, LoadReport, SentRecord } from './open-loop.ts';
 
 /** Requests that may be open at once; one that is due beyond them is not sent, and counted. */

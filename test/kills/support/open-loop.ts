@@ -1,10 +1,10 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { eventually } from '../../support/eventually.ts';
-import type { Sent } from '../../support/fault-load.ts';
-import { failures, startLoad } from '../../support/fault-load.ts';
-import type { User } from '../../support/register.ts';
+import type { User } from '../../harness/gateway/register.ts';
+import type { Sent } from '../../harness/ledgers/fault-load.ts';
+import { failures, startLoad } from '../../harness/ledgers/fault-load.ts';
+import { eventually } from '../../harness/measure/eventually.ts';
 
 /** What the child is to do. */
 export interface LoadOrder {

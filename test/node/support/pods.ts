@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../../chart/chart-files.ts';
 import { getObjects, kubectl, must } from '../../cluster/cluster.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually } from '../../harness/measure/eventually.ts';
 import type { Release } from './release.ts';
 
 interface ContainerStatus {

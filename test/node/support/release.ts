@@ -1,8 +1,8 @@
 import { inject } from 'vitest';
 import type { Values } from '../../chart/chart-files.ts';
 import { chart, getObject, helm, kubectl, must } from '../../cluster/cluster.ts';
-import { eventually } from '../../support/eventually.ts';
-import { tables } from '../../support/tables.ts';
+import { tables } from '../../harness/gateway/tables.ts';
+import { eventually } from '../../harness/measure/eventually.ts';
 import { hostAddress, podNetwork } from './door.ts';
 
 /** Where the pods look for OpenAI: a door that the file opens to its fake vendor. */

@@ -1,8 +1,8 @@
 import type { TestProject } from 'vitest/node';
 import { createNamespace, kubectl, must } from '../../cluster/cluster.ts';
-import type { TestDatabase } from '../../support/postgres.ts';
-import { createDatabase } from '../../support/postgres.ts';
-import { startRedis } from '../../support/redis.ts';
+import type { TestDatabase } from '../../harness/servers/postgres.ts';
+import { createDatabase } from '../../harness/servers/postgres.ts';
+import { startRedis } from '../../harness/servers/redis.ts';
 import { hostAddress, openDoor } from './door.ts';
 
 declare module 'vitest' {

@@ -1,11 +1,11 @@
-import type { FakeVendor } from '../../support/fake-vendor.ts';
-import { startFakeVendor } from '../../support/fake-vendor.ts';
-import type { HttpClient } from '../../support/http-client.ts';
-import { httpClient } from '../../support/http-client.ts';
-import { defaultOpenAiUsage, openAiChunk, sse } from '../../support/openai-wire.ts';
-import type { User } from '../../support/register.ts';
-import { addKey, registerUser } from '../../support/register.ts';
-import type { Script, Step } from '../../support/vendor-reply.ts';
+import type { HttpClient } from '../../harness/gateway/http-client.ts';
+import { httpClient } from '../../harness/gateway/http-client.ts';
+import type { User } from '../../harness/gateway/register.ts';
+import { addKey, registerUser } from '../../harness/gateway/register.ts';
+import type { FakeVendor } from '../../harness/vendors/fake-vendor.ts';
+import { startFakeVendor } from '../../harness/vendors/fake-vendor.ts';
+import { defaultOpenAiUsage, openAiChunk, sse } from '../../harness/vendors/openai-wire.ts';
+import type { Script, Step } from '../../harness/vendors/vendor-reply.ts';
 import { openDoor } from './door.ts';
 import { vendorPort } from './release.ts';
 

@@ -1,0 +1,108 @@
+/**
+ * schemathesis (PyPI) over our own OpenAPI document: requests that fit it and requests that do not, with a key, without
+ * one and with a wrong one. No answer is a 5xx that nothing explains, and every answer is what the document says.
+ * `GW_SCHEMA_SEED=<number>` or `random` makes another run; the seed is printed.
+ */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { User } from '../harness/gateway/register.ts';
+import { registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
+import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { seedIn } from '../harness/measure/random.ts';
+import type { Job, Outcome } from './schemathesis.ts';
+import { runJob } from './schemathesis.ts';
+
+const wanted = Number(process.env['GW_SCHEMA_CASES'] ?? 50_000);
+const seed = seedIn('GW_SCHEMA_SEED');
+/** One generator keeps one core busy. */
+const processes = 2;
+/** The generator's last batch is not always full. */
+const spare = 1.1;
+
+/** Operations with something to vary, by their share of the cases. The others have one request each. */
+const shares: Readonly<Record<string, number>> = {
+  'POST /v1/chat/completions': 0.4,
+  'POST /v1/keys': 0.2,
+  'POST /v1/users': 0.1,
+  'DELETE /v1/keys/{key_id}': 0.05,
+  'GET /v1/logs': 0.1,
+  'GET /v1/stats': 0.1,
+  'GET /v1/models/{id}': 0.05,
+  'GET /v1/keys': 0,
+  'GET /v1/models': 0,
+};
+
+/** The one 5xx that is explained: on a busy machine Postgres may answer too late, which is a 503 with a code of its own. */
+const explained = /database_unavailable/;
+
+const folder = mkdtempSync(join(tmpdir(), 'gw-schema-'));
+const document = join(folder, 'openapi.json');
+let gateway: GatewayUnderTest;
+let user: User;
+let paths: Record<string, Record<string, unknown>>;
+
+beforeAll(async () => {
+  // Two generators keep the machine busy: how load is shed is tested elsewhere.
+  gateway = await startGateway({ env: { GW_MAX_EVENT_LOOP_DELAY_MS: '0' } });
+  user = await registerWithKeys(gateway.url);
+  const text = await (await fetch(`${gateway.adminUrl}/openapi.json`)).text();
+  writeFileSync(document, text);
+  ({ paths } = JSON.parse(text) as { paths: typeof paths });
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  rmSync(folder, { recursive: true });
+});
+
+function jobs(): Job[] {
+  const callers = [
+    { caller: 'with a key', authorization: `Bearer ${user.key}`, share: 0.7 },
+    { caller: 'without a key', authorization: null, share: 0.15 },
+    { caller: 'with a wrong key', authorization: `Bearer ${user.key.slice(0, -4)}AAAA`, share: 0.15 },
+  ];
+  return callers.flatMap(({ caller, authorization, share: part }) =>
+    Object.entries(shares).map(([operation, share]) => ({
+      name: `${operation} ${caller}`,
+      operation,
+      authorization,
+      cases: Math.max(1, Math.ceil(wanted * spare * part * share)),
+      seed,
+    })),
+  );
+}
+
+test('the shares name every operation of the document', () => {
+  const all = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect(all.sort()).toEqual(Object.keys(shares).sort());
+});
+
+test(`${wanted} generated requests get the answers that the document promises (seed ${seed})`, async () => {
+  const waiting = [...jobs().entries()].sort(([, a], [, b]) => b.cases - a.cases);
+  const outcomes: Outcome[] = [];
+  const work = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const [index, job] = next;
+      const outcome = await runJob(job, index, { url: gateway.url, document, folder });
+      outcomes.push(outcome);
+      process.stdout.write(
+        `schemathesis: ${job.name}: ${outcome.generated} cases, ${outcome.found.length} found\n`,
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: processes }, work));
+  const generated = outcomes.reduce((sum, outcome) => sum + outcome.generated, 0);
+  process.stdout.write(`schemathesis: ${generated} cases in all, seed ${seed}\n`);
+  for (const { job, found, output } of outcomes) {
+    const left = found.filter((entry) => !explained.test(entry));
+    expect(left, `${job.name}\n${output}`).toEqual([]);
+  }
+  expect(gateway.process.exitCode).toBeNull();
+  expect(generated).toBeGreaterThanOrEqual(wanted);
+});
