@@ -12,12 +12,15 @@ import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { metric } from '../harness/measure/fault-metrics.ts';
 import { seedIn } from '../harness/measure/random.ts';
 import type { Job, Outcome } from './schemathesis.ts';
 import { runJob } from './schemathesis.ts';
 
 const wanted = Number(process.env['GW_SCHEMA_CASES'] ?? 50_000);
 const seed = seedIn('GW_SCHEMA_SEED');
+/** Of all cases; the others have no key, or a wrong one. */
+const withKeyShare = 0.7;
 /** One generator keeps one core busy. */
 const processes = 2;
 /** The generator's last batch is not always full. */
@@ -35,6 +38,17 @@ const shares: Readonly<Record<string, number>> = {
   'GET /v1/keys': 0,
   'GET /v1/models': 0,
 };
+
+/** Success that must have been reached, by its share of an operation's cases with a key: what is only refused proves little. */
+const leastSuccess: readonly (readonly [route: string, method: string, status: number, share: number])[] = [
+  ['/v1/chat/completions', 'POST', 200, 0.1],
+  ['/v1/keys', 'POST', 201, 0.01],
+  ['/v1/users', 'POST', 201, 0.002],
+  ['/v1/logs', 'GET', 200, 0.02],
+  ['/v1/stats', 'GET', 200, 0.02],
+  ['/v1/keys', 'GET', 200, 0],
+  ['/v1/models', 'GET', 200, 0],
+];
 
 /** The one 5xx that is explained: on a busy machine Postgres may answer too late, which is a 503 with a code of its own. */
 const explained = /database_unavailable/;
@@ -61,7 +75,7 @@ afterAll(async () => {
 
 function jobs(): Job[] {
   const callers = [
-    { caller: 'with a key', authorization: `Bearer ${user.key}`, share: 0.7 },
+    { caller: 'with a key', authorization: `Bearer ${user.key}`, share: withKeyShare },
     { caller: 'without a key', authorization: null, share: 0.15 },
     { caller: 'with a wrong key', authorization: `Bearer ${user.key.slice(0, -4)}AAAA`, share: 0.15 },
   ];
@@ -104,5 +118,16 @@ test(`${wanted} generated requests get the answers that the document promises (s
     expect(left, `${job.name}\n${output}`).toEqual([]);
   }
   expect(gateway.process.exitCode).toBeNull();
+  for (const [route, method, status, share] of leastSuccess) {
+    const labels = [
+      `http_route="${route}"`,
+      `http_request_method="${method}"`,
+      `http_response_status_code="${status}"`,
+    ];
+    const answered = await metric(gateway, `http_server_request_duration_seconds_count`, labels);
+    const least = wanted * (shares[`${method} ${route}`] ?? 0) * withKeyShare * share;
+    process.stdout.write(`schemathesis: ${method} ${route} was answered ${status} ${answered} times\n`);
+    expect(answered, `${method} ${route} answered ${status}`).toBeGreaterThan(least);
+  }
   expect(generated).toBeGreaterThanOrEqual(wanted);
 });

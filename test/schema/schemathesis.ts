@@ -29,6 +29,9 @@ const checks = [
   'response_schema_conformance',
 ];
 
+/** Makes a part of the chat requests such that they can be answered. */
+const hooks = join(import.meta.dirname, 'sendable.py');
+
 interface Report {
   readonly test_cases: { readonly generated: number };
   readonly failures: readonly unknown[];
@@ -61,7 +64,11 @@ export async function runJob(
       ],
       ...(job.authorization === null ? [] : ['--header', `Authorization: ${job.authorization}`]),
     ],
-    { cwd: world.folder, stdio: ['ignore', 'pipe', 'pipe'] },
+    {
+      cwd: world.folder,
+      env: { ...process.env, SCHEMATHESIS_HOOKS: hooks },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
   );
   let output = '';
   for (const stream of [child.stdout, child.stderr])

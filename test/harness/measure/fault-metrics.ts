@@ -2,11 +2,17 @@ import { httpClient } from '../gateway/http-client.ts';
 import type { GatewayUnderTest } from '../gateway/start-gateway.ts';
 import { eventually } from './eventually.ts';
 
-/** The sum of a metric's series now; 0 when it has none. */
-export async function metric(gateway: Pick<GatewayUnderTest, 'adminUrl'>, name: string): Promise<number> {
+/** The sum of a metric's series now, of those with all these labels (`name="value"`); 0 when it has none. */
+export async function metric(
+  gateway: Pick<GatewayUnderTest, 'adminUrl'>,
+  name: string,
+  labels: readonly string[] = [],
+): Promise<number> {
   const { text } = await httpClient(gateway.adminUrl).get('/metrics');
-  const series = new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm');
-  return [...text.matchAll(series)].reduce((sum, [, value]) => sum + Number(value), 0);
+  const series = new RegExp(`^${name}(\\{.*\\})? (\\S+)$`, 'gm');
+  return [...text.matchAll(series)]
+    .filter(([, has = '']) => labels.every((label) => has.includes(label)))
+    .reduce((sum, [, , value]) => sum + Number(value), 0);
 }
 
 /** Resolves when every settled row lies in Postgres. */
