@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkConfig } from './commands/check-config.ts';
 import { serveDemo } from './commands/demo.ts';
-import { newServiceKey } from './core/service-key.ts';
+import { newServiceKey } from './core/account/service-key.ts';
 import { openApiDocument } from './http/openapi.ts';
 import { forgetPostgresVariables, readSettings, SettingsError } from './settings.ts';
 import { startTracing } from './telemetry/tracing.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { SealingKey } from './core/sealing-key.ts';
+import type { SealingKey } from './core/secret/sealing-key.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
 

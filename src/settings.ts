@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { clientConnectionsWithin, openFilesLimit } from './adapters/open-files.ts';
-import { DatabaseUrlError, parseDatabaseUrl } from './core/database-url.ts';
+import { clientConnectionsWithin, openFilesLimit } from './adapters/upstream/open-files.ts';
+import { DatabaseUrlError, parseDatabaseUrl } from './core/net/database-url.ts';
 import type { CommercialProviderName } from './core/provider-name.ts';
-import type { SealingKey } from './core/sealing-key.ts';
-import { parseSealingKeys } from './core/sealing-key.ts';
-import { Secret } from './core/secret.ts';
+import type { SealingKey } from './core/secret/sealing-key.ts';
+import { parseSealingKeys } from './core/secret/sealing-key.ts';
+import { Secret } from './core/secret/secret.ts';
 import { guardedHeapShare, heapLimitBytes } from './heap-limit.ts';
 import type { KubernetesApi } from './kubernetes-api.ts';
 import { readKubernetesApi } from './kubernetes-api.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { createSealer } from '../src/adapters/sealer.ts';
+import { createSealer } from '../src/adapters/system/sealer.ts';
 import { readSettings } from '../src/settings.ts';
 import { Metrics } from '../src/telemetry/metrics.ts';
 import { openStores } from '../src/wiring/stores.ts';

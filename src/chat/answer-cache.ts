@@ -1,8 +1,8 @@
-import type { CacheKeyParts } from '../core/cache-key.ts';
-import { cachedFor, cacheKey } from '../core/cache-key.ts';
 import type { Candidate } from '../core/candidate.ts';
-import type { ChatCall } from '../core/chat-call.ts';
-import { attemptLimitMs, modeLabel } from '../core/chat-call.ts';
+import type { CacheKeyParts } from '../core/request/cache-key.ts';
+import { cachedFor, cacheKey } from '../core/request/cache-key.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
+import { attemptLimitMs, modeLabel } from '../core/request/chat-call.ts';
 import { DueTimer } from './due-timer.ts';
 import type { Leader } from './in-flight-requests.ts';
 import { InFlightRequests } from './in-flight-requests.ts';

@@ -1,12 +1,12 @@
+import { costMicroUsd } from '../core/answer/cost.ts';
 import { attemptReport } from '../core/attempt-record.ts';
 import type { Candidate, HeldKey } from '../core/candidate.ts';
-import type { ChatCall } from '../core/chat-call.ts';
-import { costMicroUsd } from '../core/cost.ts';
 import { errorEvent } from '../core/error-body.ts';
 import { ApiError, draining, GatewayError } from '../core/errors.ts';
 import { finalError } from '../core/final-error.ts';
 import type { Plan, PlannedCandidates } from '../core/plan.ts';
 import { planCandidates } from '../core/plan.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
 import { StoreAway } from '../core/store-away.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { ChatDeps } from './chat-deps.ts';

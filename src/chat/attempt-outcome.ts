@@ -1,7 +1,7 @@
-import type { ChatCall } from '../core/chat-call.ts';
+import type { Usage } from '../core/answer/usage.ts';
+import { noUsage } from '../core/answer/usage.ts';
 import type { AttemptFailure, CancelReason, FailureKind, UpstreamReply } from '../core/outcome.ts';
-import type { Usage } from '../core/usage.ts';
-import { noUsage } from '../core/usage.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
 import type {
   Provider,
   StreamContext,

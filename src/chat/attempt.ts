@@ -1,10 +1,10 @@
 import type { Candidate } from '../core/candidate.ts';
-import type { ChatCall } from '../core/chat-call.ts';
-import { attemptLimitMs } from '../core/chat-call.ts';
-import { maskEchoes } from '../core/mask-echo.ts';
-import { redactReason } from '../core/redact.ts';
-import { residencyAllows } from '../core/residency.ts';
-import type { Secret } from '../core/secret.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
+import { attemptLimitMs } from '../core/request/chat-call.ts';
+import { residencyAllows } from '../core/request/residency.ts';
+import { maskEchoes } from '../core/secret/mask-echo.ts';
+import { redactReason } from '../core/secret/redact.ts';
+import type { Secret } from '../core/secret/secret.ts';
 import type { Provider, StreamContext, StreamTranslator, UpstreamRequest } from '../providers/provider.ts';
 import type { AttemptContext, AttemptOutcome } from './attempt-outcome.ts';
 import { outcomeOfExchange, unopenedKey, unreadableAddress } from './attempt-outcome.ts';

@@ -1,5 +1,5 @@
 import type { BreakerState } from '../core/breaker-state.ts';
-import type { RoutingTables } from '../core/tables.ts';
+import type { RoutingTables } from '../core/tables/tables.ts';
 
 export type BreakerRules = RoutingTables['document']['cooldown'];
 

@@ -3,7 +3,7 @@ import type { BreakerState } from '../core/breaker-state.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import type { ProviderName } from '../core/provider-name.ts';
-import type { RoutingTables } from '../core/tables.ts';
+import type { RoutingTables } from '../core/tables/tables.ts';
 import type { BreakerRules } from './candidate-breaker.ts';
 import { CandidateBreaker } from './candidate-breaker.ts';
 

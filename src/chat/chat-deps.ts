@@ -1,5 +1,5 @@
 import type { Candidate } from '../core/candidate.ts';
-import type { ChatCall } from '../core/chat-call.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import type { AnswerCache } from './answer-cache.ts';

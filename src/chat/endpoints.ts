@@ -1,6 +1,6 @@
 import type { Candidate } from '../core/candidate.ts';
+import { selfHostedEndpoint, vendorEndpoint } from '../core/net/self-hosted-url.ts';
 import type { CommercialProviderName } from '../core/provider-name.ts';
-import { selfHostedEndpoint, vendorEndpoint } from '../core/self-hosted-url.ts';
 import type { Provider } from '../providers/provider.ts';
 
 /** Where a candidate's path is added to. */

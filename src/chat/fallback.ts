@@ -1,9 +1,9 @@
+import type { Usage } from '../core/answer/usage.ts';
+import { noUsage } from '../core/answer/usage.ts';
 import type { Candidate } from '../core/candidate.ts';
-import type { ChatCall } from '../core/chat-call.ts';
 import type { AttemptFailure, CancelReason } from '../core/outcome.ts';
 import type { PlannedCandidates } from '../core/plan.ts';
-import type { Usage } from '../core/usage.ts';
-import { noUsage } from '../core/usage.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
 import { attempt } from './attempt.ts';
 import type { AttemptLedger } from './attempt-ledger.ts';

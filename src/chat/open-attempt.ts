@@ -1,7 +1,7 @@
 import type { AttemptEnd, AttemptRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
-import type { ChatCall } from '../core/chat-call.ts';
 import type { AttemptFailure, CancelReason } from '../core/outcome.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
 import type { AttemptLedger } from './attempt-ledger.ts';
 import type { ChatDeps } from './chat-deps.ts';
 

@@ -1,5 +1,5 @@
-import type { ChatCall } from '../core/chat-call.ts';
 import type { CancelReason, UpstreamHeaders } from '../core/outcome.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import type { TransportFailure, UpstreamCall } from './ports.ts';

@@ -1,8 +1,8 @@
 import type { HeldKey } from '../core/candidate.ts';
 import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { ProviderName } from '../core/provider-name.ts';
-import type { Residency } from '../core/residency.ts';
-import type { Secret } from '../core/secret.ts';
+import type { Residency } from '../core/request/residency.ts';
+import type { Secret } from '../core/secret/secret.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
 
 /** The authenticated caller, as it stood when the request began. */

@@ -1,5 +1,5 @@
-import type { ChatCompletion } from '../core/chat-completion.ts';
-import { chunksFromCompletion } from '../core/completion-chunks.ts';
+import type { ChatCompletion } from '../core/answer/chat-completion.ts';
+import { chunksFromCompletion } from '../core/answer/completion-chunks.ts';
 import { errorEvent } from '../core/error-body.ts';
 import type { ServiceUnavailableError } from '../core/errors.ts';
 import { draining } from '../core/errors.ts';

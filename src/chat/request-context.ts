@@ -1,4 +1,4 @@
-import type { ChatCall } from '../core/chat-call.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
 import type { ChatDeps } from './chat-deps.ts';
 import type { Client } from './client-stream.ts';
 import type { Settlement } from './settlement.ts';

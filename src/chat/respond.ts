@@ -1,14 +1,19 @@
-import { extrasOf } from '../core/answer-extras.ts';
+import { extrasOf } from '../core/answer/answer-extras.ts';
+import type { ChatCompletion } from '../core/answer/chat-completion.ts';
+import { CompletionAccumulator } from '../core/answer/completion-chunks.ts';
+import { costMicroUsd } from '../core/answer/cost.ts';
+import type { AnswerTotals, ChunkIdentity, GatewayMetadata } from '../core/answer/gateway-metadata.ts';
+import {
+  doneEvent,
+  gatewayChunk,
+  gatewayMetadata,
+  withGatewayBlock,
+} from '../core/answer/gateway-metadata.ts';
 import type { Candidate } from '../core/candidate.ts';
-import type { ChatCall } from '../core/chat-call.ts';
-import { modeLabel } from '../core/chat-call.ts';
-import type { ChatCompletion } from '../core/chat-completion.ts';
-import { CompletionAccumulator } from '../core/completion-chunks.ts';
-import { costMicroUsd } from '../core/cost.ts';
 import { errorEvent } from '../core/error-body.ts';
-import { parseExactly } from '../core/exact-json.ts';
-import type { AnswerTotals, ChunkIdentity, GatewayMetadata } from '../core/gateway-metadata.ts';
-import { doneEvent, gatewayChunk, gatewayMetadata, withGatewayBlock } from '../core/gateway-metadata.ts';
+import { parseExactly } from '../core/json/exact-json.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
+import { modeLabel } from '../core/request/chat-call.ts';
 import type { AnsweringProvider, RequestEnd, ShownResidency } from '../core/settled-request.ts';
 import { targetText } from '../core/settled-request.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';

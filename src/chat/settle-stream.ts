@@ -1,8 +1,8 @@
+import type { Usage } from '../core/answer/usage.ts';
 import type { VendorAnswer } from '../core/attempt-record.ts';
 import type { GatewayError } from '../core/errors.ts';
 import { ApiError, ProviderError } from '../core/errors.ts';
 import type { CutCause } from '../core/settled-request.ts';
-import type { Usage } from '../core/usage.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { OpenStream, StreamEnd } from './open-stream.ts';
 import { cutByDrain } from './replay.ts';

@@ -1,9 +1,9 @@
-import type { ChatCall } from '../core/chat-call.ts';
-import { modeLabel } from '../core/chat-call.ts';
-import type { Residency } from '../core/residency.ts';
+import type { Usage } from '../core/answer/usage.ts';
+import { noUsage } from '../core/answer/usage.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
+import { modeLabel } from '../core/request/chat-call.ts';
+import type { Residency } from '../core/request/residency.ts';
 import type { RequestEnd, SettledRequest, Target } from '../core/settled-request.ts';
-import type { Usage } from '../core/usage.ts';
-import { noUsage } from '../core/usage.ts';
 import { AttemptLedger } from './attempt-ledger.ts';
 import type { ChatDeps } from './chat-deps.ts';
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import type { ChatCompletion } from '../core/answer/chat-completion.ts';
+import { saysSomething } from '../core/answer/chat-completion.ts';
+import type { Usage } from '../core/answer/usage.ts';
+import { usageBases } from '../core/answer/usage.ts';
 import type { Candidate } from '../core/candidate.ts';
-import type { ChatCall } from '../core/chat-call.ts';
-import type { ChatCompletion } from '../core/chat-completion.ts';
-import { saysSomething } from '../core/chat-completion.ts';
 import { providerNames } from '../core/provider-name.ts';
-import type { Usage } from '../core/usage.ts';
-import { usageBases } from '../core/usage.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
 
 /** A cached answer: complete, whatever way it was delivered. */
 const storedAnswerSchema = z.object({

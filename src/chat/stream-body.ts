@@ -1,4 +1,4 @@
-import type { ChatCall } from '../core/chat-call.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import { HeldBytes, noRoom, tooLarge } from './held-bytes.ts';

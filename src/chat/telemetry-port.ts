@@ -1,8 +1,8 @@
 import type { AttemptRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
-import type { ChatCall } from '../core/chat-call.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
 import { cutCauses } from '../core/settled-request.ts';
 

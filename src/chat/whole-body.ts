@@ -1,5 +1,5 @@
-import type { ChatCall } from '../core/chat-call.ts';
 import type { UpstreamHeaders } from '../core/outcome.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import { maxErrorBodyBytes } from './exchange-limits.ts';
 import { HeldBytes, noRoom, tooLarge } from './held-bytes.ts';

@@ -1,4 +1,4 @@
-import { readTablesFile } from '../adapters/tables-file.ts';
+import { readTablesFile } from '../adapters/tables/tables-file.ts';
 
 /**
  * `model-gateway check-config <file>`: one OK line and 0, or the first problems with their paths and 1.

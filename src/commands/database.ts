@@ -1,7 +1,7 @@
 import { migrate } from '../adapters/postgres/migrate.ts';
 import { createPool } from '../adapters/postgres/pool.ts';
 import { reseal } from '../adapters/postgres/reseal.ts';
-import { createSealer } from '../adapters/sealer.ts';
+import { createSealer } from '../adapters/system/sealer.ts';
 import type { Settings } from '../settings.ts';
 import { SettingsError } from '../settings.ts';
 

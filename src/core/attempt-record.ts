@@ -1,10 +1,10 @@
+import type { Usage } from './answer/usage.ts';
 import type { Candidate } from './candidate.ts';
 import { featureText } from './capability.ts';
-import { shownFields } from './dropped-fields.ts';
 import type { AttemptReport } from './errors.ts';
 import type { AttemptFailure, CancelReason } from './outcome.ts';
 import type { UnableCandidate } from './plan.ts';
-import type { Usage } from './usage.ts';
+import { shownFields } from './request/dropped-fields.ts';
 
 /** What the vendor said of its own answer. */
 export interface VendorAnswer {

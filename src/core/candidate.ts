@@ -1,7 +1,7 @@
-import type { ModelFacts } from './model-facts.ts';
-import type { Price } from './price.ts';
 import type { ProviderName } from './provider-name.ts';
-import type { Residency } from './residency.ts';
+import type { Residency } from './request/residency.ts';
+import type { ModelFacts } from './tables/model-facts.ts';
+import type { Price } from './tables/price.ts';
 
 /** A provider secret as it lies in the database: opened for one attempt, never cached open. */
 export interface SealedSecret {

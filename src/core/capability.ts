@@ -1,5 +1,5 @@
-import type { ChatRequest } from './chat-request.ts';
-import type { ModelFacts } from './model-facts.ts';
+import type { ChatRequest } from './request/chat-request.ts';
+import type { ModelFacts } from './tables/model-facts.ts';
 
 /** What a model can or cannot do, as the tables say it. */
 const modelFeatures = [

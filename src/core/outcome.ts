@@ -1,4 +1,4 @@
-import type { Usage } from './usage.ts';
+import type { Usage } from './answer/usage.ts';
 
 /** Why one attempt gave no answer: a value, judged by core/final-error.ts. */
 export const failureKinds = [

@@ -1,13 +1,13 @@
 import type { Candidate, HeldKey } from './candidate.ts';
 import type { Feature, FeatureNeed, RequestNeeds } from './capability.ts';
 import { featureText, missingFeature, missingFeatures, needsOf } from './capability.ts';
-import type { ChatCall, Override, PlanInput } from './chat-call.ts';
 import type { GatewayError } from './errors.ts';
 import { InvalidRequestError, ResidencyError } from './errors.ts';
 import type { ProviderName } from './provider-name.ts';
 import { residencyByProvider } from './provider-name.ts';
-import type { Residency } from './residency.ts';
-import { residencyAllows, residencyOf } from './residency.ts';
+import type { ChatCall, Override, PlanInput } from './request/chat-call.ts';
+import type { Residency } from './request/residency.ts';
+import { residencyAllows, residencyOf } from './request/residency.ts';
 
 export const skipReasons = ['no_key', 'residency', 'capability', 'cooldown'] as const;
 export type SkipReason = (typeof skipReasons)[number];

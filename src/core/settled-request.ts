@@ -1,11 +1,11 @@
+import type { Usage } from './answer/usage.ts';
 import type { CandidateRecord } from './attempt-record.ts';
 import type { ErrorType } from './errors.ts';
 import type { ProviderName } from './provider-name.ts';
 import { providerNames } from './provider-name.ts';
-import { redactReason } from './redact.ts';
-import type { ResidencyRequest } from './residency.ts';
-import { residencies } from './residency.ts';
-import type { Usage } from './usage.ts';
+import type { ResidencyRequest } from './request/residency.ts';
+import { residencies } from './request/residency.ts';
+import { redactReason } from './secret/redact.ts';
 
 /** What cut an answer that had begun. */
 export const cutCauses = ['upstream_error', 'idle_timeout', 'drain_cut'] as const;

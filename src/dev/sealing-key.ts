@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SealingKey } from '../core/sealing-key.ts';
+import type { SealingKey } from '../core/secret/sealing-key.ts';
 import { StartError } from './start-error.ts';
 
 /** The embedded default's own sealing key: made once, mode 0600. Production never generates one. */

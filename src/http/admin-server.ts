@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { fastify, LogController } from 'fastify';
-import type { TablesStatus } from '../adapters/last-good-tables.ts';
+import type { TablesStatus } from '../adapters/tables/last-good-tables.ts';
 import { handleErrors } from './error-handler.ts';
 import type { Life } from './life.ts';
 import { answerParserError, nodeHttpOptions, refuseOddRequests } from './odd-requests.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import type { GatewayMetadata } from '../core/answer/gateway-metadata.ts';
 import type { ErrorBody } from '../core/error-body.ts';
-import type { GatewayMetadata } from '../core/gateway-metadata.ts';
 import { providerNames } from '../core/provider-name.ts';
-import { residencies } from '../core/residency.ts';
+import { residencies } from '../core/request/residency.ts';
 import {
   answeringProviders,
   requestStatuses,

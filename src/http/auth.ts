@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Account, Accounts, Clock } from '../chat/ports.ts';
-import { clientNetwork } from '../core/client-network.ts';
+import { hashServiceKey, hasServiceKeyShape } from '../core/account/service-key.ts';
 import { AuthenticationError } from '../core/errors.ts';
-import { hashServiceKey, hasServiceKeyShape } from '../core/service-key.ts';
-import type { RoutingTables } from '../core/tables.ts';
+import { clientNetwork } from '../core/net/client-network.ts';
+import type { RoutingTables } from '../core/tables/tables.ts';
 import type { BodyBudget, EarlyHold } from './body-budget.ts';
 import { gatherUnknown } from './early-body.ts';
 import type { AuthFailure, HttpTelemetry } from './http-telemetry.ts';

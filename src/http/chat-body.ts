@@ -1,7 +1,7 @@
-import type { ChatRequest } from '../core/chat-request.ts';
-import { chatRequestSchema, chatRequestWithDeveloperSchema } from '../core/chat-request.ts';
 import { InvalidRequestError } from '../core/errors.ts';
-import type { RoutingTables } from '../core/tables.ts';
+import type { ChatRequest } from '../core/request/chat-request.ts';
+import { chatRequestSchema, chatRequestWithDeveloperSchema } from '../core/request/chat-request.ts';
+import type { RoutingTables } from '../core/tables/tables.ts';
 import { parseOrThrow, shownName } from './parse.ts';
 
 const knownFields: ReadonlySet<string> = new Set(Object.keys(chatRequestSchema.shape));

@@ -2,7 +2,6 @@ import { STATUS_CODES } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ClientGoneError } from '../chat/answer-chat.ts';
 import { VerbatimError } from '../chat/verbatim-error.ts';
-import type { CallTrace } from '../core/chat-call.ts';
 import { errorBody } from '../core/error-body.ts';
 import {
   ApiError,
@@ -12,6 +11,7 @@ import {
   retrySoon,
   ServiceUnavailableError,
 } from '../core/errors.ts';
+import type { CallTrace } from '../core/request/chat-call.ts';
 import { StoreAway } from '../core/store-away.ts';
 import { answerEarly, isBodyComing } from './linger.ts';
 

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import type { ChatOptions, Override } from '../core/chat-call.ts';
 import { InvalidRequestError } from '../core/errors.ts';
 import { isProviderName } from '../core/provider-name.ts';
+import type { ChatOptions, Override } from '../core/request/chat-call.ts';
 
 const ttlSeconds = { fallback: 3600, least: 60, most: 86_400 } as const;
 const timeoutSeconds = { least: 1, most: 300 } as const;

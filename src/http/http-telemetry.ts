@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { CallTrace } from '../core/chat-call.ts';
-import { clientAddress } from '../core/client-network.ts';
+import { clientAddress } from '../core/net/client-network.ts';
 import type { ProviderName } from '../core/provider-name.ts';
+import type { CallTrace } from '../core/request/chat-call.ts';
 import type { Life } from './life.ts';
 
 declare module 'fastify' {

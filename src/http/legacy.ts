@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { Clock } from '../chat/ports.ts';
-import type { RoutingTables } from '../core/tables.ts';
+import type { RoutingTables } from '../core/tables/tables.ts';
 import type { LegacyHeaders } from './gateway-headers.ts';
 
 /** The day of the rename (SPEC 9.2), as RFC 9745 writes it. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { chatRequestWithDeveloperSchema } from '../core/chat-request.ts';
-import type { RoutingTablesDocument } from '../core/routing-tables.ts';
+import { chatRequestWithDeveloperSchema } from '../core/request/chat-request.ts';
+import type { RoutingTablesDocument } from '../core/tables/routing-tables.ts';
 import { errorBodySchema } from './answer-schemas.ts';
 import { requestIdHeader } from './request-id.ts';
 import type { Route } from './route-table.ts';

@@ -1,5 +1,5 @@
 import type { ProviderKeyRow } from '../adapters/postgres/provider-keys.ts';
-import { residencyOf } from '../core/residency.ts';
+import { residencyOf } from '../core/request/residency.ts';
 import { formatTimestampMicros } from '../core/timestamp.ts';
 import type { ProviderKeyRecord } from './answer-schemas.ts';
 

@@ -2,9 +2,9 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import type { NamedLimit } from '../adapters/redis/shared-windows.ts';
-import { clientNetwork } from '../core/client-network.ts';
 import { AuthenticationError, HttpRequestError, RateLimitError } from '../core/errors.ts';
-import type { Secret } from '../core/secret.ts';
+import { clientNetwork } from '../core/net/client-network.ts';
+import type { Secret } from '../core/secret/secret.ts';
 
 /** The limits are per minute. */
 export const registrationWindowMs = 60_000;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { registerKeySchema, registerUserSchema } from '../core/account-requests.ts';
-import { chatRequestSchema } from '../core/chat-request.ts';
+import { registerKeySchema, registerUserSchema } from '../core/account/account-requests.ts';
+import { chatRequestSchema } from '../core/request/chat-request.ts';
 import {
   chatCompletionSchema,
   logPageSchema,

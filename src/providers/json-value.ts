@@ -1,6 +1,6 @@
-import { isKeptNumber, parseExactly, TooManyNumbersError } from '../core/exact-json.ts';
-import type { JsonBounds } from '../core/json-values.ts';
-import { isBeyond } from '../core/json-values.ts';
+import { isKeptNumber, parseExactly, TooManyNumbersError } from '../core/json/exact-json.ts';
+import type { JsonBounds } from '../core/json/json-values.ts';
+import { isBeyond } from '../core/json/json-values.ts';
 
 /** A JSON object as parsed: nothing is known of its fields. */
 export type JsonRecord = Record<string, unknown>;

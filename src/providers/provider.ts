@@ -1,10 +1,10 @@
+import type { ChatCompletion, WireUsage } from '../core/answer/chat-completion.ts';
+import type { Usage } from '../core/answer/usage.ts';
 import type { Feature } from '../core/capability.ts';
-import type { ChatCompletion, WireUsage } from '../core/chat-completion.ts';
-import type { ChatRequest } from '../core/chat-request.ts';
-import type { ModelFacts } from '../core/model-facts.ts';
 import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { ProviderName } from '../core/provider-name.ts';
-import type { Usage } from '../core/usage.ts';
+import type { ChatRequest } from '../core/request/chat-request.ts';
+import type { ModelFacts } from '../core/tables/model-facts.ts';
 
 /** What a translation may know beside the request itself. */
 export interface TranslationContext {

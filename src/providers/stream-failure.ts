@@ -1,4 +1,4 @@
-import type { Usage } from '../core/usage.ts';
+import type { Usage } from '../core/answer/usage.ts';
 import { readErrorValue } from './error-body.ts';
 import type { UnreadableAnswer, UpstreamError } from './provider.ts';
 

@@ -1,6 +1,6 @@
 import type { StreamEnding } from '../chat/telemetry-port.ts';
-import type { ChatCall } from '../core/chat-call.ts';
-import { formatMicroUsd } from '../core/cost.ts';
+import { formatMicroUsd } from '../core/answer/cost.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
 import { shownModel, shownProvider } from '../core/settled-request.ts';
 

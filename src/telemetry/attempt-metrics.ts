@@ -1,10 +1,10 @@
+import type { Usage } from '../core/answer/usage.ts';
 import type { AttemptRecord } from '../core/attempt-record.ts';
-import type { ChatCall } from '../core/chat-call.ts';
-import { tierNames } from '../core/mode.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import { providerNames } from '../core/provider-name.ts';
-import type { RoutingTables } from '../core/tables.ts';
-import type { Usage } from '../core/usage.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
+import { tierNames } from '../core/tables/mode.ts';
+import type { RoutingTables } from '../core/tables/tables.ts';
 import type { ModelLabels } from './model-label.ts';
 import { otherModel } from './model-label.ts';
 import type { Families, HistogramSeries } from './series.ts';

@@ -1,17 +1,17 @@
 import type { CacheResult, StreamEnding } from '../chat/telemetry-port.ts';
 import { cacheResults, streamEndings } from '../chat/telemetry-port.ts';
 import type { Candidate } from '../core/candidate.ts';
-import type { ChatCall } from '../core/chat-call.ts';
 import type { ErrorType } from '../core/errors.ts';
-import { modes } from '../core/mode.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import { failureKinds } from '../core/outcome.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
 import { skipReasons } from '../core/plan.ts';
 import { providerNames } from '../core/provider-name.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
 import type { RequestStatus, SettledRequest } from '../core/settled-request.ts';
 import { outcomeOf, shownProvider } from '../core/settled-request.ts';
-import type { RoutingTables } from '../core/tables.ts';
+import { modes } from '../core/tables/mode.ts';
+import type { RoutingTables } from '../core/tables/tables.ts';
 import type { ModelLabels } from './model-label.ts';
 import type { CounterSeries, Families } from './series.ts';
 

@@ -1,6 +1,6 @@
 import type { DestinationStream, Logger } from 'pino';
 import { pino } from 'pino';
-import { redactReason } from '../core/redact.ts';
+import { redactReason } from '../core/secret/redact.ts';
 
 const maxStackLength = 4000;
 

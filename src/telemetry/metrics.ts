@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { RoutingTables } from '../core/tables.ts';
+import type { RoutingTables } from '../core/tables/tables.ts';
 import { AttemptMetrics } from './attempt-metrics.ts';
 import { ChatMetrics } from './chat-metrics.ts';
 import type { FamilyNameOf, LabelsOf } from './families.ts';

@@ -1,5 +1,5 @@
 import type { ProviderName } from '../core/provider-name.ts';
-import type { RoutingTables } from '../core/tables.ts';
+import type { RoutingTables } from '../core/tables/tables.ts';
 
 /** A label value for models no table knows: an override may name anything, a metric may not. */
 export const otherModel = '_other';

@@ -8,9 +8,9 @@ import type {
 } from '../chat/telemetry-port.ts';
 import type { AttemptRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
-import type { CallTrace, ChatCall } from '../core/chat-call.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
+import type { CallTrace, ChatCall } from '../core/request/chat-call.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
 import type {
   Asker,

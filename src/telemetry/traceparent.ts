@@ -1,6 +1,6 @@
 import type { SpanContext } from '@opentelemetry/api';
 import { createTraceState, isSpanContextValid } from '@opentelemetry/api';
-import type { CallTrace } from '../core/chat-call.ts';
+import type { CallTrace } from '../core/request/chat-call.ts';
 
 /** W3C Trace Context. Baggage is never read and never sent. */
 

@@ -4,7 +4,7 @@ import { addProviderKey, deleteProviderKey, listProviderKeys } from '../adapters
 import { readLogRows } from '../adapters/postgres/read-log-rows.ts';
 import { readSums } from '../adapters/postgres/read-sums.ts';
 import { registerUser } from '../adapters/postgres/users.ts';
-import type { Sealer } from '../adapters/sealer.ts';
+import type { Sealer } from '../adapters/system/sealer.ts';
 import type { HttpTelemetry } from '../http/http-telemetry.ts';
 import { askerOf } from '../http/http-telemetry.ts';
 import { registrationGuard } from '../http/registration-policy.ts';

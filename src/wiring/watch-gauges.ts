@@ -1,4 +1,4 @@
-import type { TablesSource } from '../adapters/last-good-tables.ts';
+import type { TablesSource } from '../adapters/tables/last-good-tables.ts';
 import type { UpstreamHttp } from '../adapters/upstream/upstream-http-port.ts';
 import type { AnswerBudget } from '../chat/answer-budget.ts';
 import type { CandidateBreakers } from '../chat/candidate-breakers.ts';

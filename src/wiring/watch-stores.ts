@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { SealingKey } from '../core/sealing-key.ts';
+import type { SealingKey } from '../core/secret/sealing-key.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Stores } from './stores.ts';
 

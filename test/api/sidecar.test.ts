@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newServiceKey } from '../../src/core/service-key.ts';
+import { newServiceKey } from '../../src/core/account/service-key.ts';
 import { chat, chatOk, streamed } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';

@@ -126,7 +126,7 @@ test('vendors have a name only where they are translated, listed and configured'
 
 test('only one file opens connections to providers', () => {
   const users = imports.filter(({ to }) => to === 'undici').map(({ from }) => from);
-  expect(new Set(users)).toEqual(new Set(['adapters/upstream-http.ts']));
+  expect(new Set(users)).toEqual(new Set(['adapters/upstream/upstream-http.ts']));
   // `connect`, `request`, `Socket` and all the rest open connections.
   const opensNone = /^(isIP|STATUS_CODES|IncomingMessage|createServer|Server|createSecureContext)$/;
   const named = /^import \{([^}]*)\} from 'node:(?:net|tls|https?|http2)'/gm;
@@ -143,7 +143,7 @@ test('only one file opens connections to providers', () => {
       ),
     ),
   );
-  expect(opening.map(({ path }) => path)).toEqual(['adapters/guarded-connector.ts']);
+  expect(opening.map(({ path }) => path)).toEqual(['adapters/upstream/guarded-connector.ts']);
 });
 
 test('only heap-limit.ts asks for the size of the heap: budgets take their share of the old generation', () => {

@@ -1,6 +1,6 @@
 /** The SSE decoder: what it costs to find the events of a stream, however the network cuts it. */
 import { expect, test } from 'vitest';
-import { SseDecoder } from '../../src/core/sse-decoder.ts';
+import { SseDecoder } from '../../src/core/answer/sse-decoder.ts';
 import { openAiStream } from '../harness/vendors/openai-wire.ts';
 import type { Part } from './yardstick.ts';
 import { compare } from './yardstick.ts';

@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { encodeLogRow } from '../../src/adapters/postgres/log-columns.ts';
-import { createSealer } from '../../src/adapters/sealer.ts';
-import { cachedFor, cacheKey } from '../../src/core/cache-key.ts';
-import { costMicroUsd, formatMicroUsd } from '../../src/core/cost.ts';
+import { createSealer } from '../../src/adapters/system/sealer.ts';
+import { costMicroUsd, formatMicroUsd } from '../../src/core/answer/cost.ts';
+import type { Usage } from '../../src/core/answer/usage.ts';
+import { noUsage } from '../../src/core/answer/usage.ts';
 import { planCandidates } from '../../src/core/plan.ts';
-import type { Usage } from '../../src/core/usage.ts';
-import { noUsage } from '../../src/core/usage.ts';
+import { cachedFor, cacheKey } from '../../src/core/request/cache-key.ts';
 import { logRow } from '../adapters/postgres/log-rows.ts';
 import { balancedKeys, callOf, candidateOf, heldKey, testTables } from '../chat/story.ts';
 import { openAiAnswer } from '../harness/vendors/openai-wire.ts';

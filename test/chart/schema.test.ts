@@ -1,7 +1,7 @@
 /** values.schema.json: what installs, what is refused and where, and that the server judges a tables document the same. */
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
-import { validateTables } from '../../src/core/validate-tables.ts';
+import { validateTables } from '../../src/core/tables/validate-tables.ts';
 import type { Values } from './chart-files.ts';
 import { chartFolder, listFiles, mergeValues, readFile, readYaml, valuesOfPath } from './chart-files.ts';
 

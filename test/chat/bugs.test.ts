@@ -1,9 +1,9 @@
 /** A bug of ours, at every place of the story: the client gets an end, the row is written once, and somebody is told. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { encodeStoredAnswer, storedAnswer } from '../../src/chat/stored-answer.ts';
+import { noUsage } from '../../src/core/answer/usage.ts';
 import { ApiError, InvalidRequestError } from '../../src/core/errors.ts';
 import { StoreAway } from '../../src/core/store-away.ts';
-import { noUsage } from '../../src/core/usage.ts';
 import type { StreamTranslator } from '../../src/providers/provider.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { openAiAnswer, openAiStream } from '../harness/vendors/openai-wire.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { AnswerBudget } from '../../src/chat/answer-budget.ts';
 import { HeldBytes } from '../../src/chat/held-bytes.ts';
-import { CompletionAccumulator } from '../../src/core/completion-chunks.ts';
-import { SseDecoder } from '../../src/core/sse-decoder.ts';
+import { CompletionAccumulator } from '../../src/core/answer/completion-chunks.ts';
+import { SseDecoder } from '../../src/core/answer/sse-decoder.ts';
 import { cpuMsOf } from '../harness/measure/cpu-time.ts';
 import { livingBytes } from '../harness/measure/memory.ts';
 import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { OpenAttempt } from '../../src/chat/open-attempt.ts';
+import { noUsage } from '../../src/core/answer/usage.ts';
 import type { AttemptFailure } from '../../src/core/outcome.ts';
-import { noUsage } from '../../src/core/usage.ts';
 import { callOf, candidateOf, testTables, World } from './story.ts';
 
 /** Every way an attempt can end, from both states, and a second end after each. */

@@ -5,12 +5,12 @@ import { Settlement } from '../../src/chat/settlement.ts';
 import type { StoredAnswer } from '../../src/chat/stored-answer.ts';
 import { decodeStoredAnswer, encodeStoredAnswer, storedAnswer } from '../../src/chat/stored-answer.ts';
 import { overrideError, VerbatimError } from '../../src/chat/verbatim-error.ts';
+import type { ChatCompletion } from '../../src/core/answer/chat-completion.ts';
+import { noUsage } from '../../src/core/answer/usage.ts';
 import type { Candidate } from '../../src/core/candidate.ts';
-import type { ChatCompletion } from '../../src/core/chat-completion.ts';
 import type { GatewayError } from '../../src/core/errors.ts';
 import { ProviderError } from '../../src/core/errors.ts';
 import type { AttemptFailure, UpstreamReply } from '../../src/core/outcome.ts';
-import { noUsage } from '../../src/core/usage.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { callOf, candidateOf, heldKey, secretOf, testTables, World } from './story.ts';
 

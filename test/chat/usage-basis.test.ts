@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ClientGoneError } from '../../src/chat/answer-chat.ts';
-import type { Usage } from '../../src/core/usage.ts';
+import type { Usage } from '../../src/core/answer/usage.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { namedSse } from '../harness/vendors/anthropic-wire.ts';
 import { defaultOpenAiUsage, openAiChunk, sse } from '../harness/vendors/openai-wire.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { validateTables } from '../../src/core/validate-tables.ts';
+import { validateTables } from '../../src/core/tables/validate-tables.ts';
 import type { KubernetesObject, Values } from '../chart/chart-files.ts';
 import {
   chartFolder,

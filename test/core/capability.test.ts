@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { featureText, missingFeature, needsOf } from '../../src/core/capability.ts';
-import type { ChatRequest } from '../../src/core/chat-request.ts';
-import type { ModelFacts } from '../../src/core/model-facts.ts';
-import { permissiveFacts } from '../../src/core/model-facts.ts';
+import type { ChatRequest } from '../../src/core/request/chat-request.ts';
+import type { ModelFacts } from '../../src/core/tables/model-facts.ts';
+import { permissiveFacts } from '../../src/core/tables/model-facts.ts';
 
 const request = (fields: object): ChatRequest =>
   ({ model: 'gw/cheap', messages: [{ role: 'user', content: 'hi' }], ...fields }) as ChatRequest;

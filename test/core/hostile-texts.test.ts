@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import { registerKeySchema, registerUserSchema } from '../../src/core/account-requests.ts';
-import { clientNetwork } from '../../src/core/client-network.ts';
-import { redactReason } from '../../src/core/redact.ts';
+import { registerKeySchema, registerUserSchema } from '../../src/core/account/account-requests.ts';
+import { clientNetwork } from '../../src/core/net/client-network.ts';
+import { redactReason } from '../../src/core/secret/redact.ts';
 import { readErrorBody } from '../../src/providers/error-body.ts';
 import { readRetryAfterMs } from '../../src/providers/retry-after.ts';
 import { cpuMsOf } from '../harness/measure/cpu-time.ts';

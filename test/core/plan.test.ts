@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { HeldKey } from '../../src/core/candidate.ts';
-import type { Override } from '../../src/core/chat-call.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { planCandidates } from '../../src/core/plan.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
+import type { Override } from '../../src/core/request/chat-call.ts';
 import type { CallParts } from '../chat/story.ts';
 import { balancedKeys, callOf, heldKey, testTables } from '../chat/story.ts';
 import { tables as tablesInput } from '../harness/gateway/tables.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { newServiceKey } from '../../src/core/service-key.ts';
+import { newServiceKey } from '../../src/core/account/service-key.ts';
 import { chat, chatOk } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';

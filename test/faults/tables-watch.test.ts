@@ -2,7 +2,7 @@
 import { KubeConfig } from '@kubernetes/client-node';
 import { describe, expect, test, vi } from 'vitest';
 import { watchTablesConfigMap } from '../../src/adapters/kubernetes/configmap-tables.ts';
-import type { TablesFault, TablesSource } from '../../src/adapters/last-good-tables.ts';
+import type { TablesFault, TablesSource } from '../../src/adapters/tables/last-good-tables.ts';
 import { tables as tablesInput } from '../harness/gateway/tables.ts';
 import type { Behaviour } from './tables-api.ts';
 import { configMap, FakeTablesApi } from './tables-api.ts';

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { countJson } from '../../src/core/json-values.ts';
+import { countJson } from '../../src/core/json/json-values.ts';
 import { bodyCost } from '../../src/http/body-cost.ts';
 
 setFlagsFromString('--expose-gc');

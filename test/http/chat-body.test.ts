@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
-import type { RoutingTables } from '../../src/core/tables.ts';
+import type { RoutingTables } from '../../src/core/tables/tables.ts';
 import { parseChatBody } from '../../src/http/chat-body.ts';
 import { testTables } from '../chat/story.ts';
 

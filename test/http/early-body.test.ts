@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Account } from '../../src/chat/ports.ts';
-import { newServiceKey } from '../../src/core/service-key.ts';
+import { newServiceKey } from '../../src/core/account/service-key.ts';
 import { leastMeanChunkBytes, mostTinyChunks } from '../../src/http/measured-message.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { livingBytes } from '../harness/measure/memory.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ChatOptions } from '../../src/core/chat-call.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
+import type { ChatOptions } from '../../src/core/request/chat-call.ts';
 import type { LegacyHeaders } from '../../src/http/gateway-headers.ts';
 import { readGatewayHeaders } from '../../src/http/gateway-headers.ts';
 

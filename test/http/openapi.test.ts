@@ -1,8 +1,8 @@
 /** The served description says of a chat body what the routing tables in use say of it. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, test } from 'vitest';
-import { compileTables } from '../../src/core/compile-tables.ts';
-import { validateTables } from '../../src/core/validate-tables.ts';
+import { compileTables } from '../../src/core/tables/compile-tables.ts';
+import { validateTables } from '../../src/core/tables/validate-tables.ts';
 import { parseChatBody } from '../../src/http/chat-body.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import type { TablesInput } from '../harness/gateway/tables.ts';

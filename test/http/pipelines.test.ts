@@ -4,7 +4,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Account } from '../../src/chat/ports.ts';
-import { hashServiceKey, newServiceKey } from '../../src/core/service-key.ts';
+import { hashServiceKey, newServiceKey } from '../../src/core/account/service-key.ts';
 import { maxWaitingRequests, Turns } from '../../src/http/turns.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { livingBytes } from '../harness/measure/memory.ts';

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { KeyRefusal } from '../../src/adapters/postgres/provider-keys.ts';
 import type { Clock } from '../../src/chat/ports.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/secret/secret.ts';
 import { StoreAway } from '../../src/core/store-away.ts';
 import { toGatewayError } from '../../src/http/error-handler.ts';
 import { activeLegacyName, markLegacy } from '../../src/http/legacy.ts';

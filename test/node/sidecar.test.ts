@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { newServiceKey } from '../../src/core/service-key.ts';
+import { newServiceKey } from '../../src/core/account/service-key.ts';
 import { root } from '../chart/chart-files.ts';
 import { kubectl, must } from '../cluster/cluster.ts';
 import { eventually } from '../harness/measure/eventually.ts';

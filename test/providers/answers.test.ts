@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Usage } from '../../src/core/usage.ts';
-import { noUsage } from '../../src/core/usage.ts';
+import type { Usage } from '../../src/core/answer/usage.ts';
+import { noUsage } from '../../src/core/answer/usage.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { contextFor, loadCases } from './fixtures.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ChatRequest } from '../../src/core/chat-request.ts';
+import type { ChatRequest } from '../../src/core/request/chat-request.ts';
 import type { UpstreamErrorKind } from '../../src/providers/provider.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { loadCases } from './fixtures.ts';

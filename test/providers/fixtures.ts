@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { compileTables } from '../../src/core/compile-tables.ts';
-import type { ModelFacts } from '../../src/core/model-facts.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
-import type { RoutingTables } from '../../src/core/tables.ts';
-import { validateTables } from '../../src/core/validate-tables.ts';
+import { compileTables } from '../../src/core/tables/compile-tables.ts';
+import type { ModelFacts } from '../../src/core/tables/model-facts.ts';
+import type { RoutingTables } from '../../src/core/tables/tables.ts';
+import { validateTables } from '../../src/core/tables/validate-tables.ts';
 import type { StreamContext } from '../../src/providers/provider.ts';
 
 const root = new URL('../..', import.meta.url);

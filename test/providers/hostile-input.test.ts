@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ChatRequest } from '../../src/core/chat-request.ts';
-import { chatRequestSchema } from '../../src/core/chat-request.ts';
+import type { ChatRequest } from '../../src/core/request/chat-request.ts';
+import { chatRequestSchema } from '../../src/core/request/chat-request.ts';
 import { parseJson } from '../../src/providers/json-value.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { contextFor } from './fixtures.ts';

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { missingFeature, needsOf } from '../../src/core/capability.ts';
-import type { ChatRequest } from '../../src/core/chat-request.ts';
-import { chatRequestSchema } from '../../src/core/chat-request.ts';
-import { permissiveFacts } from '../../src/core/model-facts.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
+import type { ChatRequest } from '../../src/core/request/chat-request.ts';
+import { chatRequestSchema } from '../../src/core/request/chat-request.ts';
+import { permissiveFacts } from '../../src/core/tables/model-facts.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { contextFor } from './fixtures.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { costMicroUsd, formatMicroUsd } from '../../src/core/cost.ts';
+import { costMicroUsd, formatMicroUsd } from '../../src/core/answer/cost.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { contextFor, loadCases, shippedTables } from './fixtures.ts';
 import { readStream } from './read-stream.ts';

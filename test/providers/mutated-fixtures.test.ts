@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ChatCompletion } from '../../src/core/chat-completion.ts';
-import { saysSomething } from '../../src/core/chat-completion.ts';
-import { CompletionAccumulator, chunksFromCompletion } from '../../src/core/completion-chunks.ts';
-import { isKeptNumber, parseExactly } from '../../src/core/exact-json.ts';
+import type { ChatCompletion } from '../../src/core/answer/chat-completion.ts';
+import { saysSomething } from '../../src/core/answer/chat-completion.ts';
+import { CompletionAccumulator, chunksFromCompletion } from '../../src/core/answer/completion-chunks.ts';
+import { isKeptNumber, parseExactly } from '../../src/core/json/exact-json.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { contextFor, loadCases } from './fixtures.ts';

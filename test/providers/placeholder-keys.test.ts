@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { registerKeySchema } from '../../src/core/account-requests.ts';
+import { registerKeySchema } from '../../src/core/account/account-requests.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
 import { providers } from '../../src/providers/registry.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { missingFeature, needsOf } from '../../src/core/capability.ts';
-import type { ChatRequest } from '../../src/core/chat-request.ts';
-import { chatRequestWithDeveloperSchema } from '../../src/core/chat-request.ts';
+import type { ChatRequest } from '../../src/core/request/chat-request.ts';
+import { chatRequestWithDeveloperSchema } from '../../src/core/request/chat-request.ts';
 import { providers } from '../../src/providers/registry.ts';
 import type { ContextOptions } from './fixtures.ts';
 import { contextFor, loadCases } from './fixtures.ts';

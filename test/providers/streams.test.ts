@@ -1,8 +1,8 @@
 import { ReadableStream } from 'node:stream/web';
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
 import { describe, expect, test } from 'vitest';
-import type { Usage } from '../../src/core/usage.ts';
-import { noUsage } from '../../src/core/usage.ts';
+import type { Usage } from '../../src/core/answer/usage.ts';
+import { noUsage } from '../../src/core/answer/usage.ts';
 import { Random } from '../harness/measure/random.ts';
 import type { ContextOptions } from './fixtures.ts';
 import { contextFor, loadCases } from './fixtures.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { Usage } from '../../src/core/answer/usage.ts';
+import { noUsage } from '../../src/core/answer/usage.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
-import type { Usage } from '../../src/core/usage.ts';
-import { noUsage } from '../../src/core/usage.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { contextFor } from './fixtures.ts';
 import { readStream } from './read-stream.ts';

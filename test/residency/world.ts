@@ -7,7 +7,7 @@ import type { HeldKey } from '../../src/core/candidate.ts';
 import { errorBody } from '../../src/core/error-body.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
-import type { RoutingTables } from '../../src/core/tables.ts';
+import type { RoutingTables } from '../../src/core/tables/tables.ts';
 import { BodyBudget } from '../../src/http/body-budget.ts';
 import { toGatewayError } from '../../src/http/error-handler.ts';
 import { Life } from '../../src/http/life.ts';

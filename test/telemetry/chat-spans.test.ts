@@ -2,7 +2,7 @@
 import type { Attributes, Span, Tracer } from '@opentelemetry/api';
 import { TraceFlags, trace } from '@opentelemetry/api';
 import { expect, test } from 'vitest';
-import type { ChatCall } from '../../src/core/chat-call.ts';
+import type { ChatCall } from '../../src/core/request/chat-call.ts';
 import { ChatSpans } from '../../src/telemetry/chat-spans.ts';
 import { startRequestSpan } from '../../src/telemetry/request-span.ts';
 import { callOf, candidateOf, testTables } from '../chat/story.ts';

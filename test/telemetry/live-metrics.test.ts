@@ -1,7 +1,7 @@
 /** Metrics of a running gateway against its own log rows and its vendors' ledgers. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newServiceKey } from '../../src/core/service-key.ts';
+import { newServiceKey } from '../../src/core/account/service-key.ts';
 import { chat, chatOk, streamed } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';

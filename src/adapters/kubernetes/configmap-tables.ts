@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CoreV1Api, KubeConfig, V1ConfigMap } from '@kubernetes/client-node';
-import type { ReadTables, TablesListeners, TablesSource } from '../last-good-tables.ts';
-import { LastGoodTables, readTables, TablesError } from '../last-good-tables.ts';
+import type { ReadTables, TablesListeners, TablesSource } from '../tables/last-good-tables.ts';
+import { LastGoodTables, readTables, TablesError } from '../tables/last-good-tables.ts';
 import { reportFault } from './configmap-events.ts';
 
 /** The document's key in the ConfigMap; any other name will do when it is the only one. */

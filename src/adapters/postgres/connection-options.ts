@@ -3,8 +3,8 @@ import { isIP } from 'node:net';
 import { userInfo } from 'node:os';
 import type { SecureContext, SecureContextOptions, ConnectionOptions as TlsOptions } from 'node:tls';
 import { createSecureContext } from 'node:tls';
-import type { DatabaseTls } from '../../core/database-url.ts';
-import { DatabaseUrlError, parseDatabaseUrl } from '../../core/database-url.ts';
+import type { DatabaseTls } from '../../core/net/database-url.ts';
+import { DatabaseUrlError, parseDatabaseUrl } from '../../core/net/database-url.ts';
 
 /**
  * One meaning of a database URL for both drivers: everything that says where to connect, as whom, and what TLS has

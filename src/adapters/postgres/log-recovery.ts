@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Clock } from '../../chat/ports.ts';
-import type { RowSpool } from '../row-spool.ts';
+import type { RowSpool } from '../spool/row-spool.ts';
 import { insertLogRows } from './log-insert.ts';
 import type { SpoolReplay } from './spool-replay.ts';
 

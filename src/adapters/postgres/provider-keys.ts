@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import type { NewProviderKey } from '../../core/new-provider-key.ts';
+import type { NewProviderKey } from '../../core/account/new-provider-key.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
-import type { Sealer } from '../sealer.ts';
+import type { Sealer } from '../system/sealer.ts';
 import { inTransaction, withDatabase } from './pool.ts';
 
 /** Tells every replica, with the user's id as payload, that the user's provider keys changed. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { ResidencyRequest } from '../../core/residency.ts';
+import type { ResidencyRequest } from '../../core/request/residency.ts';
 import type { RequestStatus, ShownProvider, ShownResidency } from '../../core/settled-request.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
 import { withDatabase } from './pool.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SettledRequest } from '../../core/settled-request.ts';
-import { RowSpool } from '../row-spool.ts';
+import { RowSpool } from '../spool/row-spool.ts';
 import { insertLogRows } from './log-insert.ts';
 import { recoverInBackground } from './log-recovery.ts';
 import { isDataError } from './pool.ts';

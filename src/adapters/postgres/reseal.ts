@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import type { HeldKey } from '../../core/candidate.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
-import type { Sealer } from '../sealer.ts';
-import { SealError, sealVersion } from '../sealer.ts';
+import type { Sealer } from '../system/sealer.ts';
+import { SealError, sealVersion } from '../system/sealer.ts';
 import { withDatabase } from './pool.ts';
 import { keyChangesChannel } from './provider-keys.ts';
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { RowSpool } from '../row-spool.ts';
+import { RowSpool } from '../spool/row-spool.ts';
 import type { SpoolBatch } from '../spool/spool-segment.ts';
 import { insertLogRows } from './log-insert.ts';
 import { isDataError, sqlState } from './pool.ts';

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { foldEmail } from '../../core/email.ts';
-import { hashServiceKey, newServiceKey } from '../../core/service-key.ts';
+import { foldEmail } from '../../core/account/email.ts';
+import { hashServiceKey, newServiceKey } from '../../core/account/service-key.ts';
 import { withDatabase } from './pool.ts';
 
 export interface RegisteredUser {

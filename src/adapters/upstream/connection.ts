@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { ConnectError } from '../guarded-connector.ts';
+import { ConnectError } from './guarded-connector.ts';
 import type { ResponseHead } from './response-head.ts';
 import type { ResponseFault, ResponseReader } from './response-parser.ts';
 import { ResponseParser } from './response-parser.ts';

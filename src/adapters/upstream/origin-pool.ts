@@ -1,8 +1,8 @@
-import type { PoolStats } from '../upstream-connections.ts';
-import type { ConnectionPool, PoolSettings } from '../upstream-pools.ts';
 import type { AfterNextPoll, PollWaiter } from './after-next-poll.ts';
 import type { ConnectionOwner, OpenSocket, Waiting } from './connection.ts';
 import { Connection } from './connection.ts';
+import type { PoolStats } from './upstream-connections.ts';
+import type { ConnectionPool, PoolSettings } from './upstream-pools.ts';
 
 /** The vendor's own limit runs from its last byte: we close this much before it. */
 const hintMarginMs = 2_000;

@@ -1,11 +1,11 @@
 import type { TransportFailure, UpstreamCall, UpstreamControl, UpstreamListener } from '../../chat/ports.ts';
-import type { ContentDecoder } from '../content-decoder.ts';
-import { decoderFor } from '../content-decoder.ts';
-import { ConnectError } from '../guarded-connector.ts';
-import type { PoolLease } from '../upstream-pools.ts';
 import type { Connection, ConnectionCall, ConnectionFault, Waiting } from './connection.ts';
+import type { ContentDecoder } from './content-decoder.ts';
+import { decoderFor } from './content-decoder.ts';
+import { ConnectError } from './guarded-connector.ts';
 import type { ResponseHead } from './response-head.ts';
 import { transportFailure } from './upstream-http-port.ts';
+import type { PoolLease } from './upstream-pools.ts';
 
 /** What a header of a request may hold: no control character, so no second header and no second request. */
 const fieldText = /^[\t\x20-\x7e]*$/;

@@ -1,17 +1,17 @@
 import { setInterval } from 'node:timers';
 import type { UpstreamCall } from '../../chat/ports.ts';
-import type { OutboundPolicy } from '../../core/outbound-policy.ts';
-import { residencyAllows } from '../../core/residency.ts';
-import type { Connector } from '../guarded-connector.ts';
-import { openFilesLimit } from '../open-files.ts';
-import { connectionsOf } from '../upstream-connections.ts';
-import type { OpenPool, UserLimits } from '../upstream-pools.ts';
-import { UpstreamPools, userLimitsWithin } from '../upstream-pools.ts';
+import type { OutboundPolicy } from '../../core/net/outbound-policy.ts';
+import { residencyAllows } from '../../core/request/residency.ts';
 import { AfterNextPoll } from './after-next-poll.ts';
 import type { OpenSocket } from './connection.ts';
+import type { Connector } from './guarded-connector.ts';
+import { openFilesLimit } from './open-files.ts';
 import { OriginPool } from './origin-pool.ts';
 import { ActiveCall, requestHead } from './upstream-call.ts';
+import { connectionsOf } from './upstream-connections.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
+import type { OpenPool, UserLimits } from './upstream-pools.ts';
+import { UpstreamPools, userLimitsWithin } from './upstream-pools.ts';
 
 /** Idle sockets are looked at this often. */
 const sweepMs = 500;

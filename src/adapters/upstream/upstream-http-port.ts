@@ -1,5 +1,5 @@
 import type { TransportFailure, TransportFailureKind, UpstreamTransport } from '../../chat/ports.ts';
-import type { UpstreamConnections } from '../upstream-connections.ts';
+import type { UpstreamConnections } from './upstream-connections.ts';
 
 const failureTexts: Readonly<Record<TransportFailureKind, string>> = {
   'connect-refused': 'The connection was refused.',

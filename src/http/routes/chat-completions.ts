@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AnswerChat } from '../../chat/answer-chat.ts';
 import type { Account, Clock } from '../../chat/ports.ts';
-import type { ChatCall } from '../../core/chat-call.ts';
 import { draining, InvalidRequestError, retrySoon, ServiceUnavailableError } from '../../core/errors.ts';
-import { parseMode } from '../../core/mode.ts';
-import type { RoutingTables } from '../../core/tables.ts';
+import type { ChatCall } from '../../core/request/chat-call.ts';
+import { parseMode } from '../../core/tables/mode.ts';
+import type { RoutingTables } from '../../core/tables/tables.ts';
 import { parseChatBody } from '../chat-body.ts';
 import { readGatewayHeaders } from '../gateway-headers.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';

@@ -1,11 +1,11 @@
 import type { AddedKey, KeyRefusal, ProviderKeyRow } from '../../adapters/postgres/provider-keys.ts';
-import type { RegisterKeyBody } from '../../core/account-requests.ts';
+import type { RegisterKeyBody } from '../../core/account/account-requests.ts';
+import type { NewProviderKey } from '../../core/account/new-provider-key.ts';
+import { checkProviderKey } from '../../core/account/new-provider-key.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
-import type { NewProviderKey } from '../../core/new-provider-key.ts';
-import { checkProviderKey } from '../../core/new-provider-key.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
-import type { RoutingTables } from '../../core/tables.ts';
+import type { RoutingTables } from '../../core/tables/tables.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
 import type { Handlers } from '../mount.ts';

@@ -1,5 +1,5 @@
 import type { LogRowsQuery, StoredLogRow } from '../../adapters/postgres/read-log-rows.ts';
-import { formatMicroUsd } from '../../core/cost.ts';
+import { formatMicroUsd } from '../../core/answer/cost.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
 import { decodeLogCursor, encodeLogCursor } from '../../core/log-cursor.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '../../chat/ports.ts';
 import { NotFoundError } from '../../core/errors.ts';
-import { parseMode } from '../../core/mode.ts';
-import { modelEntries, overrideTargets } from '../../core/model-list.ts';
-import type { RoutingTables } from '../../core/tables.ts';
+import { parseMode } from '../../core/tables/mode.ts';
+import { modelEntries, overrideTargets } from '../../core/tables/model-list.ts';
+import type { RoutingTables } from '../../core/tables/tables.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { activeLegacyName, markLegacy } from '../legacy.ts';
 import type { Answer, Handlers } from '../mount.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RequestSums, StoredSums, SumsQuery } from '../../adapters/postgres/read-sums.ts';
-import { formatMicroUsd } from '../../core/cost.ts';
+import { formatMicroUsd } from '../../core/answer/cost.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
 import type { Stats } from '../answer-schemas.ts';

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../core/chat-request.ts';
+import type { ChatMessage } from '../../core/request/chat-request.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import type { ContentBlock, ImageBlock, TextBlock } from './wire.ts';

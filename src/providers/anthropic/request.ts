@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ChatRequest } from '../../core/chat-request.ts';
-import type { ModelFacts } from '../../core/model-facts.ts';
+import type { ChatRequest } from '../../core/request/chat-request.ts';
+import type { ModelFacts } from '../../core/tables/model-facts.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import type { TranslationContext, UpstreamRequest } from '../provider.ts';

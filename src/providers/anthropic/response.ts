@@ -1,5 +1,5 @@
-import { maxToolCalls } from '../../core/answer-limits.ts';
-import type { AnswerMessage, ChatCompletion, ToolCall } from '../../core/chat-completion.ts';
+import { maxToolCalls } from '../../core/answer/answer-limits.ts';
+import type { AnswerMessage, ChatCompletion, ToolCall } from '../../core/answer/chat-completion.ts';
 import { overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';

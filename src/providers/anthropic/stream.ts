@@ -1,8 +1,8 @@
-import { noExtras } from '../../core/answer-extras.ts';
-import type { WireUsage } from '../../core/chat-completion.ts';
-import type { SseEvent } from '../../core/sse-decoder.ts';
-import { SseDecoder } from '../../core/sse-decoder.ts';
-import type { Usage } from '../../core/usage.ts';
+import { noExtras } from '../../core/answer/answer-extras.ts';
+import type { WireUsage } from '../../core/answer/chat-completion.ts';
+import type { SseEvent } from '../../core/answer/sse-decoder.ts';
+import { SseDecoder } from '../../core/answer/sse-decoder.ts';
+import type { Usage } from '../../core/answer/usage.ts';
 import { nameOf } from '../answer-limits.ts';
 import { frameStart, frameWith } from '../chunk-frame.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';

@@ -1,4 +1,4 @@
-import { maxToolCalls } from '../../core/answer-limits.ts';
+import { maxToolCalls } from '../../core/answer/answer-limits.ts';
 import { nameOf } from '../answer-limits.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';

@@ -1,6 +1,6 @@
-import type { WireUsage } from '../../core/chat-completion.ts';
-import type { Usage } from '../../core/usage.ts';
-import { maxTokenCount, noUsage, tokenCount } from '../../core/usage.ts';
+import type { WireUsage } from '../../core/answer/chat-completion.ts';
+import type { Usage } from '../../core/answer/usage.ts';
+import { maxTokenCount, noUsage, tokenCount } from '../../core/answer/usage.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import type { CacheCreation, MessageUsage } from './wire.ts';

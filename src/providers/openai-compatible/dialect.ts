@@ -1,6 +1,6 @@
 import type { Feature } from '../../core/capability.ts';
-import type { ModelFacts } from '../../core/model-facts.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
+import type { ModelFacts } from '../../core/tables/model-facts.ts';
 import type { VendorError } from '../error-body.ts';
 import type { UpstreamErrorKind } from '../provider.ts';
 

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../core/chat-request.ts';
+import type { ChatMessage } from '../../core/request/chat-request.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import { strayFields } from '../stray-fields.ts';

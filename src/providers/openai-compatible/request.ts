@@ -1,6 +1,6 @@
 import { isForced } from '../../core/capability.ts';
-import type { ChatRequest } from '../../core/chat-request.ts';
-import type { ModelFacts } from '../../core/model-facts.ts';
+import type { ChatRequest } from '../../core/request/chat-request.ts';
+import type { ModelFacts } from '../../core/tables/model-facts.ts';
 import type { TranslationContext, UpstreamRequest } from '../provider.ts';
 import type { Dialect } from './dialect.ts';
 import { cleanMessages } from './messages.ts';

@@ -1,6 +1,6 @@
-import { maxChoices, maxToolCalls } from '../../core/answer-limits.ts';
-import type { ChatCompletion, WireUsage } from '../../core/chat-completion.ts';
-import { noUsage } from '../../core/usage.ts';
+import { maxChoices, maxToolCalls } from '../../core/answer/answer-limits.ts';
+import type { ChatCompletion, WireUsage } from '../../core/answer/chat-completion.ts';
+import { noUsage } from '../../core/answer/usage.ts';
 import { overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';

@@ -1,5 +1,5 @@
-import { extrasOf, noExtras } from '../../core/answer-extras.ts';
-import { maxChoices } from '../../core/answer-limits.ts';
+import { extrasOf, noExtras } from '../../core/answer/answer-extras.ts';
+import { maxChoices } from '../../core/answer/answer-limits.ts';
 import { nameOf } from '../answer-limits.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';

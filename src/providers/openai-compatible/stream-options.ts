@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../../core/chat-request.ts';
+import type { ChatRequest } from '../../core/request/chat-request.ts';
 
 /** True when the client sent stream options of its own: more than the request for usage that we make too. */
 export function hasOwnStreamOptions({ stream_options: options }: ChatRequest): boolean {

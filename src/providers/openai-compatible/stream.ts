@@ -1,8 +1,8 @@
-import type { WireUsage } from '../../core/chat-completion.ts';
-import type { SseEvent } from '../../core/sse-decoder.ts';
-import { SseDecoder } from '../../core/sse-decoder.ts';
-import type { Usage } from '../../core/usage.ts';
-import { noUsage } from '../../core/usage.ts';
+import type { WireUsage } from '../../core/answer/chat-completion.ts';
+import type { SseEvent } from '../../core/answer/sse-decoder.ts';
+import { SseDecoder } from '../../core/answer/sse-decoder.ts';
+import type { Usage } from '../../core/answer/usage.ts';
+import { noUsage } from '../../core/answer/usage.ts';
 import { frameData, frameStart, frameWith, joinFrames } from '../chunk-frame.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';

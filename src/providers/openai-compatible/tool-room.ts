@@ -1,4 +1,4 @@
-import { maxToolCalls } from '../../core/answer-limits.ts';
+import { maxToolCalls } from '../../core/answer/answer-limits.ts';
 
 /** Arguments that may wait for a name which comes late. */
 const maxHeldLength = 64 * 1024;

@@ -1,7 +1,7 @@
-import type { WireUsage } from '../../core/chat-completion.ts';
-import { isKeptNumber } from '../../core/exact-json.ts';
-import type { Usage } from '../../core/usage.ts';
-import { isTokenCount, tokenCount } from '../../core/usage.ts';
+import type { WireUsage } from '../../core/answer/chat-completion.ts';
+import type { Usage } from '../../core/answer/usage.ts';
+import { isTokenCount, tokenCount } from '../../core/answer/usage.ts';
+import { isKeptNumber } from '../../core/json/exact-json.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import type { CompletionUsage } from './wire.ts';

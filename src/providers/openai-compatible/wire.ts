@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../core/chat-request.ts';
+import type { ChatMessage } from '../../core/request/chat-request.ts';
 
 /**
  * Shapes of the Chat Completions API, as far as we read them (OpenAI API reference: Chat Completions, read 2026-11-20;

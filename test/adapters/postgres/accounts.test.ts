@@ -9,10 +9,10 @@ import {
   maxKeyBytesPerUser,
   maxSelfHostedKeys,
 } from '../../../src/adapters/postgres/provider-keys.ts';
-import { createSealer } from '../../../src/adapters/sealer.ts';
+import { createSealer } from '../../../src/adapters/system/sealer.ts';
+import { hashServiceKey } from '../../../src/core/account/service-key.ts';
 import type { HeldKey } from '../../../src/core/candidate.ts';
-import { Secret } from '../../../src/core/secret.ts';
-import { hashServiceKey } from '../../../src/core/service-key.ts';
+import { Secret } from '../../../src/core/secret/secret.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
 import type { TestDatabase } from '../../harness/servers/postgres.ts';
 import { createDatabase } from '../../harness/servers/postgres.ts';

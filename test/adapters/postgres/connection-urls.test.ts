@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listenForKeyChanges } from '../../../src/adapters/postgres/key-changes.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { keyChangesChannel } from '../../../src/adapters/postgres/provider-keys.ts';
-import { createSystemClock } from '../../../src/adapters/system-clock.ts';
+import { createSystemClock } from '../../../src/adapters/system/system-clock.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 import { certificateAuthority } from '../../harness/servers/certificates.ts';
 import type { PostgresProcess } from '../../harness/servers/postgres.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
+import { noUsage } from '../../../src/core/answer/usage.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
-import { noUsage } from '../../../src/core/usage.ts';
 
 /** 2026-11-20T10:00:00Z, in microseconds. */
 export const tenOClockMicros = 1_795_168_800_000_000;

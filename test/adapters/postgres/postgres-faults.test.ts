@@ -16,9 +16,9 @@ import {
 import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts';
 import type { PostgresRequestLog } from '../../../src/adapters/postgres/request-log-contract.ts';
 import { registerUser } from '../../../src/adapters/postgres/users.ts';
-import { createSealer } from '../../../src/adapters/sealer.ts';
-import { Secret } from '../../../src/core/secret.ts';
-import { hashServiceKey } from '../../../src/core/service-key.ts';
+import { createSealer } from '../../../src/adapters/system/sealer.ts';
+import { hashServiceKey } from '../../../src/core/account/service-key.ts';
+import { Secret } from '../../../src/core/secret/secret.ts';
 import { StoreAway } from '../../../src/core/store-away.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
 import type { PostgresProcess } from '../../harness/servers/postgres.ts';

@@ -6,7 +6,7 @@ import { latencyBucketCount, latencyPercentile } from '../../../src/adapters/pos
 import { asOther, encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
-import { formatMicroUsd } from '../../../src/core/cost.ts';
+import { formatMicroUsd } from '../../../src/core/answer/cost.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import type { TestDatabase } from '../../harness/servers/postgres.ts';
 import { createDatabase } from '../../harness/servers/postgres.ts';

@@ -1,5 +1,5 @@
 import { encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
-import { RowSpool } from '../../../src/adapters/row-spool.ts';
+import { RowSpool } from '../../../src/adapters/spool/row-spool.ts';
 import { logRow } from './log-rows.ts';
 
 /** `spool-child.ts <directory> <rows> [same-rows]`: spools rows, then dies without closing anything. */

@@ -11,10 +11,10 @@ import {
   maxSelfHostedKeys,
 } from '../../../src/adapters/postgres/provider-keys.ts';
 import { registerUser } from '../../../src/adapters/postgres/users.ts';
-import { createSealer } from '../../../src/adapters/sealer.ts';
-import type { NewProviderKey } from '../../../src/core/new-provider-key.ts';
-import { Secret } from '../../../src/core/secret.ts';
-import { hashServiceKey } from '../../../src/core/service-key.ts';
+import { createSealer } from '../../../src/adapters/system/sealer.ts';
+import type { NewProviderKey } from '../../../src/core/account/new-provider-key.ts';
+import { hashServiceKey } from '../../../src/core/account/service-key.ts';
+import { Secret } from '../../../src/core/secret/secret.ts';
 import { providerKeyRecord } from '../../../src/http/provider-key-record.ts';
 import type { TestDatabase } from '../../harness/servers/postgres.ts';
 import { createDatabase } from '../../harness/servers/postgres.ts';

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { createUpstreamClient } from '../../../src/adapters/upstream/upstream-client.ts';
 import type { UpstreamHttp } from '../../../src/adapters/upstream/upstream-http-port.ts';
 import type { UpstreamControl, UpstreamListener } from '../../../src/chat/ports.ts';
-import { outboundPolicy } from '../../../src/core/outbound-policy.ts';
+import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 
 /** What a call leaves behind that its caller gives up: nothing, from that moment on. */

@@ -1,4 +1,4 @@
-import { mostLooked } from '../../../src/core/inexact-number.ts';
+import { mostLooked } from '../../../src/core/json/inexact-number.ts';
 import { Random } from '../../harness/measure/random.ts';
 import type { AttackCase, Leaving } from '../attack-case.ts';
 import { plainSending } from '../attack-case.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { ParsedNode, YAMLMap } from 'yaml';
 import { isMap, isScalar, isSeq, parse, parseDocument, stringify } from 'yaml';
-import { tablesPartJsonSchema } from '../../../src/core/tables-json-schema.ts';
+import { tablesPartJsonSchema } from '../../../src/core/tables/tables-json-schema.ts';
 import { inProject } from '../stage/project.ts';
 import type { MadeFile } from './made-files.ts';
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { routingTablesSchema } from '../../../src/core/routing-tables.ts';
+import type { routingTablesSchema } from '../../../src/core/tables/routing-tables.ts';
 
 export type TablesInput = z.input<typeof routingTablesSchema>;
 

@@ -1,0 +1,107 @@
+import { LRUCache } from 'lru-cache';
+import type { ResponseCache } from '../../chat/ports.ts';
+
+/** What an entry costs beside its bytes: map slot, links, timestamps, Buffer object. */
+const entryOverheadBytes = 256;
+
+interface Entry {
+  readonly value: Buffer;
+  readonly owner: string;
+}
+
+/** What one user holds. */
+interface Share {
+  bytes: number;
+  /** The least recently used first. */
+  readonly keys: Set<string>;
+}
+
+/**
+ * Answers in this process, for deployments without Redis. When it is full, whoever holds more than half of it gives way
+ * first, so that no user can push out what the others hold; then the least recently used go.
+ */
+export class MemoryResponseCache implements ResponseCache {
+  readonly #entries: LRUCache<string, Entry>;
+  readonly #shares = new Map<string, Share>();
+  readonly #maxBytes: number;
+  readonly #maxEntryBytes: number;
+  /** The one user who may hold more than half. */
+  #largest = '';
+
+  /** `maxBytes` bounds keys, values and overhead together; 0 stores nothing. `nowMs` is monotonic. */
+  constructor(maxBytes: number, maxValueBytes: number, nowMs: () => number = () => performance.now()) {
+    this.#maxBytes = Math.max(maxBytes, 1);
+    this.#maxEntryBytes = Math.max(Math.min(maxBytes, maxValueBytes + entryOverheadBytes), 1);
+    this.#entries = new LRUCache({
+      maxSize: this.#maxBytes,
+      maxEntrySize: this.#maxEntryBytes,
+      sizeCalculation: ({ value }, key) => entryBytes(key, value),
+      dispose: ({ value, owner }, key) => this.#take(owner, key, entryBytes(key, value)),
+      perf: { now: nowMs },
+      // The clock is read each time: a cached reading would keep entries beyond their time.
+      ttlResolution: 0,
+    });
+  }
+
+  async get(key: string): Promise<Buffer | null> {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return null;
+    const keys = this.#shares.get(entry.owner)?.keys;
+    if (keys?.delete(key)) keys.add(key);
+    return entry.value;
+  }
+
+  async set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<void> {
+    this.#entries.delete(key);
+    const bytes = entryBytes(key, value);
+    if (bytes > this.#maxEntryBytes) return;
+    this.#makeRoom(bytes, owner);
+    // Copied: a slice would keep the whole read buffer that it is part of.
+    this.#entries.set(key, { value: Buffer.from(value), owner }, { ttl: ttlSeconds * 1000 });
+    this.#give(owner, key, bytes);
+  }
+
+  /** Bytes held now. */
+  get bytes(): number {
+    return this.#entries.calculatedSize;
+  }
+
+  /** Users who hold anything. */
+  get owners(): number {
+    return this.#shares.size;
+  }
+
+  /** Takes from whoever holds more than half, `owner` with what is to come included, until it fits. */
+  #makeRoom(bytes: number, owner: string): void {
+    const half = this.#maxBytes / 2;
+    while (this.#entries.calculatedSize + bytes > this.#maxBytes) {
+      const largest = this.#shares.get(this.#largest);
+      const own = this.#shares.get(owner);
+      const isOwn = (largest?.bytes ?? 0) <= half;
+      if (isOwn && (own?.bytes ?? 0) + bytes <= half) return;
+      const oldest = (isOwn ? own : largest)?.keys.values().next().value;
+      if (oldest === undefined) return;
+      this.#entries.delete(oldest);
+    }
+  }
+
+  #give(owner: string, key: string, bytes: number): void {
+    const share = this.#shares.get(owner) ?? { bytes: 0, keys: new Set<string>() };
+    this.#shares.set(owner, share);
+    share.bytes += bytes;
+    share.keys.add(key);
+    if (share.bytes > this.#maxBytes / 2) this.#largest = owner;
+  }
+
+  #take(owner: string, key: string, bytes: number): void {
+    const share = this.#shares.get(owner);
+    if (share === undefined) return;
+    share.bytes -= bytes;
+    share.keys.delete(key);
+    if (share.keys.size === 0) this.#shares.delete(owner);
+  }
+}
+
+function entryBytes(key: string, value: Buffer): number {
+  return value.length + key.length + entryOverheadBytes;
+}

@@ -1,0 +1,131 @@
+import type { KeyObject } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
+import type { HeldKey, SealedSecret } from '../../core/candidate.ts';
+import type { SealingKey } from '../../core/secret/sealing-key.ts';
+import { Secret } from '../../core/secret/secret.ts';
+
+/** A sealed secret that does not open: tampered with, moved to another row, or its master key is gone. */
+export class SealError extends Error {}
+
+/** The version of the seal that new secrets get. */
+export const sealVersion = 2;
+
+/** What a sealed secret is bound to; the same ciphertext under another binding does not open. */
+export type SealBinding = Pick<HeldKey, 'id' | 'userId' | 'provider' | 'baseUrl' | 'declaredRegion'>;
+
+export interface Sealer {
+  /** Id of the master key that seals now. */
+  readonly currentKeyId: string;
+  seal(plaintext: string, binding: SealBinding): SealedSecret;
+  /** Throws SealError. */
+  open(key: HeldKey): Secret;
+  /** For values of a shared cache. `aad` names the place the value is for. */
+  sealValue(value: Buffer, aad: string): Buffer;
+  /** Null when the value is not one that `sealValue` made for this `aad` under a live key. */
+  openValue(sealed: Buffer, aad: string): Buffer | null;
+}
+
+const algorithm = 'aes-256-gcm';
+/** The nonce length GCM is defined for without extra hashing (NIST SP 800-38D 5.2.1.1). */
+const nonceBytes = 12;
+/** Always given: without it Node accepts tags cut down to 4 bytes. */
+const tagBytes = 16;
+const saltBytes = 16;
+const valueVersion = 1;
+
+function encrypt(key: KeyObject, plaintext: Buffer, aad: Buffer): { nonce: Buffer; ciphertext: Buffer } {
+  const nonce = randomBytes(nonceBytes);
+  const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes }).setAAD(aad);
+  return {
+    nonce,
+    ciphertext: Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]),
+  };
+}
+
+/** Null when the tag does not fit. */
+function decrypt(key: KeyObject, nonce: Buffer, ciphertext: Buffer, aad: Buffer): Buffer | null {
+  if (nonce.length !== nonceBytes || ciphertext.length < tagBytes) return null;
+  const tagStart = ciphertext.length - tagBytes;
+  const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes })
+    .setAAD(aad)
+    .setAuthTag(ciphertext.subarray(tagStart));
+  try {
+    return Buffer.concat([decipher.update(ciphertext.subarray(0, tagStart)), decipher.final()]);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * A JSON array is unambiguous: no two bindings share a text, and its first word keeps the versions apart, so
+ * that a secret opens under the version it was sealed with only. Null for a version nobody wrote.
+ */
+function providerKeyAad(version: number, binding: SealBinding): Buffer | null {
+  const { id, userId, provider, baseUrl, declaredRegion } = binding;
+  switch (version) {
+    case 1:
+      return Buffer.from(JSON.stringify(['gw-provider-key-1', id, userId, provider]));
+    case sealVersion:
+      return Buffer.from(
+        JSON.stringify(['gw-provider-key-2', id, userId, provider, baseUrl, declaredRegion]),
+      );
+    default:
+      return null;
+  }
+}
+
+/**
+ * One derived key per value: cached answers are too many to share a key, since random nonces are safe for
+ * 2^32 uses only (NIST SP 800-38D 8.3). Provider keys stay far below that and use the master key itself.
+ */
+function valueKey(master: KeyObject, salt: Buffer): KeyObject {
+  return createSecretKey(Buffer.from(hkdfSync('sha256', master, salt, 'gw-cache-value-1', 32)));
+}
+
+/**
+ * Seals secrets with AES-256-GCM. The first key seals, all open (SPEC 1.2). At least one key is needed;
+ * the settings guarantee their length and distinct ids.
+ */
+export function createSealer(keys: readonly SealingKey[]): Sealer {
+  const current = keys[0];
+  if (current === undefined) throw new SealError('no sealing key is configured (GW_SEALING_KEYS)');
+  // Key objects: with raw bytes Node makes one per call, which costs four times the decryption itself.
+  const keyById = new Map(keys.map((key) => [key.id, createSecretKey(key.key)]));
+  const currentKey = createSecretKey(current.key);
+  const keyId = Buffer.from(current.id, 'latin1');
+  const header = Buffer.concat([Buffer.of(valueVersion, keyId.length), keyId]);
+
+  return {
+    currentKeyId: current.id,
+    seal(plaintext, binding) {
+      const aad = providerKeyAad(sealVersion, binding) as Buffer;
+      const sealed = encrypt(currentKey, Buffer.from(plaintext, 'utf8'), aad);
+      return { version: sealVersion, masterKeyId: current.id, ...sealed };
+    },
+    open(key) {
+      const { version, masterKeyId, nonce, ciphertext } = key.sealed;
+      const master = keyById.get(masterKeyId);
+      if (master === undefined) throw new SealError(`provider key ${key.id}: unknown master key`);
+      const aad = providerKeyAad(version, key);
+      const plaintext = aad === null ? null : decrypt(master, nonce, ciphertext, aad);
+      if (plaintext === null) throw new SealError(`provider key ${key.id} does not open`);
+      return new Secret(plaintext.toString('utf8'));
+    },
+    sealValue(value, aad) {
+      const salt = randomBytes(saltBytes);
+      const { nonce, ciphertext } = encrypt(valueKey(currentKey, salt), value, Buffer.from(aad, 'utf8'));
+      return Buffer.concat([header, salt, nonce, ciphertext]);
+    },
+    openValue(sealed, aad) {
+      const idEnd = 2 + (sealed[1] ?? 0);
+      const nonceStart = idEnd + saltBytes;
+      const bodyStart = nonceStart + nonceBytes;
+      if (sealed[0] !== valueVersion || sealed.length < bodyStart + tagBytes) return null;
+      const master = keyById.get(sealed.toString('latin1', 2, idEnd));
+      if (master === undefined) return null;
+      const key = valueKey(master, sealed.subarray(idEnd, nonceStart));
+      const nonce = sealed.subarray(nonceStart, bodyStart);
+      return decrypt(key, nonce, sealed.subarray(bodyStart), Buffer.from(aad, 'utf8'));
+    },
+  };
+}

@@ -1,0 +1,164 @@
+import { Resolver, lookup as systemLookup } from 'node:dns';
+import { isIP } from 'node:net';
+import { isLocalhostName } from '../../core/net/self-hosted-url.ts';
+import type { HostAddress, NameFiles } from './name-files.ts';
+import { systemNameFiles } from './name-files.ts';
+
+export type { HostAddress } from './name-files.ts';
+
+/** Calls back once: addresses (at least one), or the error. `signal` firing gives up without a call back. */
+export type HostLookup = (
+  host: string,
+  signal: AbortSignal,
+  callback: (error: Error | null, addresses: readonly HostAddress[]) => void,
+) => void;
+
+/** After the first family has answered, the other gets this long (RFC 8305 section 3). */
+const resolutionDelayMs = 50;
+/** One try of one name server; the caller's connect budget bounds the whole. */
+const serverTimeoutMs = 1500;
+const serverTries = 2;
+
+/** RFC 6761 6.3: never asked of a name server, which could answer anything. */
+const loopbackAddresses: readonly HostAddress[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
+
+/** Addresses that need no look-up: literals and names of this host. */
+function knownAddresses(host: string): readonly HostAddress[] | null {
+  const family = isIP(host);
+  if (family === 4 || family === 6) return [{ address: host, family }];
+  return isLocalhostName(host) ? loopbackAddresses : null;
+}
+
+function askSystem(
+  host: string,
+  done: (error: Error | null, addresses: readonly HostAddress[]) => void,
+): void {
+  systemLookup(host, { all: true }, (error, addresses) => {
+    if (error !== null) return done(error, []);
+    done(
+      null,
+      addresses.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 })),
+    );
+  });
+}
+
+/**
+ * The operating system's look-up: hosts file, search domains, all that operators expect of the addresses
+ * they configure. It occupies a thread until it returns, so it is not for names that users choose.
+ */
+export const lookupBySystem: HostLookup = (host, signal, callback) => {
+  const known = knownAddresses(host);
+  if (known !== null) return queueMicrotask(() => callback(null, known));
+  askSystem(host, (error, addresses) => {
+    if (!signal.aborted) callback(error, addresses);
+  });
+};
+
+/** DNS has answered, and the answer is no. */
+const deniedCodes = new Set(['ENOTFOUND', 'ENODATA']);
+/** Addresses of one name that are looked at and tried; a hostile zone can hold thousands. */
+const maxAddresses = 32;
+
+/**
+ * The look-up for names that users choose: the hosts file, then the name servers over our own sockets, with the
+ * search domains of the system. It occupies no thread and has no queue, so a name that never answers costs nobody
+ * but its own caller. `nameServers`: those of the system when null.
+ */
+export function lookupWithoutThread(
+  nameServers: readonly string[] | null,
+  files: NameFiles = systemNameFiles(),
+): HostLookup {
+  return (host, signal, callback) => {
+    const known = knownAddresses(host);
+    if (known !== null) return queueMicrotask(() => callback(null, known));
+    let reported = false;
+    const report: typeof callback = (error, addresses) => {
+      if (reported || signal.aborted) return;
+      reported = true;
+      callback(error, addresses);
+    };
+    const ask = async (): Promise<void> => {
+      const { hosts, search } = await files.read();
+      if (signal.aborted) return;
+      const listed = hosts.get(withoutDot(host).toLowerCase());
+      if (listed !== undefined) return report(null, listed);
+      const resolver = new Resolver({ timeout: serverTimeoutMs, tries: serverTries });
+      if (nameServers !== null) resolver.setServers(nameServers);
+      askInTurn(resolver, namesToAsk(host, search), signal, report);
+    };
+    // Users choose the names: whatever goes wrong over one ends that look-up, and not the process.
+    ask().catch((error: unknown) => report(error instanceof Error ? error : new Error(String(error)), []));
+  };
+}
+
+const withoutDot = (host: string): string => (host.endsWith('.') ? host.slice(0, -1) : host);
+
+/**
+ * The full names a host may stand for, in the order of trying. A name without a dot is one of this network first:
+ * some top-level domains have addresses of their own. Any other is meant as it is, before search domains are tried.
+ */
+function namesToAsk(host: string, search: readonly string[]): readonly string[] {
+  if (host.endsWith('.')) return [withoutDot(host)];
+  const inSearch = search.map((domain) => `${host}.${domain}`);
+  return host.includes('.') ? [host, ...inSearch] : [...inSearch, host];
+}
+
+/** Goes on while DNS denies that a name exists; any other failure is the answer. */
+function askInTurn(
+  resolver: Resolver,
+  [name, ...others]: readonly string[],
+  signal: AbortSignal,
+  callback: Parameters<HostLookup>[2],
+): void {
+  resolveBothFamilies(resolver, name ?? '', signal, (error, addresses) => {
+    const next = error !== null && deniedCodes.has(codeOf(error)) && others.length > 0 && !signal.aborted;
+    if (next) askInTurn(resolver, others, signal, callback);
+    else callback(error, addresses.slice(0, maxAddresses));
+  });
+}
+
+function codeOf(error: Error): string {
+  return (error as NodeJS.ErrnoException).code ?? '';
+}
+
+/** A and AAAA at once; whichever comes first waits `resolutionDelayMs` for the other. */
+function resolveBothFamilies(
+  resolver: Resolver,
+  host: string,
+  signal: AbortSignal,
+  callback: Parameters<HostLookup>[2],
+): void {
+  const found: HostAddress[] = [];
+  let firstError: Error | null = null;
+  let pending = 2;
+  let finished = false;
+  let delay: NodeJS.Timeout | undefined;
+
+  const finish = (): void => {
+    if (finished) return;
+    finished = true;
+    clearTimeout(delay);
+    signal.removeEventListener('abort', giveUp);
+    if (pending > 0) resolver.cancel();
+    callback(found.length > 0 ? null : firstError, found);
+  };
+  const giveUp = (): void => {
+    finished = true;
+    clearTimeout(delay);
+    resolver.cancel();
+  };
+  const take = (family: 4 | 6) => (error: Error | null, addresses: readonly string[]) => {
+    pending -= 1;
+    if (finished) return;
+    if (error !== null) firstError ??= error;
+    else for (const address of addresses) found.push({ address, family });
+    if (pending === 0) return finish();
+    if (error === null) delay = setTimeout(finish, resolutionDelayMs);
+  };
+  signal.addEventListener('abort', giveUp, { once: true });
+  resolver.resolve4(host, take(4));
+  resolver.resolve6(host, take(6));
+}

@@ -1,0 +1,237 @@
+import type { Dispatcher } from 'undici';
+import { Pool } from 'undici';
+import type {
+  TransportFailure,
+  TransportFailureKind,
+  UpstreamControl,
+  UpstreamListener,
+} from '../../chat/ports.ts';
+import type { OutboundPolicy } from '../../core/net/outbound-policy.ts';
+import { residencyAllows } from '../../core/request/residency.ts';
+import { decoderFor } from './content-decoder.ts';
+import { ConnectError } from './guarded-connector.ts';
+import { openFilesLimit } from './open-files.ts';
+import type { PoolStats } from './upstream-connections.ts';
+import { connectionsOf } from './upstream-connections.ts';
+import type { UpstreamHttp } from './upstream-http-port.ts';
+import { transportFailure } from './upstream-http-port.ts';
+import type { ConnectionPool, OpenPool, UserLimits } from './upstream-pools.ts';
+import { UpstreamPools, userLimitsWithin } from './upstream-pools.ts';
+
+/** Answers that say that the answer is still to come (1xx); one or two are in use. */
+const maxInterimAnswers = 16;
+
+interface SocketErrorLike extends Error {
+  readonly code?: string;
+}
+
+const failureKinds: Readonly<Record<string, TransportFailureKind>> = {
+  ECONNREFUSED: 'connect-refused',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  UND_ERR_SOCKET: 'reset',
+  UND_ERR_CONNECT_TIMEOUT: 'connect-timeout',
+  ETIMEDOUT: 'connect-timeout',
+  ENOTFOUND: 'dns',
+  EAI_AGAIN: 'dns',
+  UND_ERR_HEADERS_OVERFLOW: 'too-large',
+};
+
+function kindOf(error: SocketErrorLike): TransportFailureKind {
+  if (error instanceof ConnectError) return error.kind;
+  const code = error.code ?? '';
+  if (code.startsWith('HPE_')) return 'protocol';
+  if (code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL') || code.includes('CERT')) return 'tls';
+  return failureKinds[code] ?? 'protocol';
+}
+
+class AbortedError extends Error {}
+
+/** One dispatched call: undici's handler on one side, our listener on the other. */
+class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
+  readonly #listener: UpstreamListener;
+  readonly #userAddress: boolean;
+  readonly #leave: () => void;
+  #controller: Dispatcher.DispatchController | null = null;
+  #interimAnswers = 0;
+  #decoder: ReturnType<typeof decoderFor> = null;
+  #aborted = false;
+  #over = false;
+
+  /** `leave` is called once, when the call is over. */
+  constructor(listener: UpstreamListener, userAddress: boolean, leave: () => void) {
+    this.#listener = listener;
+    this.#userAddress = userAddress;
+    this.#leave = leave;
+  }
+
+  /** False when it was aborted before it began, or has no place: there is nothing to connect for. */
+  begin(hasSeat: boolean): boolean {
+    if (this.#aborted) this.#finish(transportFailure('aborted'));
+    else if (!hasSeat) this.#finish(transportFailure('no-room'));
+    return !this.#over;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#aborted) controller.abort(new AbortedError());
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (status < 200) {
+      this.#interimAnswers += 1;
+      if (this.#interimAnswers > maxInterimAnswers) this.#refuse(controller, 'protocol');
+      return;
+    }
+    const encoding = headers['content-encoding'];
+    if (encoding !== undefined && encoding !== 'identity') {
+      this.#decoder = decoderFor(String(encoding), this.#userAddress, {
+        // The decoder works on when the call has failed; the listener must not receive it.
+        onData: (chunk) => {
+          if (!this.#over) this.#listener.onData(chunk);
+        },
+        onEnd: () => this.#finish(null),
+        onProblem: (kind) => this.#refuse(controller, kind),
+        pause: () => controller.pause(),
+        resume: () => controller.resume(),
+      });
+      if (this.#decoder === null) {
+        this.#refuse(controller, 'protocol');
+        return;
+      }
+    }
+    this.#listener.onHead(status, headers);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#decoder !== null) this.#decoder.write(chunk);
+    else if (!this.#over) this.#listener.onData(chunk);
+  }
+
+  onResponseEnd(): void {
+    if (this.#decoder !== null) this.#decoder.end();
+    else this.#finish(null);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    const aborted = this.#aborted || error instanceof AbortedError;
+    this.#finish(transportFailure(aborted ? 'aborted' : kindOf(error)));
+  }
+
+  pause(): void {
+    if (this.#decoder !== null) this.#decoder.pause();
+    else this.#controller?.pause();
+  }
+
+  resume(): void {
+    if (this.#decoder !== null) this.#decoder.resume();
+    else this.#controller?.resume();
+  }
+
+  abort(): void {
+    if (this.#over || this.#aborted) return;
+    this.#aborted = true;
+    // At once: it may have megabytes to unpack that nobody wants any more.
+    this.#decoder?.destroy();
+    this.#controller?.abort(new AbortedError());
+  }
+
+  /** Takes no more of this answer. */
+  #refuse(controller: Dispatcher.DispatchController, kind: TransportFailureKind): void {
+    this.#finish(transportFailure(kind));
+    controller.abort(new AbortedError());
+  }
+
+  #finish(failure: TransportFailure | null): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#decoder?.destroy();
+    this.#leave();
+    if (failure === null) this.#listener.onEnd();
+    else this.#listener.onFailure(failure);
+  }
+}
+
+const maxHeaderBytes = 64 * 1024;
+
+/** A pool of undici's. It cannot close one idle socket alone, so all go while no call is under way. */
+class UndiciPool implements ConnectionPool {
+  readonly #open: () => Pool;
+  #pool: Pool;
+
+  constructor(origin: string, options: Pool.Options) {
+    this.#open = () => new Pool(origin, options);
+    this.#pool = this.#open();
+  }
+
+  get stats(): PoolStats {
+    return this.#pool.stats;
+  }
+
+  get idleSinceMs(): number {
+    const { connected, size } = this.#pool.stats;
+    return connected > 0 && size === 0 ? 0 : Number.POSITIVE_INFINITY;
+  }
+
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    this.#pool.dispatch(options, handler);
+  }
+
+  closeOldestIdle(): void {
+    const closing = this.#pool;
+    this.#pool = this.#open();
+    void closing.destroy().catch(() => undefined);
+  }
+
+  destroy(): Promise<void> {
+    return this.#pool.destroy();
+  }
+}
+
+const openPool: OpenPool<UndiciPool> = (origin, connect, { keepAliveMs, longestKeepAliveMs }) =>
+  new UndiciPool(origin, {
+    connect,
+    connections: null,
+    allowH2: false,
+    pipelining: 1,
+    // No timers of its own: the attempt holds the deadline.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: longestKeepAliveMs,
+    maxHeaderSize: maxHeaderBytes,
+  });
+
+/**
+ * The way to providers until 0.1, kept for one release (`GW_UPSTREAM_CLIENT=undici`). Keep-alive pools per origin, one
+ * request per socket at a time, redirects never followed, no timers of its own: the attempt holds the deadline.
+ */
+export function createUndiciUpstream(
+  policy: OutboundPolicy,
+  limits: UserLimits = userLimitsWithin(openFilesLimit()),
+): UpstreamHttp {
+  const pools = new UpstreamPools(openPool, policy, limits);
+  return {
+    send(call, listener) {
+      if (!residencyAllows(call.residencyRequested, call.residency)) {
+        throw new Error('A call outside the requested residency reached the socket.');
+      }
+      const lease = pools.take(call);
+      const dispatch = new Dispatch(listener, call.userAddress, () => lease?.release());
+      const options = { path: call.path, method: 'POST' as const, headers: call.headers, body: call.body };
+      // The client polls its sockets once more before it writes on one that has served, but not for what came
+      // in the present turn of the loop. From the next turn on it sees every end that is there already, and
+      // connects anew: so nothing is written to a closed socket, and nothing ever has to be sent twice.
+      setImmediate(() => {
+        if (dispatch.begin(lease !== null)) lease?.pool.dispatch(options, dispatch);
+      });
+      return dispatch;
+    },
+    connections: () => connectionsOf(pools.entries()),
+    close: () => pools.close(),
+  };
+}

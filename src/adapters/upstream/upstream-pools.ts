@@ -1,0 +1,248 @@
+import { randomInt } from 'node:crypto';
+import type { UpstreamCall } from '../../chat/ports.ts';
+import { FairPlaces } from '../../core/fair-places.ts';
+import type { OutboundPolicy } from '../../core/net/outbound-policy.ts';
+import { slotOf } from '../../core/shared-room.ts';
+import type { Connector } from './guarded-connector.ts';
+import { createConnector } from './guarded-connector.ts';
+import type { PoolStats } from './upstream-connections.ts';
+
+/** DNS, TCP and TLS together (docs/decisions): a black hole costs no more than this. */
+const connectTimeoutMs = 5_000;
+/** Idle sockets are kept a little shorter than common servers keep them, unless the server says otherwise. */
+const keepAliveMs = 4_000;
+/** A vendor may say up to this. */
+const vendorKeepAliveMs = 600_000;
+/** A user's server may not: each idle socket is a file of ours that it decides about. */
+const userKeepAliveMs = 10_000;
+/** Users' origins with open pools; users can name any, so the least recently used without a call are let go. */
+const maxUserOrigins = 1_000;
+/** Pools of users' origins that had no call for one to two of these are closed. */
+const sweepMs = 15_000;
+
+/** What servers that users name may take of this process. */
+export interface UserLimits {
+  /** Calls to all of them under way, and with them sockets: each has one, and idle ones make room. */
+  readonly sockets: number;
+  /** Calls of one user under way to any of them. */
+  readonly perUser: number;
+}
+
+/** A socket with its buffers takes some 50 KiB, so that all of them are 100 MiB where files are no bound. */
+const mostUserSockets = 2048;
+
+/** A quarter of all files for users' servers, and a quarter of that for one user. */
+export function userLimitsWithin(openFiles: number): UserLimits {
+  const sockets = Math.min(mostUserSockets, Math.floor(openFiles / 4));
+  return { sockets, perUser: Math.max(1, Math.floor(sockets / 4)) };
+}
+
+/** The sockets to one origin, of whichever client. */
+export interface ConnectionPool {
+  readonly stats: PoolStats;
+  /** Since when that socket is idle which has been so the longest (monotonic milliseconds); Infinity: none is. */
+  readonly idleSinceMs: number;
+  closeOldestIdle(): void;
+  /** Calls under way are cut. */
+  destroy(): Promise<void>;
+}
+
+export interface PoolSettings {
+  /** How long an idle socket is kept where the server says nothing of it. */
+  readonly keepAliveMs: number;
+  /** And at most, whatever the server says. */
+  readonly longestKeepAliveMs: number;
+  /** A socket that is being made when its call ends is made all the same, for the next call. */
+  readonly connectsAhead: boolean;
+}
+
+export type OpenPool<P> = (origin: string, connect: Connector, settings: PoolSettings) => P;
+
+interface UserPool<P> {
+  readonly pool: P;
+  calls: number;
+  /** No call since the last sweep. */
+  resting: boolean;
+}
+
+/** A place for one call; `release` when it is over. */
+export interface PoolLease<P> {
+  readonly pool: P;
+  release(): void;
+}
+
+/** Calls to vendors are not counted: one lease serves them all. */
+class VendorLease<P> implements PoolLease<P> {
+  readonly pool: P;
+
+  constructor(pool: P) {
+    this.pool = pool;
+  }
+
+  release(): void {
+    // Nobody counts.
+  }
+}
+
+class UserLease<P> implements PoolLease<P> {
+  readonly #entry: UserPool<P>;
+  readonly #places: FairPlaces;
+  readonly #slot: number;
+
+  constructor(entry: UserPool<P>, places: FairPlaces, slot: number) {
+    this.#entry = entry;
+    this.#places = places;
+    this.#slot = slot;
+    entry.calls += 1;
+    entry.resting = false;
+  }
+
+  get pool(): P {
+    return this.#entry.pool;
+  }
+
+  release(): void {
+    this.#entry.calls -= 1;
+    this.#places.give(this.#slot);
+  }
+}
+
+const vendorSettings: PoolSettings = {
+  keepAliveMs,
+  longestKeepAliveMs: vendorKeepAliveMs,
+  connectsAhead: true,
+};
+/** A black hole would hold a socket for as long as connecting may take, though its call has left. */
+const userSettings: PoolSettings = {
+  keepAliveMs,
+  longestKeepAliveMs: userKeepAliveMs,
+  connectsAhead: false,
+};
+
+/**
+ * Keep-alive pools per origin, of whichever client: the operator's vendors without bounds, users' servers within
+ * theirs. No origin has a limit of its own: whoever filled it would keep the other users of that server out.
+ */
+export class UpstreamPools<P extends ConnectionPool> {
+  readonly #open: OpenPool<P>;
+  readonly #policy: OutboundPolicy;
+  readonly #limits: UserLimits;
+  readonly #vendors = new Map<string, VendorLease<P>>();
+  /** The least recently used first. */
+  readonly #users = new Map<string, UserPool<P>>();
+  readonly #places: FairPlaces;
+  readonly #seed: number;
+  readonly #sweeper: NodeJS.Timeout;
+  #userSockets = 0;
+
+  /** `seed`: for `slotOf`. */
+  constructor(
+    open: OpenPool<P>,
+    policy: OutboundPolicy,
+    limits: UserLimits,
+    seed: number = randomInt(2 ** 31),
+  ) {
+    this.#open = open;
+    this.#policy = policy;
+    this.#limits = limits;
+    this.#places = new FairPlaces(limits.sockets, limits.perUser);
+    this.#seed = seed;
+    this.#sweeper = setInterval(() => this.#sweep(), sweepMs);
+    this.#sweeper.unref();
+  }
+
+  /** Null: the user has too many calls under way, be it that all of them together have many. */
+  take(call: UpstreamCall): PoolLease<P> | null {
+    // A user's address and a vendor's are never the same pool: different rules opened their sockets.
+    const name = `${call.provider} ${call.origin}`;
+    if (!call.userAddress) return this.#vendors.get(name) ?? this.#openVendor(name, call.origin);
+    const slot = slotOf(call.userId, this.#seed);
+    if (!this.#places.take(slot)) return null;
+    return new UserLease(this.#userPool(name, call.origin), this.#places, slot);
+  }
+
+  /** By name, which begins with the provider. */
+  *entries(): Generator<readonly [name: string, pool: P]> {
+    for (const [name, { pool }] of this.#vendors) yield [name, pool];
+    for (const [name, { pool }] of this.#users) yield [name, pool];
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    await Promise.all([...this.entries()].map(([, pool]) => pool.destroy()));
+  }
+
+  #openVendor(name: string, origin: string): VendorLease<P> {
+    const connect = createConnector(this.#policy, { userAddress: false, connectTimeoutMs });
+    const lease = new VendorLease(this.#open(origin, connect, vendorSettings));
+    this.#vendors.set(name, lease);
+    return lease;
+  }
+
+  #userPool(name: string, origin: string): UserPool<P> {
+    const known = this.#users.get(name);
+    if (known !== undefined) {
+      this.#users.delete(name);
+      this.#users.set(name, known);
+      return known;
+    }
+    if (this.#users.size >= maxUserOrigins) this.#makeRoom();
+    const connect = this.#counted(createConnector(this.#policy, { userAddress: true, connectTimeoutMs }));
+    const entry = { pool: this.#open(origin, connect, userSettings), calls: 0, resting: false };
+    this.#users.set(name, entry);
+    return entry;
+  }
+
+  /**
+   * Counts sockets from their first look-up to their end. Each that is not idle belongs to a call, and those have
+   * places: beyond the limit only an idle one can be too many, whosever it was.
+   */
+  #counted(connector: Connector): Connector {
+    return (target, callback) => {
+      if (this.#userSockets >= this.#limits.sockets) this.#closeOldestIdle();
+      this.#userSockets += 1;
+      const closed = (): void => {
+        this.#userSockets -= 1;
+      };
+      return connector(target, (...outcome) => {
+        const [error, socket] = outcome;
+        if (error === null) socket.once('close', closed);
+        else closed();
+        callback(...outcome);
+      });
+    };
+  }
+
+  #closeOldestIdle(): void {
+    let oldest: P | null = null;
+    for (const { pool } of this.#users.values()) {
+      if (pool.idleSinceMs < (oldest?.idleSinceMs ?? Number.POSITIVE_INFINITY)) oldest = pool;
+    }
+    oldest?.closeOldestIdle();
+  }
+
+  /** A pool with calls stays, for its metrics and `close`: the places bound how many. */
+  #makeRoom(): void {
+    for (const [name, { calls }] of this.#users) {
+      if (calls > 0) continue;
+      this.#drop(name);
+      return;
+    }
+  }
+
+  #sweep(): void {
+    for (const [name, entry] of [...this.#users.entries()]) {
+      if (entry.calls > 0) continue;
+      if (entry.resting) this.#drop(name);
+      entry.resting = true;
+    }
+  }
+
+  #drop(name: string): void {
+    const entry = this.#users.get(name);
+    this.#users.delete(name);
+    void entry?.pool.destroy().catch(nothing);
+  }
+}
+
+const nothing = (): void => undefined;

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { maxUrlLength } from '../net/self-hosted-url.ts';
+import { providerNames } from '../provider-name.ts';
+import { isEmail } from './email.ts';
+
+/** Text that Postgres can hold and a person can read: no control characters, no lone surrogates. */
+const plainText = (name: string, most: number) =>
+  z
+    .string()
+    .refine(
+      (text) => text.isWellFormed() && !/\p{Cc}/u.test(text),
+      `${name} holds characters that are not allowed`,
+    )
+    .refine((text) => [...text].length <= most, `${name} may have at most ${most} characters`);
+
+/** More than any address has, with some white space around: what is longer is not looked at. */
+const maxEmailText = 512;
+
+/** `POST /v1/users` (SPEC 4.1). The address is checked without surrounding space and echoed as given. */
+export const registerUserSchema = z.strictObject({
+  email: z
+    .string()
+    .max(maxEmailText, { error: 'must be a valid e-mail address', abort: true })
+    .refine(isEmail, 'must be a valid e-mail address'),
+});
+
+/** Longest label, in code points (SPEC 8). */
+const maxLabelLength = 128;
+const maxRegionLength = 128;
+const maxSecretLength = 8192;
+
+/** Nothing but spaces is no key. One way to match it, or the cost grows with the square of the length. */
+const vendorSecret = /^ *[\x21-\x7e][\x20-\x7e]*$/;
+
+function vendorSecretProblem(secret: string): string | null {
+  if (secret === '') return 'must not be empty';
+  return vendorSecret.test(secret) ? null : 'must be printable ASCII, since it travels in a header';
+}
+
+/**
+ * `POST /v1/keys` (SPEC 4.2). Which fields go with which provider is checked by the route. A server of the user's own
+ * may have any placeholder for a key (`headerText` says what is sent of it), a vendor has one that a header can carry.
+ */
+export const registerKeySchema = z
+  .strictObject({
+    provider: z.enum(providerNames),
+    api_key: z
+      .string()
+      .max(maxSecretLength, { abort: true })
+      .refine((text) => text.isWellFormed(), 'holds half a character'),
+    base_url: z.string().max(maxUrlLength).nullish(),
+    declared_region: plainText('declared_region', maxRegionLength)
+      .refine((text) => text.trim() !== '', 'must not be empty')
+      .nullish(),
+    label: plainText('label', maxLabelLength).nullish(),
+  })
+  .superRefine(({ provider, api_key: secret }, context) => {
+    const message = provider === 'self_hosted' ? null : vendorSecretProblem(secret);
+    if (message !== null) context.addIssue({ code: 'custom', path: ['api_key'], message });
+  });
+
+export type RegisterKeyBody = z.infer<typeof registerKeySchema>;
+
+/** True when an override can name a key by this label: `self_hosted/<label>:<model>` is split at `/` and `:`. */
+export function canBeNamed(label: string): boolean {
+  return label.trim() !== '' && !/[/:]/.test(label);
+}

@@ -1,0 +1,78 @@
+import type { AnsweringProvider, ShownResidency } from '../settled-request.ts';
+import { formatMicroUsd } from './cost.ts';
+
+/** The `gateway` block (SPEC 2.4). */
+export interface GatewayMetadata {
+  readonly provider: AnsweringProvider;
+  readonly model: string;
+  readonly mode: string;
+  readonly cache_hit: boolean;
+  readonly latency_ms: number;
+  readonly cost_usd: string;
+  readonly residency_actual: ShownResidency;
+  readonly request_id: string;
+}
+
+export interface ServedFacts {
+  readonly provider: AnsweringProvider;
+  readonly model: string;
+  readonly mode: string;
+  readonly cacheHit: boolean;
+  readonly latencyMs: number;
+  readonly costMicroUsd: bigint;
+  readonly residencyActual: ShownResidency;
+  readonly requestId: string;
+}
+
+export function gatewayMetadata(facts: ServedFacts): GatewayMetadata {
+  return {
+    provider: facts.provider,
+    model: facts.model,
+    mode: facts.mode,
+    cache_hit: facts.cacheHit,
+    latency_ms: facts.latencyMs,
+    cost_usd: formatMicroUsd(facts.costMicroUsd),
+    residency_actual: facts.residencyActual,
+    request_id: facts.requestId,
+  };
+}
+
+/** Splices the block into a completion's own text: the answer is not serialised a second time. */
+export function withGatewayBlock(completionJson: string, metadata: GatewayMetadata): string {
+  const end = completionJson.lastIndexOf('}');
+  return `${completionJson.slice(0, end)},"gateway":${JSON.stringify(metadata)}}`;
+}
+
+export interface ChunkIdentity {
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  readonly model: string;
+}
+
+function chunk(identity: ChunkIdentity, rest: Record<string, unknown>): string {
+  const { id, created, model } = identity;
+  return `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model, ...rest })}\n\n`;
+}
+
+/** What a client asked for with `include_usage`: the counts, and what the vendor said beside them. */
+export interface AnswerTotals {
+  readonly usage: unknown;
+  readonly extras: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The final chunk before `[DONE]`: the block on `choices[0].delta` (SPEC 4.5, streaming rule 2), and with it the
+ * usage where that was asked for. One chunk, since every chunk with usage is counted by some client, and a last
+ * one without it makes others forget it (docs/decisions/0005).
+ */
+export function gatewayChunk(
+  identity: ChunkIdentity,
+  metadata: GatewayMetadata,
+  totals: AnswerTotals | null,
+): string {
+  const choices = [{ index: 0, delta: { gateway: metadata }, finish_reason: null }];
+  return chunk(identity, totals === null ? { choices } : { ...totals.extras, choices, usage: totals.usage });
+}
+
+export const doneEvent = 'data: [DONE]\n\n';

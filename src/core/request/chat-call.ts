@@ -1,0 +1,68 @@
+import type { Candidate, HeldKey } from '../candidate.ts';
+import type { Feature } from '../capability.ts';
+import type { ProviderName } from '../provider-name.ts';
+import type { Mode, TierName } from '../tables/mode.ts';
+import type { RoutingTables } from '../tables/tables.ts';
+import type { ChatRequest } from './chat-request.ts';
+import type { ResidencyRequest } from './residency.ts';
+
+/** `X-Gateway-Override-Model: <provider>[/<label or key id>]:<model>`, taken apart. */
+export interface Override {
+  readonly provider: ProviderName;
+  /** Which of several self_hosted keys: its label or id; null: the newest. */
+  readonly selector: string | null;
+  readonly model: string;
+}
+
+/** The request headers of SPEC 4.5 after validation. */
+export interface ChatOptions {
+  /** Null: the client did not opt in to the cache. Otherwise clamped to [60, 86400]. */
+  readonly cacheTtlSeconds: number | null;
+  readonly override: Override | null;
+  readonly residency: ResidencyRequest;
+  /** Per-attempt limit asked for, clamped to [1, 300] s; null: the tables' default. */
+  readonly timeoutMs: number | null;
+}
+
+/** Where a request's span lies, as far as the story needs to know. */
+export interface CallTrace {
+  /** 32 lower-case hex digits. */
+  readonly traceId: string;
+  /** 16 lower-case hex digits. */
+  readonly spanId: string;
+  readonly sampled: boolean;
+}
+
+/** One chat request, whole and immutable: everything that the story needs to know of it. */
+export interface ChatCall {
+  readonly userId: string;
+  readonly requestId: string;
+  readonly request: ChatRequest;
+  readonly options: ChatOptions;
+  readonly mode: Mode;
+  readonly tier: TierName;
+  /** The tables it began with and keeps. */
+  readonly tables: RoutingTables;
+  /** Request entry, monotonic milliseconds. */
+  readonly enteredAtMs: number;
+  /** Null when nothing is traced. */
+  readonly trace: CallTrace | null;
+}
+
+/** How long one attempt may take, or the wait for an equal request's; milliseconds. */
+export function attemptLimitMs(call: ChatCall): number {
+  return call.options.timeoutMs ?? call.tables.document.timeouts.attempt_seconds * 1000;
+}
+
+/** The `mode` of the gateway block and of the log row (SPEC 2.4). */
+export function modeLabel(call: ChatCall): string {
+  return call.options.override === null ? call.mode : 'override';
+}
+
+/** The caller's keys plus what is known of candidates beyond the tables. */
+export interface PlanInput {
+  readonly keys: readonly HeldKey[];
+  readonly isHeldBack: (candidate: Candidate) => boolean;
+  /** What the candidate's vendor has no words for, whatever its model can do. */
+  readonly lacks: (candidate: Candidate) => readonly Feature[];
+}

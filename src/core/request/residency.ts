@@ -1,0 +1,30 @@
+import type { ProviderName } from '../provider-name.ts';
+import { residencyByProvider } from '../provider-name.ts';
+
+/** Where a key's answers are produced. */
+export const residencies = ['global', 'india'] as const;
+export type Residency = (typeof residencies)[number];
+
+/** What a request may ask for; `null` is no restriction. */
+export type ResidencyRequest = 'india' | null;
+
+/**
+ * Residency of one key record. A `self_hosted` record is Indian only if its declared region is on the
+ * operator's list (compared without case); anything unknown is `global`, so an error can only refuse.
+ */
+export function residencyOf(
+  provider: ProviderName,
+  declaredRegion: string | null,
+  indiaRegions: ReadonlySet<string>,
+): Residency {
+  const residency = residencyByProvider[provider];
+  if (residency !== 'declared') return residency;
+  return declaredRegion !== null && indiaRegions.has(declaredRegion.trim().toLowerCase())
+    ? 'india'
+    : 'global';
+}
+
+/** The one predicate that guards tier, override, cache and the socket (SPEC 4.5, routing rule 3). */
+export function residencyAllows(requested: ResidencyRequest, actual: Residency): boolean {
+  return requested === null || requested === actual;
+}

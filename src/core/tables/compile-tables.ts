@@ -1,0 +1,64 @@
+import { parseInstant } from '../parse-instant.ts';
+import type { ProviderName } from '../provider-name.ts';
+import type { TierName } from './mode.ts';
+import { tierNames } from './mode.ts';
+import type { ModelFacts } from './model-facts.ts';
+import { resolveFacts } from './model-facts.ts';
+import type { Price } from './price.ts';
+import { compilePrice, findPrice } from './price.ts';
+import type { RoutingTablesDocument, TierCandidate } from './routing-tables.ts';
+import type { RoutingTables } from './tables.ts';
+
+/** Models of override headers are chosen by callers, so what is remembered of them has a bound. */
+const maxRemembered = 4096;
+
+/** Remembers answers by provider and model; forgets all of them when full, which real use never reaches. */
+function remembered<Value>(find: (provider: ProviderName, model: string) => Value) {
+  const known = new Map<string, Value>();
+  return (provider: ProviderName, model: string): Value => {
+    const key = `${provider}:${model}`;
+    const hit = known.get(key);
+    if (hit !== undefined) return hit;
+    const value = find(provider, model);
+    if (known.size >= maxRemembered) known.clear();
+    known.set(key, value);
+    return value;
+  };
+}
+
+/** Throws for a text that no validated document holds: a sunset in the past would end the surface in silence. */
+function sunsetOf(text: string): number {
+  const sunsetMs = parseInstant(text);
+  if (sunsetMs === null) throw new RangeError('legacy.sunset is no instant');
+  return sunsetMs;
+}
+
+/**
+ * Makes the tables that requests hold out of a validated document. `hash` is the first 16 hex digits of its
+ * SHA-256; `generation` counts the successful loads of this process.
+ */
+export function compileTables(
+  document: RoutingTablesDocument,
+  hash: string,
+  generation: number,
+): RoutingTables {
+  const prices = document.prices.map(compilePrice);
+  const { legacy } = document;
+  const named = [...tierNames.flatMap((name) => document.tiers[name]), ...document.prices];
+  const modelsOf = new Map<ProviderName, Set<string>>();
+  for (const { provider, model } of named) {
+    modelsOf.set(provider, (modelsOf.get(provider) ?? new Set<string>()).add(model));
+  }
+  return Object.freeze<RoutingTables>({
+    document,
+    hash,
+    generation,
+    indiaRegions: new Set(document.residency.india_regions.map((region) => region.trim().toLowerCase())),
+    legacy: legacy === undefined ? null : { name: legacy.name, sunsetMs: sunsetOf(legacy.sunset) },
+    named,
+    names: (provider, model) => modelsOf.get(provider)?.has(model) === true,
+    tier: (name: TierName): readonly TierCandidate[] => document.tiers[name],
+    facts: remembered<ModelFacts>((provider, model) => resolveFacts(document.models, provider, model)),
+    price: remembered<Price | null>((provider, model) => findPrice(prices, provider, model)),
+  });
+}

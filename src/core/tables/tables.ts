@@ -1,0 +1,27 @@
+import type { ProviderName } from '../provider-name.ts';
+import type { TierName } from './mode.ts';
+import type { ModelFacts } from './model-facts.ts';
+import type { Price } from './price.ts';
+import type { RoutingTablesDocument, TierCandidate } from './routing-tables.ts';
+
+/**
+ * The compiled tables a request holds from its start to its end. Frozen; a reload makes a new one.
+ */
+export interface RoutingTables {
+  readonly document: RoutingTablesDocument;
+  /** First 16 hex digits of the document's SHA-256; on each log row, /readyz and metrics. */
+  readonly hash: string;
+  /** Counts successful loads of this process, from 1. */
+  readonly generation: number;
+  readonly indiaRegions: ReadonlySet<string>;
+  /** Null when there is no legacy surface. */
+  readonly legacy: { readonly name: string; readonly sunsetMs: number } | null;
+  /** The models that tiers and prices name, as often as they do. */
+  readonly named: readonly { readonly provider: ProviderName; readonly model: string }[];
+  /** Whether a model is among them. */
+  names(provider: ProviderName, model: string): boolean;
+  tier(name: TierName): readonly TierCandidate[];
+  facts(provider: ProviderName, model: string): ModelFacts;
+  /** Null: unknown model, cost is shown as 0. */
+  price(provider: ProviderName, model: string): Price | null;
+}

@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import { beforeEach, expect, test } from 'vitest';
+import { MemoryResponseCache } from '../../../src/adapters/cache/memory-cache.ts';
+import { SealedResponseCache } from '../../../src/adapters/cache/sealed-cache.ts';
+import { createSealer } from '../../../src/adapters/system/sealer.ts';
+
+const value = Buffer.from('the answer to a private question');
+const key = randomBytes(32);
+let store: MemoryResponseCache;
+
+function sealedBy(id: string, masterKey: Buffer): SealedResponseCache {
+  const sealer = createSealer([{ id, key: masterKey }]);
+  return new SealedResponseCache(
+    store,
+    (plain, aad) => sealer.sealValue(plain, aad),
+    (sealed, aad) => sealer.openValue(sealed, aad),
+  );
+}
+
+beforeEach(() => {
+  store = new MemoryResponseCache(100_000, 10_000);
+});
+
+test('gives back what was set, and the store never sees it', async () => {
+  const cache = sealedBy('a', key);
+  await cache.set('k', value, 60, 'ann');
+  expect(await cache.get('k')).toEqual(value);
+  expect((await store.get('k'))?.includes('private question')).toBe(false);
+});
+
+test('a miss of the store is a miss', async () => {
+  expect(await sealedBy('a', key).get('k')).toBeNull();
+});
+
+test('a value that was moved to another key is a miss', async () => {
+  const cache = sealedBy('a', key);
+  await cache.set('user-1', value, 60, 'ann');
+  await store.set('user-2', (await store.get('user-1')) as Buffer, 60, 'ann');
+  expect(await cache.get('user-2')).toBeNull();
+});
+
+test('a value with any byte changed, or cut at any place, is a miss', async () => {
+  const cache = sealedBy('a', key);
+  await cache.set('k', value, 60, 'ann');
+  const stored = (await store.get('k')) as Buffer;
+  for (let at = 0; at < stored.length; at += 1) {
+    const changed = Buffer.from(stored);
+    changed[at] = (changed[at] ?? 0) ^ 1;
+    await store.set('changed', changed, 60, 'ann');
+    await store.set('k', changed, 60, 'ann');
+    expect(await cache.get('k')).toBeNull();
+    await store.set('k', stored.subarray(0, at), 60, 'ann');
+    expect(await cache.get('k')).toBeNull();
+  }
+});
+
+test('a value sealed by a master key that is gone is a miss', async () => {
+  await sealedBy('a', key).set('k', value, 60, 'ann');
+  expect(await sealedBy('b', randomBytes(32)).get('k')).toBeNull();
+  expect(await sealedBy('a', randomBytes(32)).get('k')).toBeNull();
+});

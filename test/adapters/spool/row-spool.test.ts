@@ -1,0 +1,229 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { RowSpool } from '../../../src/adapters/spool/row-spool.ts';
+import { decodeSpoolLine, encodeSpoolLine } from '../../../src/adapters/spool/spool-line.ts';
+import { tryLock } from '../../../src/adapters/spool/spool-lock.ts';
+
+const maxBytes = 1024 * 1024;
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'row-spool-'));
+});
+
+afterEach(() => {
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function json(number: number): string {
+  return JSON.stringify({ number, text: 'é'.repeat(number % 7) });
+}
+
+async function take(spool: RowSpool): Promise<{ rows: string[]; bad: number }> {
+  const rows: string[] = [];
+  let bad = 0;
+  await spool.replay(async (batch) => {
+    rows.push(...batch.rows);
+    bad += batch.bad.length;
+  });
+  return { rows, bad };
+}
+
+/** As a dead process left it. */
+function leaveSegment(bytes: Buffer | string, slot = 0): void {
+  const folder = join(directory, `slot-${slot}`);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, '0000000001.ndjson'), bytes);
+}
+
+test('a slot that cannot be read stays free for the next who tries', async () => {
+  mkdirSync(join(directory, 'slot-0'));
+  const segment = join(directory, 'slot-0', '0000000001.ndjson');
+  symlinkSync(join(directory, 'nowhere'), segment);
+  await expect(RowSpool.open({ directory, maxBytes })).rejects.toThrow('ENOENT');
+  await expect(RowSpool.openAbandoned({ directory, maxBytes })).rejects.toThrow('ENOENT');
+  rmSync(segment);
+  const spool = await RowSpool.open({ directory, maxBytes });
+  await spool.append(json(1));
+  await spool.close();
+  expect(readdirSync(directory)).toEqual(['slot-0']);
+});
+
+test('rows come out once, in order, and the space is free again', async () => {
+  const spool = await RowSpool.open({ directory, maxBytes });
+  const rows = Array.from({ length: 1000 }, (_, index) => json(index));
+  const kept = await Promise.all(rows.map((row) => spool.append(row)));
+  expect(kept.every(Boolean)).toBe(true);
+  expect(spool.bytes).toBeGreaterThan(0);
+  expect((await take(spool)).rows).toEqual(rows);
+  expect(spool.bytes).toBe(0);
+  expect((await take(spool)).rows).toEqual([]);
+  expect(readdirSync(join(directory, 'slot-0'))).toEqual(['lock']);
+  await spool.close();
+});
+
+test('rows appended during a replay are kept for the next one', async () => {
+  const spool = await RowSpool.open({ directory, maxBytes });
+  await spool.append(json(1));
+  const seen: string[] = [];
+  await spool.replay(async (batch) => {
+    seen.push(...batch.rows);
+    expect(await spool.append(json(2))).toBe(true);
+  });
+  expect(seen).toEqual([json(1)]);
+  expect((await take(spool)).rows).toEqual([json(2)]);
+  await spool.close();
+});
+
+test('a replay that fails loses nothing and is repeated', async () => {
+  const spool = await RowSpool.open({ directory, maxBytes });
+  const rows = Array.from({ length: 500 }, (_, index) => json(index));
+  await Promise.all(rows.map((row) => spool.append(row)));
+  let batches = 0;
+  const failing = spool.replay(async () => {
+    batches += 1;
+    if (batches === 2) throw new Error('away');
+  });
+  await expect(failing).rejects.toThrow('away');
+  expect((await take(spool)).rows).toEqual(rows);
+  await spool.close();
+});
+
+test('a spool torn at any byte gives back every whole row and sets the torn one aside', async () => {
+  const rows = [json(1), json(2), json(3)];
+  const bytes = Buffer.from(rows.map(encodeSpoolLine).join(''));
+  const lineEnds = rows.map(
+    (_, index) =>
+      Buffer.from(
+        rows
+          .slice(0, index + 1)
+          .map(encodeSpoolLine)
+          .join(''),
+      ).length,
+  );
+  for (let length = 0; length <= bytes.length; length += 1) {
+    rmSync(join(directory, 'slot-0'), { recursive: true, force: true });
+    leaveSegment(bytes.subarray(0, length));
+    const spool = await RowSpool.open({ directory, maxBytes });
+    await spool.append(json(9));
+    const result = await take(spool);
+    // A line that lacks nothing but its end is whole.
+    const whole = lineEnds.filter((end) => end - 1 <= length).length;
+    const torn = length > 0 && !lineEnds.includes(length) && !lineEnds.includes(length + 1);
+    expect(result).toEqual({ rows: [...rows.slice(0, whole), json(9)], bad: torn ? 1 : 0 });
+    await spool.close();
+    if (torn) {
+      const aside = readFileSync(join(directory, 'slot-0', 'bad.ndjson'));
+      expect(bytes.toString('latin1')).toContain(aside.subarray(0, -1).toString('latin1'));
+    }
+  }
+});
+
+test('garbage between rows, without end or of any bytes, costs no row', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 5 }), async (pieces) => {
+      rmSync(join(directory, 'slot-0'), { recursive: true, force: true });
+      const lines = pieces.map((piece, index) =>
+        Buffer.concat([Buffer.from(piece), Buffer.from('\n'), Buffer.from(encodeSpoolLine(json(index)))]),
+      );
+      leaveSegment(Buffer.concat(lines));
+      const spool = await RowSpool.open({ directory, maxBytes });
+      expect((await take(spool)).rows).toEqual(pieces.map((_, index) => json(index)));
+      await spool.close();
+    }),
+    { numRuns: 50 },
+  );
+  rmSync(join(directory, 'slot-0'), { recursive: true, force: true });
+  const endless = Buffer.alloc(3 * 1024 * 1024, 'x');
+  leaveSegment(Buffer.concat([endless, Buffer.from(`\n${encodeSpoolLine(json(5))}`)]));
+  const spool = await RowSpool.open({ directory, maxBytes });
+  expect((await take(spool)).rows).toEqual([json(5)]);
+  await spool.close();
+});
+
+test('a line with any character changed is no row', () => {
+  const line = encodeSpoolLine(json(3)).slice(0, -1);
+  expect(decodeSpoolLine(line)).toBe(json(3));
+  for (let index = 0; index < line.length; index += 1) {
+    const changed = line.slice(0, index) + (line[index] === '0' ? '1' : '0') + line.slice(index + 1);
+    expect(decodeSpoolLine(changed)).toBeNull();
+  }
+});
+
+test('a spool is full before its limit, takes the rest of running requests, and never passes the limit', async () => {
+  const spool = await RowSpool.open({ directory, maxBytes: 8000 });
+  let kept = 0;
+  let keptWhileFull = 0;
+  while (await spool.append(json(0))) {
+    kept += 1;
+    if (spool.full) keptWhileFull += 1;
+  }
+  expect(spool.bytes).toBeLessThanOrEqual(8000);
+  expect(keptWhileFull).toBeGreaterThan(0);
+  expect((await take(spool)).rows).toHaveLength(kept);
+  expect(spool.full).toBe(false);
+  expect(await spool.append(json(0))).toBe(true);
+  await spool.close();
+});
+
+test('a disk that refuses shows as full and is used again once it recovers', async () => {
+  const spool = await RowSpool.open({ directory, maxBytes });
+  const folder = join(directory, 'slot-0');
+  rmSync(folder, { recursive: true });
+  expect(await spool.append(json(1))).toBe(false);
+  expect(spool.full).toBe(true);
+  await spool.retry();
+  expect(spool.full).toBe(true);
+  mkdirSync(folder);
+  await spool.retry();
+  expect(spool.full).toBe(false);
+  expect(await spool.append(json(2))).toBe(true);
+  expect((await take(spool)).rows).toEqual([json(2)]);
+  await spool.close();
+});
+
+test('each holder has a slot of its own, and one left behind is taken over once', async () => {
+  const first = await RowSpool.open({ directory, maxBytes });
+  const second = await RowSpool.open({ directory, maxBytes });
+  await first.append(json(1));
+  await second.append(json(2));
+  expect(await RowSpool.openAbandoned({ directory, maxBytes })).toBeNull();
+  await second.close();
+  const [one, other] = await Promise.all([
+    RowSpool.openAbandoned({ directory, maxBytes }),
+    RowSpool.openAbandoned({ directory, maxBytes }),
+  ]);
+  const taken = one ?? other;
+  expect([one, other]).toContain(null);
+  expect((await take(taken as RowSpool)).rows).toEqual([json(2)]);
+  await taken?.close();
+  await first.close();
+});
+
+test('the lock holds against other processes and falls with the one that is killed', async () => {
+  const path = join(directory, 'lock');
+  const child = fork(new URL('./lock-child.ts', import.meta.url), [path]);
+  await once(child, 'message');
+  expect(tryLock(path)).toBeNull();
+  // Asking must not have broken the lock, as closing a file does with locks of POSIX.
+  expect(tryLock(path)).toBeNull();
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  const lock = tryLock(path);
+  expect(lock).not.toBeNull();
+  expect(tryLock(path)).toBeNull();
+  lock?.release();
+});

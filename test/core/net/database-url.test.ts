@@ -1,0 +1,79 @@
+/** What a database URL means, and what stops the start. That both drivers act on it: test/adapters/postgres/connection-urls.test.ts. */
+
+import { expect, test } from 'vitest';
+import { DatabaseUrlError, parseDatabaseUrl } from '../../../src/core/net/database-url.ts';
+
+const plain = {
+  host: 'db',
+  port: 5432,
+  user: null,
+  password: '',
+  database: null,
+  applicationName: null,
+  options: null,
+  tls: null,
+};
+
+test.each([
+  ['postgres://db', plain],
+  ['postgresql://db/', plain],
+  ['postgres://db:6432/gateway', { ...plain, port: 6432, database: 'gateway' }],
+  ['postgres://u@db', { ...plain, user: 'u' }],
+  ['postgres://u:p@db', { ...plain, user: 'u', password: 'p' }],
+  ['postgres://u:a%40b%2Fc@db', { ...plain, user: 'u', password: 'a@b/c' }],
+  ['postgres://u:a@b@db', { ...plain, user: 'u', password: 'a@b' }],
+  ['postgres://u:50%off@db', { ...plain, user: 'u', password: '50%off' }],
+  ['postgres://u:a:b@db', { ...plain, user: 'u', password: 'a:b' }],
+  ['postgres://[fd00::1]:6432/x', { ...plain, host: 'fd00::1', port: 6432, database: 'x' }],
+  ['postgres://[fd00::1]/x', { ...plain, host: 'fd00::1', database: 'x' }],
+  ['postgres:///x', { ...plain, host: 'localhost', database: 'x' }],
+  ['postgres://%2Fvar%2Frun/x', { ...plain, host: '/var/run', database: 'x' }],
+  ['postgres:///x?host=/var/run&sslmode=require', { ...plain, host: '/var/run', database: 'x' }],
+  [
+    'postgres://a/b?host=db&port=7&user=u&password=p&dbname=x',
+    { ...plain, port: 7, user: 'u', password: 'p', database: 'x' },
+  ],
+  [
+    'postgres://db?application_name=a&options=-c%20x%3D1',
+    { ...plain, applicationName: 'a', options: '-c x=1' },
+  ],
+])('%s', (url, target) => {
+  expect(parseDatabaseUrl(url)).toEqual(target);
+});
+
+test.each([
+  ['mysql://db/x', /must be postgres:/],
+  ['/var/run x', /must be postgres:/],
+  ['socket:/var/run?db=x', /must be postgres:/],
+  ['postgres://u:pa#ss@db/x', /must be postgres:/],
+  ['postgres://u:%ff@db/x', /not UTF-8/],
+  ['postgres://a,b/x', /several hosts/],
+  ['postgres://a:1,b:2/x', /several hosts/],
+  ['postgres://x?host=a,b', /several hosts/],
+  ['postgres://db:0/x', /port/],
+  ['postgres://db:65536/x', /port/],
+  ['postgres://db?port=5432,5433', /port/],
+  ['postgres://db?pgbouncer=true', /not known: "pgbouncer"/],
+  ['postgres://db?statement_timeout=5', /not known: "statement_timeout"/],
+  ['postgres://db?SSLMODE=require', /not known: "SSLMODE"/],
+  ['postgres://db?sslmode=Require', /value of sslmode/],
+  ['postgres://db?sslmode=allow', /value of sslmode/],
+  ['postgres://db?sslmode=', /value of sslmode/],
+  ['postgres://db?sslmode=toString', /value of sslmode/],
+  ['postgres://db?ssl=yes', /value of ssl /],
+  ['postgres://db?uselibpqcompat=1&sslmode=require', /value of uselibpqcompat/],
+  ['postgres://db?uselibpqcompat=true&sslmode=verify-ca', /needs sslrootcert/],
+  ['postgres://db?sslcert=a', /go together/],
+  ['postgres://db?sslkey=a&sslmode=require', /go together/],
+  ['postgres://db?sslnegotiation=maybe', /value of sslnegotiation/],
+  ['postgres://db?sslnegotiation=direct&sslmode=disable', /without TLS/],
+  ['postgres://db?channel_binding=require', /value of channel_binding/],
+  ['postgres://db?target_session_attrs=standby', /value of target_session_attrs/],
+  ['postgres://db?client_encoding=latin1', /value of client_encoding/],
+  ['postgres://db?connect_timeout=soon', /value of connect_timeout/],
+])('%s is refused, without the password', (url, message) => {
+  const secret = url.replace('postgres://', 'postgres://u:hunter2@').replace('u:hunter2@u:', 'u:hunter2');
+  expect(() => parseDatabaseUrl(url)).toThrow(DatabaseUrlError);
+  expect(() => parseDatabaseUrl(url)).toThrow(message);
+  expect(() => parseDatabaseUrl(secret)).not.toThrow(/hunter2/);
+});

@@ -1,0 +1,82 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { maxReasonLength, redactReason } from '../../../src/core/secret/redact.ts';
+
+const secret = 'Zq7+/"pass\\word=';
+
+describe("a vendor's words", () => {
+  test.each<[name: string, text: string, expected: string]>([
+    [
+      'stay as they are',
+      'Rate limit reached for model x in 20 s.',
+      'Rate limit reached for model x in 20 s.',
+    ],
+    ['lose the key', `Bad key ${secret}!`, 'Bad key [redacted]!'],
+    ['lose the key every time', `${secret} ${secret}`, '[redacted] [redacted]'],
+    ['lose the key as JSON escapes it', `{"key":${JSON.stringify(secret)}}`, '{"key":"[redacted]"}'],
+    ['lose the key as a URL escapes it', `?k=${encodeURIComponent(secret)}`, '?k=[redacted]'],
+    ['lose the key in base64', `Basic ${Buffer.from(secret).toString('base64')}`, 'Basic [redacted]=='],
+    ['lose the key in base64url', `k=${Buffer.from(secret).toString('base64url')}&`, 'k=[redacted]&'],
+    ['lose what looks like a key', 'Incorrect API key: sk-proj-abc123XYZ.', 'Incorrect API key: [redacted]'],
+    ['lose a key that the vendor masked half', 'key sk-ab**********wxyz is wrong', 'key [redacted] is wrong'],
+    ['lose a service key of ours', 'gw_0123456789abcdef', '[redacted]'],
+    ['lose a bearer token', 'sent "Authorization: Bearer abc.def"', 'sent "Authorization: [redacted]"'],
+    ['lose a key without a separator', 'AIzaSyA1234567890abcdefg', '[redacted]'],
+    ['lose control characters', 'a\r\nb\u0000c\u001b[31m', 'a b c [31m'],
+    ['become well-formed text', 'a\ud800b', 'a\ufffdb'],
+  ])('%s', (_name, text, expected) => {
+    expect(redactReason(text, secret)).toBe(expected);
+  });
+
+  test.each([
+    [
+      'a placeholder as it was sent',
+      'pläce-hölder',
+      'key pl%C3%A4ce-h%C3%B6lder is wrong',
+      'key [redacted] is wrong',
+    ],
+    ['nothing to a blank placeholder', '      ', 'two      words', 'two      words'],
+  ])('lose %s', (_name, placeholder, text, expected) => {
+    expect(redactReason(text, placeholder)).toBe(expected);
+  });
+
+  test('are kept without a secret to look for', () => {
+    expect(redactReason('plain', null)).toBe('plain');
+  });
+
+  test('are not shredded by a secret of three characters', () => {
+    expect(redactReason('a bad abba', 'a')).toBe('a bad abba');
+  });
+
+  test('that were cut in the middle of the key lose what is left of it', () => {
+    const long = 'unlike-any-known-shape-0123456789';
+    for (let kept = 4; kept < long.length; kept += 1) {
+      const cut = `you sent ${long}`
+        .padStart(maxReasonLength + long.length - kept, '.')
+        .slice(0, maxReasonLength);
+      const clean = redactReason(cut, long);
+      expect(clean).toMatch(/you sent \[re/);
+      expect(clean).not.toContain('unli');
+    }
+  });
+
+  test('never hold the key, whatever surrounds it, and never grow beyond the limit', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary', maxLength: 600 }),
+        fc.string({
+          minLength: 8,
+          maxLength: 40,
+          unit: fc.constantFrom('Q', 'z', '7', '+', '/', '"', '=', '%'),
+        }),
+        fc.string({ unit: 'binary', maxLength: 600 }),
+        (before, key, after) => {
+          const clean = redactReason(before + key + after, key);
+          expect(clean.includes(key)).toBe(false);
+          expect(clean.length).toBeLessThanOrEqual(maxReasonLength);
+          expect(clean.isWellFormed()).toBe(true);
+        },
+      ),
+    );
+  });
+});
