@@ -58,7 +58,7 @@ function beyond(bound: keyof JsonBounds): Error {
 }
 
 function tooManyEscapes(): Error {
-  const message = `The strings of the body hold more than ${mostEscapes} escapes; send characters as they are, in UTF-8.`;
+  const message = `The strings of the body hold more than ${mostEscapes} escapes (half a surrogate pair counts as ten); send characters as they are, in UTF-8.`;
   return new InvalidRequestError(message, null, 'too_many_escapes');
 }
 
