@@ -11,6 +11,8 @@ type AnswerFacts = Pick<AttemptRecord, 'firstTokenMs' | 'usage' | 'answer'>;
 /** What is known of an attempt without an answer. */
 const noFacts: AnswerFacts = { firstTokenMs: null, usage: null, answer: null };
 
+type AttemptState = 'under way' | 'opened' | 'ended';
+
 type AttemptDeps = Pick<ChatDeps, 'breakers' | 'telemetry' | 'clock'>;
 
 /**
@@ -27,7 +29,7 @@ export class OpenAttempt {
   readonly #ledger: AttemptLedger;
   readonly #deps: AttemptDeps;
   #dropped: readonly string[] = [];
-  #state: 'under way' | 'opened' | 'ended' = 'under way';
+  #state: AttemptState = 'under way';
 
   /** `number`: from 1. */
   constructor(
@@ -56,7 +58,7 @@ export class OpenAttempt {
 
   /** The first token of its stream is there. */
   opened(): void {
-    if (this.#state !== 'under way') throw new Error(`An attempt that is ${this.#state} cannot be opened.`);
+    this.#mustBe('under way', 'opened');
     this.#state = 'opened';
     this.#succeed();
   }
@@ -69,6 +71,7 @@ export class OpenAttempt {
 
   /** It ended without an answer. */
   failed(failure: AttemptFailure): void {
+    this.#mustBe('under way', 'failed');
     const { userId, tables } = this.#call;
     this.#deps.breakers.failed(this.candidate, failure, this.startedAtMs, userId, tables);
     this.#end({ kind: 'failed', failure }, { ...noFacts, usage: failure.usage ?? null });
@@ -76,6 +79,7 @@ export class OpenAttempt {
 
   /** Its stream broke after the first token. */
   cut(reason: string, facts: AnswerFacts): void {
+    this.#mustBe('opened', 'cut');
     this.#end({ kind: 'cut', reason }, facts);
   }
 
@@ -83,6 +87,11 @@ export class OpenAttempt {
   cancelled(reason: CancelReason, facts: Partial<AnswerFacts>): void {
     if (this.#state === 'under way') this.#deps.breakers.abandoned(this.candidate, this.startedAtMs);
     this.#end({ kind: 'cancelled', reason }, { ...noFacts, ...facts });
+  }
+
+  /** Before anybody is told: a move that is none must change nothing. */
+  #mustBe(state: AttemptState, move: string): void {
+    if (this.#state !== state) throw new Error(`An attempt that is ${this.#state} cannot be ${move}.`);
   }
 
   #succeed(): void {

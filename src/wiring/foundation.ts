@@ -57,7 +57,9 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     // A stop that is cut short still says why.
     process.once('exit', () => lines.flush());
     const log = createLogger(settings.logLevel, lines);
-    cleanups.defer(() => log.info('stopped'));
+    let hasStarted = false;
+    // What could not be started says why, and nothing else.
+    cleanups.defer(() => (hasStarted ? log.info('stopped') : undefined));
     cleanups.defer(async () => tracing?.close());
     const clock = createSystemClock();
     const sealer = createSealer(sealingKeys(settings));
@@ -94,6 +96,7 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
       life,
       audit,
     };
+    hasStarted = true;
     return { ...opened, telemetry, close: () => cleanups.disposeAsync() };
   } catch (error) {
     await cleanups.disposeAsync();

@@ -120,7 +120,7 @@ describe('with a healthy server', () => {
   });
 });
 
-describe('a server that hangs', { retry: 2 }, () => {
+describe('a server that hangs', () => {
   beforeEach(() => open(commandTimeoutMs));
   afterEach(() => server.continueSignal());
 

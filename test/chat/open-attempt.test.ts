@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { OpenAttempt } from '../../src/chat/open-attempt.ts';
 import { noUsage } from '../../src/core/answer/usage.ts';
 import type { AttemptFailure } from '../../src/core/outcome.ts';
@@ -24,8 +24,12 @@ function begin(): { world: World; attempt: OpenAttempt } {
 
 test.each(ends)('an attempt that ended as %s is told once, and cannot end again', (kind, end) => {
   const { world, attempt } = begin();
+  if (kind === 'cut') attempt.opened();
   end(attempt);
-  for (const [, again] of ends) expect(() => again(attempt)).toThrow(/has ended/);
+  const toldBreakers = ['succeeded', 'failed', 'abandoned'] as const;
+  const told = toldBreakers.map((move) => vi.spyOn(world.breakers, move));
+  for (const [, again] of ends) expect(() => again(attempt)).toThrow(/ended/);
+  for (const spy of told) expect(spy).not.toHaveBeenCalled();
   expect(() => attempt.opened()).toThrow(/ended/);
   expect(world.telemetry.attempts.map((record) => record.end.kind)).toEqual([kind]);
 });

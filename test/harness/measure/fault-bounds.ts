@@ -1,5 +1,5 @@
-import { afterEach, expect, TestRunner } from 'vitest';
-import { allowedMs, forgetHoldUps, holdUps } from './held-up.ts';
+import { expect, TestRunner } from 'vitest';
+import { allowedMs, holdUps } from './held-up.ts';
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -7,8 +7,6 @@ declare module 'vitest' {
     figures?: string[];
   }
 }
-
-afterEach(forgetHoldUps);
 
 /** Prints what was measured, and keeps it for the scorecard. */
 export function measured(text: string): void {
@@ -25,7 +23,7 @@ export function expectWithin(what: string, measuredMs: number, boundMs: number):
 
 /**
  * Fails beyond what `boundMs` becomes on this machine (`allowedMs`): what held this process up since the test before
- * ended is no fault of the gateway.
+ * ended is no fault of the gateway; what this process did itself is none of that.
  */
 export function expectInTime(measuredMs: number, boundMs: number, what?: string): void {
   const held = holdUps();

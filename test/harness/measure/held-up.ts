@@ -1,6 +1,6 @@
 import { availableParallelism, loadavg } from 'node:os';
 
-/** How long this process was held up: by a machine that stood still, by others on its cores, by its own work. */
+/** How long this process was held up by a machine that stood still, or by others on its cores; its own work is none. */
 
 /** Shorter than this is what a timer is late on a quiet machine, and what a slice of another process costs. */
 const stallFromMs = 50;
@@ -11,13 +11,15 @@ const slack = 3;
 
 /** So many processes want a core each in a run of our own; what is beyond that is others' work. */
 const ownPerCore = 2;
+/** The count of the kernel may be that of a host with more cores than are ours: it stretches a limit so far only. */
+const mostCrowding = 4;
 
 export interface HoldUps {
   /** The longest time for which nothing of this process ran, milliseconds; 0 when none was worth telling. */
   readonly longestMs: number;
   /** How much longer a period took than it should: 1 on a quiet machine. */
   readonly lateness: number;
-  /** How much longer work takes for want of a core: 1 where there are enough, 6 where twelve processes want each. */
+  /** How much longer work takes for want of a core: 1 where there are enough, 4 at most. */
   readonly crowding: number;
 }
 
@@ -28,24 +30,33 @@ export function allowedMs(boundMs: number, { longestMs, lateness, crowding }: Ho
 
 /** Longer than others keep a core to themselves, shorter than most limits that a test gives the gateway. */
 const worthAnotherTryMs = 400;
-/** With a sixth of a core, stores answer later than the gateway waits for them. */
-const crowdingWorthAnotherTry = 3;
 const mostTries = 2;
+/** Each try of a property draws cases of its own: what one of them refuted, another does not prove. */
+const refuted = /^Property failed after/;
 
-/** vitest's `retry`: as often as the run allows (`--retry`) whatever the reason, and more often after a hold-up. */
+/**
+ * vitest's `retry`: as often as the run allows (`--retry`) whatever the reason, and more often after a hold-up; a
+ * property that a case has refuted, never.
+ */
 export function triesWhenHeldUp(
   ofRun: number | { readonly count?: number } | undefined,
   read: () => HoldUps,
-): { count: number; condition: () => boolean } {
+): { count: number; condition: (error: { readonly message: string }) => boolean } {
   let triesLeft = typeof ofRun === 'number' ? ofRun : (ofRun?.count ?? 0);
   const count = triesLeft + mostTries;
-  const condition = (): boolean => {
-    const { longestMs, crowding } = read();
-    if (longestMs >= worthAnotherTryMs || crowding >= crowdingWorthAnotherTry) return true;
+  const condition = ({ message }: { readonly message: string }): boolean => {
+    if (refuted.test(message)) return false;
+    if (read().longestMs >= worthAnotherTryMs) return true;
     triesLeft -= 1;
     return triesLeft >= 0;
   };
   return { count, condition };
+}
+
+/** When, and how much CPU this process has had until then; both in milliseconds. */
+export interface Moment {
+  readonly atMs: number;
+  readonly cpuMs: number;
 }
 
 /** Is to look every `periodMs`; tests give it any clock. */
@@ -53,18 +64,18 @@ export class HoldUpProbe {
   /** Often enough to tell a tenth of a second, seldom enough to cost nothing. */
   static readonly periodMs = 10;
 
-  #lastMs: number;
+  #last: Moment;
   #longestMs = 0;
   #totalMs = 0;
   #looks = 0;
 
-  constructor(nowMs: number) {
-    this.#lastMs = nowMs;
+  constructor(now: Moment) {
+    this.#last = now;
   }
 
-  lookedAt(nowMs: number): void {
-    const gapMs = nowMs - this.#lastMs;
-    this.#lastMs = nowMs;
+  lookedAt(now: Moment): void {
+    const gapMs = this.#idleMs(now);
+    this.#last = now;
     if (gapMs - HoldUpProbe.periodMs >= stallFromMs) {
       // Told once, and not again as lateness.
       this.#longestMs = Math.max(this.#longestMs, gapMs - HoldUpProbe.periodMs);
@@ -74,20 +85,26 @@ export class HoldUpProbe {
     this.#looks += 1;
   }
 
-  /** Since the last `forget`, up to now: what holds us up until this very turn counts too. */
-  read(nowMs: number, crowding: number): HoldUps {
-    const lateMs = nowMs - this.#lastMs - HoldUpProbe.periodMs;
+  /** Since the last `forget`, up to now: a stall that has ended just now counts too. */
+  read(now: Moment, crowding: number): HoldUps {
+    const lateMs = this.#idleMs(now) - HoldUpProbe.periodMs;
     return {
       longestMs: Math.max(this.#longestMs, lateMs >= stallFromMs ? lateMs : 0),
-      lateness: this.#looks === 0 ? 1 : this.#totalMs / (this.#looks * HoldUpProbe.periodMs),
+      lateness: this.#looks === 0 ? 1 : Math.max(1, this.#totalMs / (this.#looks * HoldUpProbe.periodMs)),
       crowding,
     };
   }
 
-  forget(): void {
+  forget(now: Moment): void {
+    this.#last = now;
     this.#longestMs = 0;
     this.#totalMs = 0;
     this.#looks = 0;
+  }
+
+  /** Since the last look, without what was our own work: that has held up nobody but ourselves. */
+  #idleMs({ atMs, cpuMs }: Moment): number {
+    return atMs - this.#last.atMs - (cpuMs - this.#last.cpuMs);
   }
 }
 
@@ -95,20 +112,27 @@ export class HoldUpProbe {
 const clock = performance.now.bind(performance);
 const startInterval = setInterval;
 
-/** Of this process, from the loading of this file on. */
-const probe = new HoldUpProbe(clock());
-startInterval(() => probe.lookedAt(clock()), HoldUpProbe.periodMs).unref();
+function moment(): Moment {
+  const { user, system } = process.cpuUsage();
+  return { atMs: clock(), cpuMs: (user + system) / 1_000 };
+}
 
+/** Of this process, from the loading of this file on. */
+const probe = new HoldUpProbe(moment());
+startInterval(() => probe.lookedAt(moment()), HoldUpProbe.periodMs).unref();
+
+/** Since the test that is running began. */
 export function holdUps(): HoldUps {
-  return probe.read(clock(), crowding());
+  return probe.read(moment(), crowding());
 }
 
 /** Of the last minute, by the kernel's own count; 1 where it keeps none. */
-export function crowding(): number {
-  return Math.max(1, (loadavg()[0] ?? 0) / availableParallelism() / ownPerCore);
+function crowding(): number {
+  const wanted = (loadavg()[0] ?? 0) / availableParallelism() / ownPerCore;
+  return Math.min(mostCrowding, Math.max(1, wanted));
 }
 
 /** Forgets what held up the test before. */
 export function forgetHoldUps(): void {
-  probe.forget();
+  probe.forget(moment());
 }

@@ -52,7 +52,7 @@ function testRemark(test: TestCase): string | null {
   const name = `${test.module.relativeModuleId} > ${test.fullName}`;
   const { state, errors } = test.result();
   if (state === 'failed' || state === 'pending') return `failed: ${name}: ${firstLine(errors?.[0])}`;
-  return test.diagnostic()?.flaky === true ? `passed at the second try: ${name}` : null;
+  return test.diagnostic()?.flaky === true ? `passed when it was tried again: ${name}` : null;
 }
 
 function errorRemark(error: SerializedError): string {
