@@ -1,3 +1,4 @@
+import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { z } from 'zod';
 import { NotFoundError } from '../core/errors.ts';
@@ -90,8 +91,10 @@ const refuse = async (): Promise<never> => {
   });
 };
 
-/** Routes that need a database, in a profile without one: a clear answer instead of an unknown path. */
+/** Routes that need a database, in a profile without one: a clear answer to any method instead of an unknown path. */
 export function refuseStoreRoutes(app: FastifyInstance): void {
+  // `all` means those that Fastify knows, which are fewer than Node lets through.
+  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   const paths = new Set(routeList.filter(({ needsStore }) => needsStore).map(routerPath));
   for (const path of paths) app.all(path, { onRequest: refuse }, async () => undefined);
 }

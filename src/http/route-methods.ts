@@ -1,29 +1,19 @@
-import type { Route } from './route-table.ts';
+import type { FastifyInstance } from 'fastify';
 import { routeList } from './route-table.ts';
 
 const methodOrder = ['GET', 'HEAD', 'POST', 'DELETE'] as const;
 
-/** Methods of these routes, as an `Allow` header lists them. HEAD comes with GET. */
-function methodsOf(routes: readonly Route[]): readonly string[] {
-  const methods = new Set<string>(routes.map(({ method }) => method));
-  if (methods.has('GET')) methods.add('HEAD');
-  return methodOrder.filter((method) => methods.has(method));
-}
+/** Every method that some route takes, as an `Allow` header lists them. HEAD comes with GET. */
+export const allMethods = methodOrder.filter((taken) =>
+  routeList.some(({ method }) => method === taken || (method === 'GET' && taken === 'HEAD')),
+);
 
-function patternOf({ path, openEnd }: Route): string {
-  return `^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}$/, openEnd === true ? '.+' : '[^/]+')}$`;
-}
-
-/** The API's paths and the methods each takes, for telling 405 from 404. */
-const methodsByPath: readonly (readonly [RegExp, readonly string[]])[] = [
-  ...Map.groupBy(routeList, patternOf),
-].map(([pattern, routes]) => [new RegExp(pattern), methodsOf(routes)]);
-
-/** Every method that some route takes. */
-export const allMethods: readonly string[] = methodsOf(routeList);
-
-/** Methods of a known path (query ignored), or null for an unknown one. */
-export function allowedMethods(url: string): readonly string[] | null {
-  const path = url.split('?', 1)[0] ?? '';
-  return methodsByPath.find(([pattern]) => pattern.test(path))?.[1] ?? null;
+/**
+ * Methods of a known path, or null for an unknown one. The router itself is asked: it alone knows how a path is
+ * decoded, where it ends, and how long its parameter may be. Only for requests that found no route.
+ */
+export function allowedMethods(app: FastifyInstance, url: string): readonly string[] | null {
+  // A path that the router refuses, its parameter being too long, is found too, but without `searchParams`.
+  const methods = allMethods.filter((method) => app.findRoute({ method, url })?.searchParams !== undefined);
+  return methods.length === 0 ? null : methods;
 }

@@ -124,7 +124,7 @@ export async function createServer(
   limitConnections(app.server, limits.maxConnections, life, telemetry);
   letGoOfStalledReaders(app.server, () => telemetry.readerStalled());
   life.unread.onLetGo = () => telemetry.readerStalled();
-  handleErrors(app, allowedMethods);
+  handleErrors(app, (url) => allowedMethods(app, url));
   // Only the routes that ask for it take large bodies.
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= Math.min(smallBodyBytes, limits.bodyLimitBytes);

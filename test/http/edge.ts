@@ -76,11 +76,15 @@ function lookUpByName(scope: FastifyInstance, wait: (done: () => void) => void):
   });
 }
 
-/** Starts the edge; `routes` come behind the real look-up in `accounts`, or one that takes the name in `x-user`. */
+/**
+ * Starts the edge; `routes` come behind the real look-up in `accounts`, or one that takes the name in `x-user`, and
+ * `doors` before it.
+ */
 export async function startEdge(
   routes: (scope: FastifyInstance) => void,
   limits: Partial<ServerLimits> = {},
   accounts: Accounts | null = null,
+  doors: (app: FastifyInstance) => void = () => undefined,
 ): Promise<Edge> {
   const life = new Life(new BodyBudget(budgetBytes), new UnreadAnswers(budgetBytes));
   const shed: Shortage[] = [];
@@ -100,6 +104,7 @@ export async function startEdge(
   const log = pino({ level: 'silent' });
   const app = await createServer({ ...limitsOfTests, ...limits }, life, log, telemetry);
   let letIn: (() => void)[] = [];
+  doors(app);
   await app.register(async (scope) => {
     if (accounts === null) lookUpByName(scope, (done) => letIn.push(done));
     else {

@@ -14,7 +14,6 @@ import { parseOrThrow, pathText, shownName } from '../../src/http/parse.ts';
 import type { RegistrationPolicy } from '../../src/http/registration-policy.ts';
 import { registrationGuard } from '../../src/http/registration-policy.ts';
 import { requestIdOf } from '../../src/http/request-id.ts';
-import { allowedMethods } from '../../src/http/route-methods.ts';
 import { keyRefused } from '../../src/http/routes/keys.ts';
 import { testTables } from '../chat/story.ts';
 
@@ -274,26 +273,6 @@ describe('registration', () => {
     for (const ip of ['a', 'b', 'c']) void guard(request(ip));
     expect(thrown(() => guard(request('d'))).status).toBe(429);
   });
-});
-
-test.each([
-  ['/v1/users', ['POST']],
-  ['/v1/keys?x=1', ['GET', 'HEAD', 'POST']],
-  ['/v1/keys/abc', ['DELETE']],
-  ['/v1/keys/a/b', null],
-  ['/v1/keys/', null],
-  ['/v1/chat/completions', ['POST']],
-  ['/v1/chat/completions/', null],
-  ['/v1/logs', ['GET', 'HEAD']],
-  ['/v1/stats?since=x', ['GET', 'HEAD']],
-  ['/v1/models', ['GET', 'HEAD']],
-  ['/v1/models/openai:a/b', ['GET', 'HEAD']],
-  ['/openapi.json', ['GET', 'HEAD']],
-  ['/v1/embeddings', null],
-  ['/', null],
-  ['', null],
-])('%s takes %j', (path, methods) => {
-  expect(allowedMethods(path)).toEqual(methods);
 });
 
 describe('the former name', () => {
