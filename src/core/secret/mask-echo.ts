@@ -82,18 +82,15 @@ const isSpace = new Uint8Array(0x10000);
 for (const code of [0x09, 0x0a, 0x0b, 0x0c, 0x0d, space, 0xa0, 0x1680, 0x202f, 0x205f, 0x3000, 0xfeff])
   isSpace[code] = 1;
 isSpace.fill(1, 0x2000, 0x200b).fill(1, 0x2028, 0x202a);
-/** What collapsing changes. A search for each takes a tenth of the time of one expression for all. */
-const collapsible = [
-  '\n',
-  ...Array.from(isSpace.keys(), (code) => String.fromCharCode(code)).filter(
-    (_space, code) => isSpace[code] === 1 && code !== space && code !== 0x0a,
-  ),
-  '  ',
-];
+/**
+ * What collapsing changes, looked for in one pass that ends at the first. `[^\S ]` says the same and takes three times
+ * as long. No search for each of these blanks: in wide text it stops at all letters that share its low byte.
+ */
+const collapsible = /[\t-\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]| {2}/;
 
 /** White space as one space each, at 3 ns a character: a search and replace takes 70 for each line end. */
 function collapsed(echo: Echo, given: string): string {
-  if (given.length > maxCollapsedLength || !collapsible.some((blank) => given.includes(blank))) return given;
+  if (given.length > maxCollapsedLength || !collapsible.test(given)) return given;
   echo.blankRoom -= given.length;
   if (echo.blankRoom < 0) return '';
   const codes = new Uint16Array(given.length);
