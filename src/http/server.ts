@@ -23,6 +23,7 @@ import { requestIdOf } from './request-id.ts';
 import { allowedMethods } from './route-methods.ts';
 import { letGoOfStalledReaders } from './stalled-readers.ts';
 import { Turns, turnsHeapShare } from './turns.ts';
+import { countUnread } from './unread-answers.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -125,6 +126,7 @@ export async function createServer(
   letGoOfStalledReaders(app.server, () => telemetry.readerStalled());
   life.unread.onLetGo = () => telemetry.readerStalled();
   handleErrors(app, (url) => allowedMethods(app, url));
+  countUnread(app, life.unread);
   // Only the routes that ask for it take large bodies.
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= Math.min(smallBodyBytes, limits.bodyLimitBytes);

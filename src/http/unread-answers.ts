@@ -1,4 +1,6 @@
+import type { FastifyInstance } from 'fastify';
 import { smallAnswerBytes } from '../chat/answer-budget.ts';
+import type { Account } from '../chat/ports.ts';
 
 /**
  * Of the heap, for large whole answers that their clients have not taken yet. Each is there as text and as
@@ -74,4 +76,28 @@ export class UnreadAnswers {
     }
     return largest.oldest;
   }
+}
+
+/** UTF-8 takes this much for a UTF-16 code unit at most. */
+const mostBytesPerUnit = 3;
+
+function bytesOf(payload: unknown): number {
+  if (typeof payload === 'string') {
+    // Nearly all are small, and need not be looked through.
+    return payload.length * mostBytesPerUnit <= smallAnswerBytes ? 0 : Buffer.byteLength(payload);
+  }
+  return payload instanceof Uint8Array ? payload.byteLength : 0;
+}
+
+/**
+ * Counts the whole answers of every route, as they are written, for the account that asked; who has none gets no large
+ * ones. What is written past Fastify, a stream or a refusal ahead of its body, is its writer's to count.
+ */
+export function countUnread(app: FastifyInstance, unread: UnreadAnswers): void {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    // Refusals come before it is known: Fastify's type does not say so.
+    const { account }: { readonly account: Account | undefined } = request;
+    if (account !== undefined) unread.add(account.userId, reply.raw, bytesOf(payload));
+    done();
+  });
 }

@@ -21,6 +21,11 @@ beforeEach(async () => {
   const text = 'z'.repeat(moreThanSocketsHold);
   edge = await startEdge((scope) => {
     scope.get('/large', async () => ({ text }));
+    scope.get('/text', async (_request, reply) => reply.type('text/plain').send(text));
+    scope.get('/bytes', async () => Buffer.from(text));
+    scope.get('/failed', async (_request, reply) => reply.code(500).send({ text }));
+    scope.get('/wide', async () => ({ text: '語'.repeat(moreThanSocketsHold / 3) }));
+    scope.get('/small', async () => ({ text: 'z'.repeat(60_000) }));
     scope.get('/late', async () => {
       await gate;
       return { text };
@@ -94,3 +99,31 @@ test('one who waits for an answer longer than that is not let go, until it does 
   await isOver();
   expect(edge.stalled).toHaveLength(1);
 });
+
+test.each(['large', 'text', 'bytes', 'failed', 'wide'])(
+  'of answers that nobody reads, whatever the route (/%s), the oldest makes room; others keep theirs',
+  async (route) => {
+    const isHeld = (bytes: number) =>
+      eventually(async () => edge.life.unread.heldBytes >= bytes || undefined);
+    const ask = (user: string) => {
+      const client = edge.connect(head({ 'x-user': user }, `GET /${route}`));
+      client.socket.pause();
+      return client;
+    };
+    edge.app.server.timeout = answerStallMs;
+    const clients = [ask('hoarder')];
+    await isHeld(moreThanSocketsHold);
+    expect(edge.stalled).toEqual([]);
+    clients.push(ask('hoarder'));
+    await isOver();
+    expect(edge.ended.map(({ whole }) => whole)).toEqual([false]);
+    expect(edge.stalled).toHaveLength(1);
+    const other = edge.connect(head({ connection: 'close', 'x-user': 'other' }, 'GET /small')).read();
+    await other.closed;
+    expect(other.text.length).toBeGreaterThan(60_000);
+    expect(edge.stalled).toHaveLength(1);
+    expect(Math.round(edge.life.unread.heldBytes / moreThanSocketsHold)).toBe(1);
+    for (const { socket } of clients) socket.destroy();
+    await eventually(async () => edge.life.unread.heldBytes === 0 || undefined);
+  },
+);

@@ -81,7 +81,6 @@ export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
       deps.life.unsettled -= 1;
     }
     if (json === null) return reply;
-    client.keeps(json.length);
     return reply.header('content-type', 'application/json; charset=utf-8').send(json);
   };
   return { chat };
