@@ -2,10 +2,11 @@ import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LaterTurns, longestOfOneTurn } from '../chat/later-turn.ts';
 import { HttpRequestError, InvalidRequestError, overloaded } from '../core/errors.ts';
-import { inexactNumberPath } from '../core/json/inexact-number.ts';
+import { inexactNumberPath, mostLongDigits } from '../core/json/inexact-number.ts';
 import { tallyEscapes } from '../core/json/json-escapes.ts';
 import type { JsonBounds } from '../core/json/json-values.ts';
 import { countJson } from '../core/json/json-values.ts';
+import { tallyLongDigits } from '../core/json/long-numbers.ts';
 import { parseStrictJson } from '../core/json/strict-json.ts';
 import { clientNetwork } from '../core/net/client-network.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
@@ -62,14 +63,21 @@ function tooManyEscapes(): Error {
   return new InvalidRequestError(message, null, 'too_many_escapes');
 }
 
+function tooManyDigits(): Error {
+  const message = `The long numbers of the body hold more than ${mostLongDigits} digits.`;
+  return new InvalidRequestError(message, null, 'inexact_number');
+}
+
 /** The value, or the error as a value; a number that could not be passed on unchanged is one. */
 function parseExactly(body: Buffer, spellsByNumber: boolean): unknown {
+  const longDigits = tallyLongDigits(body, mostLongDigits);
+  if (longDigits > mostLongDigits) return tooManyDigits();
   const parsed = parseStrictJson(body.toString('utf8'), spellsByNumber);
   if (parsed.kind === 'no-json') return notJson('JSON');
   if (parsed.kind === 'forbidden-key') {
     return new InvalidRequestError(`The key ${parsed.key} is not allowed.`, parsed.key, 'forbidden_key');
   }
-  const path = inexactNumberPath(body);
+  const path = longDigits === 0 ? null : inexactNumberPath(body);
   if (path === null) return parsed.value;
   const param = shownName(path);
   return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');

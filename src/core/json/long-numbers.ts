@@ -21,18 +21,27 @@ const [beginsString, beginsNumber] = [1, 2];
 begins[quote] = beginsString;
 begins.fill(beginsNumber, zero, nine + 1);
 
-/** False when no number of a JSON text can lose anything in a double. Strings are passed over by one search each. */
-export function mayHoldLongNumber(json: Buffer): boolean {
+/**
+ * Digits of all numbers of a JSON text that can lose something in a double, points and leading zeros among them: 0 when
+ * there is none. Ends as soon as it is beyond `most`. Strings are passed over by one search each. Text that is no JSON
+ * may be judged either way.
+ */
+export function tallyLongDigits(json: Buffer, most: number): number {
+  let digits = 0;
   for (let at = 0; at < json.length; at += 1) {
     const kind = begins[json[at] as number];
     if (kind === beginsString) at = endOfString(json, at + 1);
     else if (kind === beginsNumber) {
       const from = at;
       while (isDigitOrPoint(json[at + 1])) at += 1;
-      if (at - from >= safeLength || exponentLength(json, at + 1) >= longExponent) return true;
+      const exponent = exponentLength(json, at + 1);
+      if (at - from < safeLength && exponent < longExponent) continue;
+      digits += at + 1 - from + exponent;
+      if (digits > most) return digits;
+      at += exponent;
     }
   }
-  return false;
+  return digits;
 }
 
 /** Digits of the exponent that begins at `at`; 0 when there is none. */

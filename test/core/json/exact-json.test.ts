@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isKeptNumber, parseExactly, TooManyNumbersError } from '../../../src/core/json/exact-json.ts';
+import { cpuMsOf } from '../../harness/measure/cpu-time.ts';
 
 const numbers = [
   '0',
@@ -80,6 +81,32 @@ test('only numbers that are kept as written count as kept', () => {
 
 test('text that is no JSON is refused as JSON.parse does', () => {
   expect(() => parseExactly('{"a":12345678901234567890')).toThrow(SyntaxError);
+});
+
+const between = (2n ** 53n + 1n) * 5n ** 400n;
+
+test.each<[what: string, number: string]>([
+  ['between two doubles', `${between}e-400`],
+  ['integers', '1'.repeat(335)],
+  ['fractions', `0.5${'0'.repeat(332)}`],
+  ['exponents', `1e${'0'.repeat(332)}1`],
+  ['negative ones', `-${'1'.repeat(334)}`],
+])('more digits in long numbers than anybody means are not looked at: %s', (_what, number) => {
+  const many = (length: number): string => `[${Array(length).fill(number).join(',')}]`;
+  const count = Math.floor(1_000_000 / number.length);
+  expect(() => parseExactly(many(count - 10))).not.toThrow();
+  expect(() => parseExactly(many(count + 100))).toThrow(TooManyNumbersError);
+  const text = many(40_000);
+  const bytes = Buffer.from(text);
+  const readMs = cpuMsOf(() => JSON.parse(text));
+  const refusedMs = cpuMsOf(() => expect(() => parseExactly(text, bytes)).toThrow(TooManyNumbersError));
+  // Twice the parse and more, when all are read.
+  expect(refusedMs).toBeLessThan(Math.max(readMs, 25));
+});
+
+test('digits in strings are not those of numbers', () => {
+  const text = JSON.stringify(Array(20).fill('1'.repeat(500_000)));
+  expect(JSON.stringify(parseExactly(text)) === text).toBe(true);
 });
 
 test('more long numbers than anybody means are not read', () => {
