@@ -45,7 +45,7 @@ function failedUnasked(kind: FailureKind, reason: string): AttemptOutcome {
 
 /** The outcome of a key that does not open: the next candidate may have one that does. */
 export function unopenedKey(): AttemptOutcome {
-  return failedUnasked('key-rejected', 'The stored provider key cannot be opened; register it again.');
+  return failedUnasked('key-unreadable', 'The stored provider key cannot be opened; register it again.');
 }
 
 /** The outcome of a self-hosted key without an address that can be read. */
@@ -164,5 +164,6 @@ function transportFailure({ kind, message }: TransportFailure): AttemptFailure {
     blamesCandidate: kind !== 'forbidden-address' && kind !== 'no-room',
     blamesProvider: connects,
     ...(kind === 'reset' && { connectionCut: true }),
+    ...(kind === 'forbidden-address' && { addressRefused: true }),
   };
 }

@@ -148,6 +148,18 @@ export function noRoom(details: GatewayErrorDetails = {}, message?: string): Ser
   });
 }
 
+/** 503: the stored key does not open, and no vendor was asked; it stays so until the owner or the operator mends it. */
+export function storedKeyUnreadable(
+  message: string,
+  details: GatewayErrorDetails = {},
+): ServiceUnavailableError {
+  return new ServiceUnavailableError(message, {
+    ...details,
+    code: 'stored_key_unreadable',
+    headers: noRetry,
+  });
+}
+
 /** 503: the process is about to end; `what` of the request, where it had begun. */
 export function draining(what = ''): ServiceUnavailableError {
   return new ServiceUnavailableError(`The gateway is shutting down${what}.`, {

@@ -6,13 +6,22 @@ import {
   ProviderError,
   RateLimitError,
   ServiceUnavailableError,
+  storedKeyUnreadable,
 } from './errors.ts';
 import type { AttemptFailure, FailureKind } from './outcome.ts';
 
 /** An SDK that honours a longer Retry-After hangs for minutes, so it is told not to retry by itself. */
 export const longestUsefulRetrySeconds = 60;
 
-type Family = 'rate-limited' | 'broken' | 'refused' | 'rejected' | 'unexpected' | 'no-room' | 'ours';
+type Family =
+  | 'rate-limited'
+  | 'broken'
+  | 'refused'
+  | 'rejected'
+  | 'key-unreadable'
+  | 'unexpected'
+  | 'no-room'
+  | 'ours';
 
 const familyOf: Readonly<Record<FailureKind, Family>> = {
   'rate-limited': 'rate-limited',
@@ -24,6 +33,7 @@ const familyOf: Readonly<Record<FailureKind, Family>> = {
   refused: 'refused',
   'key-rejected': 'rejected',
   'not-found': 'rejected',
+  'key-unreadable': 'key-unreadable',
   'unexpected-status': 'unexpected',
   'no-room': 'no-room',
   'internal-error': 'ours',
@@ -38,6 +48,11 @@ function retryHeaders(failures: readonly AttemptFailure[]): Record<string, strin
   if (seconds > longestUsefulRetrySeconds) headers['x-should-retry'] = 'false';
   return headers;
 }
+
+const noRetry = { 'x-should-retry': 'false' } as const;
+
+/** Keys and model names stay as they are until somebody changes them. */
+const isLasting = (family: Family): boolean => family === 'rejected' || family === 'key-unreadable';
 
 /**
  * The exhaustion truth table (SPEC 7; docs/decisions/0003): what a tier request answers once every
@@ -68,7 +83,12 @@ export function finalError(
     case 'rejected':
       return new ServiceUnavailableError(
         'Every candidate rejected the stored key or does not know the model.',
-        details({ code: 'upstream_key_rejected', headers: { 'x-should-retry': 'false' } }),
+        details({ code: 'upstream_key_rejected', headers: noRetry }),
+      );
+    case 'key-unreadable':
+      return storedKeyUnreadable(
+        'No stored key of a candidate can be opened. No provider was asked; register the keys again.',
+        details({}),
       );
     case 'unexpected':
       return new ServiceUnavailableError(
@@ -82,7 +102,7 @@ export function finalError(
     default:
       return new ServiceUnavailableError(
         'All candidates failed, for different reasons.',
-        details({ code: 'upstream_mixed' }),
+        details({ code: 'upstream_mixed', headers: [...families].every(isLasting) ? noRetry : {} }),
       );
   }
 }

@@ -10,6 +10,8 @@ export const failureKinds = [
   /** A 200 that does not say of every choice why it ended: half an answer. */
   'incomplete',
   'key-rejected',
+  /** The stored key does not open: our own failure, no vendor was asked. */
+  'key-unreadable',
   'not-found',
   'refused',
   /** Another 4xx than those that refuse the request, the key or the model. */
@@ -52,6 +54,8 @@ export interface AttemptFailure {
   readonly blamesProvider: boolean;
   /** The connection ended behind the request, which may have been carried out; the client decides on a repeat. */
   readonly connectionCut?: true;
+  /** Our outbound policy refused the address, and will refuse it again. */
+  readonly addressRefused?: true;
 }
 
 /** Why a request was cancelled from our side of the wire. */

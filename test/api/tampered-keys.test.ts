@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { chat } from '../harness/gateway/chat.ts';
+import { expectError } from '../harness/gateway/expect-error.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { addKey, registerUser } from '../harness/gateway/register.ts';
 import { sealedByFirstVersion } from '../harness/gateway/sealed-v1.ts';
@@ -185,6 +186,22 @@ describe('a row somebody has written to', () => {
     expect(rows.map(({ name }) => name).filter((name) => !covered.has(name))).toEqual([]);
   });
 });
+
+test.each<[name: string, headers: Record<string, string>]>([
+  ['override', { 'x-gateway-override-model': 'openai:m' }],
+  ['tier', {}],
+])(
+  'a key that does not open is a failure of ours that is not worth a repeat, as %s',
+  async (_name, headers) => {
+    const user = await registerUser(gateway.url);
+    const { id } = await addKey(user, { provider: 'openai', api_key: 'sk-unopened' });
+    await database.query(`UPDATE provider_keys SET master_key_id = 'k2' WHERE id = $1`, [id]);
+    const response = await chat(user.client, {}, headers);
+    expectError(response, { status: 503, type: 'service_unavailable_error', code: 'stored_key_unreadable' });
+    expect(response.headers['x-should-retry']).toBe('false');
+    expect(gateway.vendors.openai.ledger).toHaveLength(0);
+  },
+);
 
 describe('the seal moved to another row', () => {
   test.each([1, 2])('does not open there, whatever version (%d) is claimed', async (version) => {

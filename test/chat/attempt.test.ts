@@ -267,9 +267,10 @@ describe('the verdict on', () => {
       candidateOf('openai', tables, heldKey('openai', { label: 'cannot be opened' })),
     );
     expect(await failureOf(outcome)).toMatchObject({
-      kind: 'key-rejected',
+      kind: 'key-unreadable',
       status: null,
       blamesCandidate: false,
+      blamesProvider: false,
     });
     expect(world.transport.calls).toHaveLength(0);
   });

@@ -618,7 +618,7 @@ describe('a request that nobody serves', () => {
     (await story.world.transport.call(0)).reply(200, answer);
     await story.end();
     expect(onlyRow(story)).toMatchObject({ status: 'success', provider: 'sarvam' });
-    expect(onlyRow(story).attempts[0]?.reason).toMatch(/^key-rejected/);
+    expect(onlyRow(story).attempts[0]?.reason).toMatch(/^key-unreadable/);
     expect(story.world.unopened).toEqual([[keys[0]?.id, callOf().requestId]]);
   });
 
@@ -728,6 +728,38 @@ describe('an override', () => {
     expect([error.status, error.type, error.message]).toEqual([500, 'api_error', 'Internal server error.']);
     expect(story.world.bugs).toEqual([bug]);
     expect(onlyRow(story)).toMatchObject({ status: 'error', error: 'api_error: Internal server error.' });
+  });
+
+  test.each<[name: string, parts: CallParts]>([
+    ['an override', pinned],
+    ['a streamed override', pinnedStream],
+    ['a tier', {}],
+    ['a streamed tier', streamed],
+  ])('answers 503 when the stored key does not open, as %s', async (_name, parts) => {
+    const story = begin(parts, [heldKey('openai', { label: 'cannot be opened' })]);
+    const error = (await story.end()) as GatewayError;
+    expect([error.status, error.type, error.code, error.headers]).toEqual([
+      503,
+      'service_unavailable_error',
+      'stored_key_unreadable',
+      { 'x-should-retry': 'false' },
+    ]);
+    expect(error.message).not.toMatch(/reject|refus/);
+    expect(story.world.transport.calls).toHaveLength(0);
+    expect(onlyRow(story)).toMatchObject({ status: 'error' });
+    expect(onlyRow(story).attempts[0]?.reason).toMatch(/^key-unreadable/);
+  });
+
+  test('answers 502 that is not worth a repeat when our policy refuses the address', async () => {
+    const story = begin(pinned);
+    (await story.world.transport.call(0)).fail('forbidden-address');
+    const error = (await story.end()) as GatewayError;
+    expect([error.status, error.type, error.code, error.headers]).toEqual([
+      502,
+      'provider_error',
+      'address_refused',
+      { 'x-should-retry': 'false' },
+    ]);
   });
 
   test('answers 502 when the vendor says nothing', async () => {

@@ -17,7 +17,7 @@ function failure(kind: FailureKind, retryAfterMs: number | null = null): Attempt
   };
 }
 
-type Family = 'rate limit' | 'broken' | 'refused' | 'rejected' | 'unexpected' | 'no room';
+type Family = 'rate limit' | 'broken' | 'refused' | 'rejected' | 'unreadable key' | 'unexpected' | 'no room';
 
 /** Which kinds are of one family: a mix within it answers as if all were the same. */
 const families: Readonly<Record<Family, readonly FailureKind[]>> = {
@@ -25,6 +25,7 @@ const families: Readonly<Record<Family, readonly FailureKind[]>> = {
   broken: ['upstream-failed', 'timed-out', 'unreachable', 'unreadable', 'incomplete'],
   refused: ['refused'],
   rejected: ['key-rejected', 'not-found'],
+  'unreadable key': ['key-unreadable'],
   unexpected: ['unexpected-status'],
   'no room': ['no-room'],
 };
@@ -35,6 +36,7 @@ const answers: Readonly<Record<Family, readonly [status: number, type: string, c
   broken: [502, 'provider_error', 'upstream_failed'],
   refused: [422, 'invalid_request_error', 'upstream_rejected'],
   rejected: [503, 'service_unavailable_error', 'upstream_key_rejected'],
+  'unreadable key': [503, 'service_unavailable_error', 'stored_key_unreadable'],
   unexpected: [503, 'service_unavailable_error', 'upstream_unexpected_status'],
   'no room': [503, 'service_unavailable_error', 'no_room'],
 };
@@ -121,9 +123,24 @@ describe('Retry-After of an exhausted tier', () => {
     );
   });
 
-  test('a rejected key or an unknown model is not worth a retry', () => {
-    expect(finalError([failure('key-rejected'), failure('not-found')], []).headers).toEqual({
-      'x-should-retry': 'false',
-    });
+  test.each<[mix: readonly FailureKind[], hint: string | undefined]>([
+    [['key-rejected', 'not-found'], 'false'],
+    [['key-unreadable'], 'false'],
+    [['key-unreadable', 'key-rejected'], 'false'],
+    [['not-found', 'key-unreadable'], 'false'],
+    [['key-unreadable', 'timed-out'], undefined],
+    [['key-rejected', 'rate-limited'], undefined],
+  ])('after %j hints at whether to repeat it: %s', (mix, hint) => {
+    const error = finalError(
+      mix.map((kind) => failure(kind)),
+      [],
+    );
+    expect(error.headers['x-should-retry']).toBe(hint);
+  });
+
+  test('stored keys that cannot be read are laid to no vendor', () => {
+    const { message } = finalError([failure('key-unreadable')], []);
+    expect(message).not.toMatch(/reject|refus/);
+    expect(message).toContain('No provider was asked');
   });
 });
