@@ -1,3 +1,5 @@
+import { maxChoices } from '../../core/answer/answer-limits.ts';
+import { isKeptNumber } from '../../core/json/exact-json.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import { toolCallId } from '../tool-call-id.ts';
@@ -75,16 +77,24 @@ function properMessage(
   return { ...given, role: 'assistant', content, ...(callsChanged && { tool_calls: calls }) };
 }
 
+/** The index of a choice, its place where it states none; null for a number no answer has. */
+export function choiceIndex(given: unknown, position: number): number | null {
+  if (isKeptNumber(given)) return null;
+  const index = typeof given === 'number' ? given : position;
+  return Number.isInteger(index) && index >= 0 && index < maxChoices ? index : null;
+}
+
 /**
  * One choice in the form SPEC 2.3 promises: an index, an assistant message, a finish reason, and tool calls
- * whose arguments are JSON text. The same object when it has that form; null when there is no message, its content or
- * its calls cannot be read, or it ends for calls that it does not hold.
+ * whose arguments are JSON text. The same object when it has that form; null when there is no message, its index,
+ * content or calls cannot be read, or it ends for calls that it does not hold.
  */
 export function properChoice(value: unknown, position: number, seed: string): Untrusted<WireChoice> | null {
   if (!isRecord(value)) return null;
   const given: Untrusted<WireChoice> = value;
   if (!isRecord(given.message)) return null;
-  const index = Number.isSafeInteger(given.index) ? (given.index as number) : position;
+  const index = choiceIndex(given.index, position);
+  if (index === null) return null;
   const message = properMessage(given.message, index, seed);
   if (message === null) return null;
   const calls = message.tool_calls;

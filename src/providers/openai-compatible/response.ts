@@ -33,6 +33,12 @@ function statesFinish(value: unknown): boolean {
   return textOf(choice.finish_reason) !== '';
 }
 
+/** True when two choices have one index: clients tell choices apart by nothing else. */
+function repeatsIndex(choices: readonly Untrusted<WireChoice>[]): boolean {
+  if (choices.length === 1) return false;
+  return new Set(choices.map(({ index }) => index)).size < choices.length;
+}
+
 /** Tool calls of all choices together. */
 function countCalls(choices: readonly unknown[]): number {
   let count = 0;
@@ -77,7 +83,8 @@ function properAnswer(
 
 /**
  * Reads a 200 of OpenAI shape. An answer in proper form keeps its own text, byte for byte; others are put into
- * form (SPEC 2.3). Not JSON, an error object, or no choices: unreadable; no finish reason: incomplete.
+ * form (SPEC 2.3). Not JSON, an error object, no choices, or two of one index: unreadable; no finish reason:
+ * incomplete.
  */
 export function translateCompatibleAnswer(
   body: Buffer,
@@ -106,6 +113,7 @@ export function translateCompatibleAnswer(
     if (proper === null) return unreadable('a choice of the answer holds no message that can be read');
     choices.push(proper);
   }
+  if (repeatsIndex(choices)) return unreadable('two choices of the answer have the same index');
   const reported = readUsage(given.usage);
   if (!givenChoices.every(statesFinish)) return incompleteAnswer(reported?.usage ?? null);
   const changed = choices.some((choice, position) => choice !== givenChoices[position]);

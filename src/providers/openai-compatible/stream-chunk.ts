@@ -4,6 +4,7 @@ import { nameOf } from '../answer-limits.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import type { StreamContext } from '../provider.ts';
+import { choiceIndex } from './choice.ts';
 import type { TextField } from './plain-template.ts';
 import { plainTextField } from './plain-template.ts';
 import { StreamChoice } from './stream-choice.ts';
@@ -89,8 +90,8 @@ export class ChunkReader {
   }
 
   #choice(given: unknown, position: number): StreamChoice | null {
-    const index = typeof given === 'number' ? given : position;
-    if (!Number.isInteger(index) || index < 0 || index >= maxChoices) return null;
+    const index = choiceIndex(given, position);
+    if (index === null) return null;
     let choice = this.choices.get(index);
     if (choice === undefined) {
       choice = new StreamChoice(index, this.#context.fallbackId, this.#room);
