@@ -75,7 +75,7 @@ export function faultsPage(sections: readonly string[]): string {
 
 Written by \`npm run faults\`, suite by suite: do not edit. Each row is a test that ran, against the built gateway as a
 process and real servers; a figure is what that run measured on a machine that other programs shared. A bound is for one
-replica on a machine of its own; the tests allow three times as much.
+replica on a machine of its own; the tests allow three times as much, and more where it was busy or stood still.
 
 ${sections.join('\n\n')}
 `;
