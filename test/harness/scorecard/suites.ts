@@ -37,7 +37,7 @@ export const suites: readonly Suite[] = [
 /** Test files elsewhere that record something for the scorecard. */
 function recordingFiles(): string[] {
   return readdirSync(inProject('test'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.test.ts') && !/^(faults|support|harness)\//.test(file))
+    .filter((file) => file.endsWith('.test.ts') && !/^(faults|harness)\//.test(file))
     .filter((file) => readFileSync(inProject('test', file), 'utf8').includes('recordFault('))
     .map((file) => `test/${file}`);
 }

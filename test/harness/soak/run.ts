@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { untilRowsStored } from '../measure/fault-metrics.ts';
 import { recordFault } from '../scorecard/scorecard.ts';
 import { sql } from '../servers/fault-postgres.ts';
+import type { Tally } from '../stage/run-stage.ts';
 import type { Sample } from './judge.ts';
 import { compareRows, drifts, kindTable, sampleHeader, sampleLine, shortestJudgedMinutes } from './judge.ts';
 import type { SoakLoad } from './load.ts';
@@ -22,12 +23,6 @@ const shortestRoundMs = 10_000;
 const settleMs = 2_000;
 const storedLimitMs = 60_000;
 const minuteMs = 60_000;
-
-interface Tally {
-  readonly passed: number;
-  readonly failed: number;
-  readonly skipped: number;
-}
 
 async function look(world: SoakWorld, load: SoakLoad, startedAtMs: number): Promise<Sample> {
   await load.pause();
