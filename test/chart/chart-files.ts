@@ -1,24 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
+import type { KubernetesObject } from '../harness/cluster/kubernetes-object.ts';
 
 /** The checkout. */
 export const root = join(import.meta.dirname, '../..');
 export const chartFolder = 'charts/model-gateway';
-
-export interface KubernetesObject {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly spec?: Readonly<Record<string, unknown>>;
-  readonly data?: Readonly<Record<string, string>>;
-  readonly rules?: readonly unknown[];
-}
 
 export type Values = Readonly<Record<string, unknown>>;
 

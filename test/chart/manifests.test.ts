@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { KubernetesObject } from './chart-files.ts';
+import type { KubernetesObject } from '../harness/cluster/kubernetes-object.ts';
 import { listFiles, readObjects, readYaml, root } from './chart-files.ts';
 import { podSecurityProblems } from './pod-security.ts';
 

@@ -3,7 +3,7 @@
  * `npm run test:cluster`, which has Helm; generated.test.ts sees when they are old.
  */
 import { describe, expect, test } from 'vitest';
-import type { KubernetesObject } from './chart-files.ts';
+import type { KubernetesObject } from '../harness/cluster/kubernetes-object.ts';
 import { listFiles, readObjects } from './chart-files.ts';
 import { podSecurityProblems } from './pod-security.ts';
 

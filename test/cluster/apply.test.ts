@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
-import type { KubernetesObject } from '../chart/chart-files.ts';
 import { listFiles, root } from '../chart/chart-files.ts';
+import type { KubernetesObject } from '../harness/cluster/kubernetes-object.ts';
 import type { Namespace } from './cluster.ts';
 import { createNamespace, isOwnCluster, kubectl, must, render, toDocuments, toolFile } from './cluster.ts';
 

@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import type { KubernetesObject, Values } from '../chart/chart-files.ts';
+import type { Values } from '../chart/chart-files.ts';
 import { chartFolder, root } from '../chart/chart-files.ts';
+import type { KubernetesObject } from '../harness/cluster/kubernetes-object.ts';
 
 /** Longest run of one program; `helm install --wait` is told to give up before. */
 const programMs = 50_000;

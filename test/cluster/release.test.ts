@@ -1,6 +1,7 @@
 /** A release from install to uninstall. In a cluster of our own its pods are ready at once: a fake node runs them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { KubernetesObject, Values } from '../chart/chart-files.ts';
+import type { Values } from '../chart/chart-files.ts';
+import type { KubernetesObject } from '../harness/cluster/kubernetes-object.ts';
 import type { Namespace } from './cluster.ts';
 import {
   chart,

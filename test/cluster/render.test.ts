@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { validateTables } from '../../src/core/tables/validate-tables.ts';
-import type { KubernetesObject, Values } from '../chart/chart-files.ts';
+import type { Values } from '../chart/chart-files.ts';
 import {
   chartFolder,
   listFiles,
@@ -17,6 +17,7 @@ import {
   readYaml,
   valuesOfPath,
 } from '../chart/chart-files.ts';
+import type { KubernetesObject } from '../harness/cluster/kubernetes-object.ts';
 import { staleFiles } from '../harness/cluster/made-files.ts';
 import { renderedFiles } from '../harness/cluster/render.ts';
 import { chart, helm, kubectl, must, render, tryRender } from './cluster.ts';

@@ -1,6 +1,7 @@
 /** The autoscaler moved by metrics, and node drains at the fewest replicas: real controllers over pods of a fake node. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { KubernetesObject, Values } from '../chart/chart-files.ts';
+import type { Values } from '../chart/chart-files.ts';
+import type { KubernetesObject } from '../harness/cluster/kubernetes-object.ts';
 import type { Namespace } from './cluster.ts';
 import {
   chart,

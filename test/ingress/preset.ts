@@ -1,6 +1,7 @@
-import type { KubernetesObject, Values } from '../chart/chart-files.ts';
+import type { Values } from '../chart/chart-files.ts';
 import { readYaml } from '../chart/chart-files.ts';
 import { render } from '../cluster/cluster.ts';
+import type { KubernetesObject } from '../harness/cluster/kubernetes-object.ts';
 import type { RouteRule } from './envoy.ts';
 
 /** What the gateways of these tests are told too: the chart's own limit. */

@@ -1,8 +1,8 @@
 /** Prices are edited in a cluster: both sources of the tables, from `kubectl patch` to the log row. */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import type { KubernetesObject } from '../chart/chart-files.ts';
 import { getObject, getObjects, kubectl, must } from '../cluster/cluster.ts';
+import type { KubernetesObject } from '../harness/cluster/kubernetes-object.ts';
 import { chatOk } from '../harness/gateway/chat.ts';
 import type { HttpClient } from '../harness/gateway/http-client.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';

@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
 import { runQuietly } from '../stage/children.ts';
 import { inProject, StageError } from '../stage/project.ts';
+import type { KubernetesObject } from './kubernetes-object.ts';
 import type { MadeFile } from './made-files.ts';
 import { buildTools, toolPath } from './tools.ts';
 
@@ -19,19 +20,6 @@ const kubernetesYaml = '1.1';
 const style = { version: kubernetesYaml, aliasDuplicateObjects: false, lineWidth: 0 } as const;
 /** Labels that only Helm needs. */
 const helmLabels = ['helm.sh/chart', 'app.kubernetes.io/managed-by'];
-
-/** What is looked at of an object; the rest is carried along. */
-interface KubernetesObject {
-  readonly kind: string;
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly data?: Readonly<Record<string, string>>;
-  readonly spec?: unknown;
-}
 
 /** The objects of the chart under these values files, tests and hooks included. Throws StageError with Helm's words. */
 async function renderChart(valuesFiles: readonly string[]): Promise<KubernetesObject[]> {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../../../src/dev/free-port.ts';
-import { findTool } from '../stage/tools.ts';
+import { findProgram } from '../stage/programs.ts';
 import { signalProcess } from './signals.ts';
 
 const START_TIMEOUT_MS = 60_000;
@@ -63,7 +63,8 @@ export async function startRedis(args: readonly string[] = []): Promise<RedisPro
 
 async function spawnRedis(port: number, args: readonly string[]): Promise<ChildProcess> {
   // `npm test` names the program when it had to unpack one.
-  const program = process.env['TEST_REDIS_SERVER'] ?? findTool('redis-server') ?? findTool('valkey-server');
+  const program =
+    process.env['TEST_REDIS_SERVER'] ?? findProgram('redis-server') ?? findProgram('valkey-server');
   if (program === null) throw new Error('redis-server is not installed (Debian package redis-server).');
   const libraries = process.env['TEST_REDIS_LIBRARIES'];
   const env = libraries === undefined ? process.env : { ...process.env, LD_LIBRARY_PATH: libraries };

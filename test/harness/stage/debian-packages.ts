@@ -2,6 +2,7 @@ import type { Dirent } from 'node:fs';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { run } from './children.ts';
+import { hasProgram } from './programs.ts';
 import { inCache, StageError } from './project.ts';
 
 /** Programs of Debian packages are used where they lie: nothing is installed, no service starts, root is not needed. */
@@ -39,11 +40,6 @@ export function librariesBelow(folder: string): string {
   const files: Dirent[] = readdirSync(join(folder, 'usr', 'lib'), { recursive: true, withFileTypes: true });
   const folders = files.filter(({ name }) => name.includes('.so')).map(({ parentPath }) => parentPath);
   return [...new Set(folders)].join(delimiter);
-}
-
-/** Whether PATH holds the program. */
-export function hasProgram(name: string): boolean {
-  return (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, name)));
 }
 
 /** Keeps package lists of its own when the machine's are empty or old, since those are not ours to write. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { hasProgram, unpackDebianPackages } from './debian-packages.ts';
+import { unpackDebianPackages } from './debian-packages.ts';
+import { hasProgram } from './programs.ts';
 import { StageError } from './project.ts';
 
 /** The server, and what its own page loads. */

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { hasProgram, librariesBelow, unpackDebianPackages } from './debian-packages.ts';
+import { librariesBelow, unpackDebianPackages } from './debian-packages.ts';
+import { hasProgram } from './programs.ts';
 import { StageError } from './project.ts';
 
 const installHint = 'install the Debian package redis-server (or valkey), or set REDIS_URL.';

@@ -1,5 +1,5 @@
-import type { KubernetesObject } from '../../chart/chart-files.ts';
 import { getObjects, kubectl, must } from '../../cluster/cluster.ts';
+import type { KubernetesObject } from '../../harness/cluster/kubernetes-object.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 import type { Release } from './release.ts';
 
