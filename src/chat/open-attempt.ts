@@ -89,7 +89,7 @@ export class OpenAttempt {
     this.#end({ kind: 'cancelled', reason }, { ...noFacts, ...facts });
   }
 
-  /** Before anybody is told: a move that is none must change nothing. */
+  /** Before anything is reported: a move that is none must change nothing. */
   #mustBe(state: AttemptState, move: string): void {
     if (this.#state !== state) throw new Error(`An attempt that is ${this.#state} cannot be ${move}.`);
   }

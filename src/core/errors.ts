@@ -71,7 +71,7 @@ export class NotFoundError extends GatewayError {
   }
 }
 
-/** 409: retrying cannot help, so the SDKs are told not to. */
+/** 409: retrying cannot help, so the answer asks SDKs not to. */
 export class ConflictError extends GatewayError {
   constructor(message: string, param: string) {
     super(409, 'conflict_error', message, { param, code: 'already_exists', headers: noRetry });

@@ -10,7 +10,7 @@ import {
 } from './errors.ts';
 import type { AttemptFailure, FailureKind } from './outcome.ts';
 
-/** An SDK that honours a longer Retry-After hangs for minutes, so it is told not to retry by itself. */
+/** An SDK that honours a longer Retry-After hangs for minutes, so the answer asks it not to retry by itself. */
 export const longestUsefulRetrySeconds = 60;
 
 type Family =

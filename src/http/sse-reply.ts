@@ -13,7 +13,7 @@ const streamHeaders = {
 
 /**
  * A chat client on its raw response. Writes go past Fastify's pipeline once the stream is open; the raw
- * response alone tells reliably when the client has left.
+ * response alone shows reliably when the client has left.
  */
 export class ReplyClient implements Client, ClientStream, ActiveRequest {
   readonly signal: AbortSignal;

@@ -179,7 +179,7 @@ function attemptAttributes(record: AttemptRecord): Attributes {
 
 /**
  * Attributes of the `exception` event of a call that got no answer, or only half of one; null where a status
- * tells why. The message is ours: what a vendor says is on no span.
+ * says why. The message is ours: what a vendor says is on no span.
  */
 function exceptionOf(record: AttemptRecord): Attributes | null {
   if (record.end.kind !== 'failed') return { [names.exceptionType]: errorTypeOf(record) };

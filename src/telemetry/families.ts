@@ -207,7 +207,7 @@ export const metricFamilies = {
     'state',
   ),
   gw_key_changes_listening: gaugeOf(
-    '1 while key changes made by other replicas are heard, or there is no database to hear them from.',
+    '1 while key changes made by other replicas are received, or there is no database to receive them from.',
   ),
   gw_redis_up: gaugeOf('1 while the shared cache answers, or none is configured.'),
   gw_cache_errors_total: countOf('Operations of the shared cache that failed; each was a miss.'),

@@ -16,7 +16,7 @@ const newWorkShare = 1 / 2;
 export interface DrainLimits {
   /**
    * How long the listener still accepts after readiness went off, and how long a kept connection may be silent
-   * after that: the time in which clients that were not told to leave send their next request, and are told.
+   * after that: the time in which clients that had no `Connection: close` send their next request, and get it.
    */
   readonly delayMs: number;
   /** How long streams may finish. */

@@ -14,7 +14,7 @@ import type { Settings } from '../settings.ts';
 import type { StoreMetrics } from '../telemetry/store-metrics.ts';
 import type { Stores } from './stores.ts';
 
-/** Who is told of it: the timing of queries, and a registration token that is wrong. */
+/** What is reported: the timing of queries, and a registration token that is wrong. */
 export interface StoreRoutesWatch {
   readonly metrics: StoreMetrics;
   readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed'>;

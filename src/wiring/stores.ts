@@ -45,7 +45,7 @@ export interface Stores {
     readonly pool: pg.Pool;
     readonly queryPool: pg.Pool;
     readonly logPool: pg.Pool;
-    /** Whether key changes made by other replicas are heard. */
+    /** Whether key changes made by other replicas are received. */
     readonly listening: () => boolean;
     readonly sealedKeys: () => SealedKeyCounts | null;
   } | null;
@@ -116,7 +116,7 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   });
   opened.push(() => requestLog.drain(closeTimeoutMs));
   const read = metrics.timeQuery('find_account', readAccount);
-  const accounts = createAccounts({ pool, directUrl, clock, read, onListening: tellListening(log) });
+  const accounts = createAccounts({ pool, directUrl, clock, read, onListening: logListening(log) });
   opened.push(() => accounts.close());
   keepPartitions(pool, gate.opened, settings.logRetentionDays, log, stopping.signal);
   const redis =
@@ -152,11 +152,11 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   };
 }
 
-/** Being deaf shortens how long accounts are trusted, so Postgres is asked more often; the reason is told once. */
-function tellListening(log: Logger): (listening: boolean, reason: string | null) => void {
+/** Without key changes accounts are trusted for a shorter time, and Postgres is asked more often: one line says why. */
+function logListening(log: Logger): (listening: boolean, reason: string | null) => void {
   return (listening, reason) => {
-    if (listening) log.info('key changes are heard');
-    else log.warn({ reason }, 'key changes are not heard; accounts are read again within a second');
+    if (listening) log.info('key changes are received');
+    else log.warn({ reason }, 'key changes are not received; accounts are read again within a second');
   };
 }
 

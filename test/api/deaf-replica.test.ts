@@ -25,16 +25,16 @@ const lines = (): unknown[] =>
     .map(({ msg }) => msg)
     .filter((msg) => /^key changes/.test(String(msg)));
 
-const isHeard = 'key changes are heard';
-const notHeard = 'key changes are not heard; accounts are read again within a second';
+const isReceived = 'key changes are received';
+const notReceived = 'key changes are not received; accounts are read again within a second';
 
 test('LISTEN that never works: 0, and one line with the reason', async () => {
   gateway = running = await startGateway({
     env: { DATABASE_DIRECT_URL: 'postgres://nobody:hunter2@127.0.0.1:1/none', GW_MIGRATE: 'off' },
   });
-  await expect.poll(lines).toEqual([notHeard]);
+  await expect.poll(lines).toEqual([notReceived]);
   expect(await gauge()).toBe(0);
-  const line = gateway.logs().find(({ msg }) => msg === notHeard);
+  const line = gateway.logs().find(({ msg }) => msg === notReceived);
   expect(line?.['reason']).toMatch(/ECONNREFUSED/);
   expect(gateway.output()).not.toContain('hunter2');
 });
@@ -49,7 +49,7 @@ test('a connection that is lost and made anew: told at each change', async () =>
      WHERE application_name = 'model-gateway-listen' AND datname = current_database()`,
   );
   await admin.end();
-  await expect.poll(lines).toEqual([isHeard, notHeard, isHeard]);
+  await expect.poll(lines).toEqual([isReceived, notReceived, isReceived]);
   await expect.poll(gauge).toBe(1);
 });
 

@@ -18,66 +18,183 @@ interface Import {
   readonly to: string;
 }
 
+const written = /^(?:import|export)\s+(?<type>type\s+)?(?:[^'"();]*?\sfrom\s+)?'(?<target>[^']+)'/gm;
+const awaited = /\bawait import\('(?<target>[^']+)'\)/g;
+
 const imports: Import[] = files.flatMap(({ path, text }) =>
-  [...text.matchAll(/^(import|export)\s+(type\s+)?(?:[^'"();]*?\sfrom\s+)?'([^']+)'/gm)].map((match) => {
-    const target = match[3] ?? '';
+  [...text.matchAll(written), ...text.matchAll(awaited)].map(({ groups }) => {
+    const target = groups?.['target'] ?? '';
     const to = target.startsWith('.')
       ? relative(root, join(root, dirname(path), target))
           .split(sep)
           .join('/')
       : target;
-    return { from: path, typeOnly: match[2] !== undefined, to };
+    return { from: path, typeOnly: groups?.['type'] !== undefined, to };
   }),
 );
 
-/** Folder → what it may import: folders of src with a slash, packages without. */
-const mayImport: Readonly<Record<string, readonly string[]>> = {
-  core: ['core/', 'zod', 'ipaddr.js', 'node:crypto', 'node:buffer', 'node:net'],
-  providers: ['core/', 'providers/', 'zod', 'node:crypto', 'node:buffer'],
-  chat: ['core/', 'providers/', 'chat/', 'zod', 'lru-cache'],
+/** A room and what it may import: rooms of src end in a slash or in `.ts`, all else are packages. */
+interface Room {
+  /** What runs. */
+  readonly values: readonly string[];
+  /** What leaves no trace at run time. */
+  readonly types?: readonly string[];
+}
+
+const everyAdapter = 'adapters/';
+
+/** In the order of the arrows: a room knows what stands above it, and nothing below. */
+const rooms: Readonly<Record<string, Room>> = {
+  'core/': { values: ['zod', 'ipaddr.js', 'node:crypto'] },
+  'providers/': { values: ['core/', 'node:crypto'] },
+  'chat/': { values: ['core/', 'zod', 'lru-cache'], types: ['providers/'] },
+  'adapters/system/': { values: ['core/', 'node:crypto'], types: ['chat/'] },
+  'adapters/cache/': { values: ['lru-cache'], types: ['chat/'] },
+  'adapters/redis/': { values: ['ioredis'], types: ['chat/', 'core/'] },
+  'adapters/spool/': { values: ['node:fs/promises', 'node:path', 'node:sqlite', 'node:zlib'] },
+  'adapters/tables/': {
+    values: ['core/', 'yaml', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:path'],
+  },
+  'adapters/kubernetes/': {
+    values: ['adapters/tables/', '@kubernetes/client-node', 'node:crypto', 'node:timers/promises'],
+  },
+  'adapters/postgres/': {
+    values: [
+      ...[
+        'core/',
+        'adapters/spool/',
+        'adapters/system/',
+        'pg',
+        'postgres',
+        'lru-cache',
+        'node:crypto',
+        'node:fs',
+      ],
+      ...['node:net', 'node:os', 'node:timers/promises', 'node:tls', 'node:zlib'],
+    ],
+    types: ['chat/', 'pino'],
+  },
+  'adapters/upstream/': {
+    values: [
+      ...['core/', 'undici', 'node:crypto', 'node:dns', 'node:fs', 'node:fs/promises', 'node:net', 'node:os'],
+      ...['node:timers', 'node:tls', 'node:zlib'],
+    ],
+    types: ['chat/', 'node:stream'],
+  },
+  'http/': {
+    values: [
+      ...['chat/', 'core/', 'fastify', '@fastify/under-pressure', 'lru-cache', 'zod'],
+      ...['node:buffer', 'node:crypto', 'node:fs', 'node:http', 'node:timers/promises'],
+    ],
+    types: [everyAdapter, 'node:net', 'node:stream'],
+  },
+  'telemetry/': {
+    values: [
+      ...['chat/', 'core/', 'http/', '@opentelemetry/', 'import-in-the-middle/', 'pino', 'prom-client'],
+      'node:timers/promises',
+    ],
+    types: ['tracing-settings.ts', 'node:http'],
+  },
+  'heap-limit.ts': { values: ['node:v8'] },
+  'kubernetes-api.ts': { values: [] },
+  'tracing-settings.ts': { values: ['core/', 'zod'] },
+  'settings.ts': {
+    values: [
+      ...['core/', 'adapters/upstream/', 'heap-limit.ts', 'kubernetes-api.ts', 'tracing-settings.ts'],
+      ...['zod', 'node:fs'],
+    ],
+  },
+  'sealing-keys.ts': { values: ['settings.ts', 'node:crypto'], types: ['core/'] },
+  'wiring/': {
+    values: [
+      ...[
+        'core/',
+        'providers/',
+        'chat/',
+        everyAdapter,
+        'http/',
+        'telemetry/',
+        'settings.ts',
+        'sealing-keys.ts',
+      ],
+      ...[
+        'lru-cache',
+        'yaml',
+        'zod',
+        'node:crypto',
+        'node:fs',
+        'node:net',
+        'node:os',
+        'node:timers/promises',
+      ],
+    ],
+    types: ['fastify', 'pg', 'pino', 'node:http'],
+  },
+  'demo/': {
+    values: ['node:crypto', 'node:events', 'node:http', 'node:timers/promises'],
+    types: ['node:net'],
+  },
+  'commands/': { values: [everyAdapter, 'demo/', 'settings.ts'] },
+  'dev/': {
+    values: [
+      ...['pg', 'zod', 'node:child_process', 'node:crypto', 'node:fs', 'node:module', 'node:net', 'node:os'],
+      ...['node:path', 'node:timers/promises'],
+    ],
+    types: ['core/'],
+  },
+  'main.ts': {
+    values: [
+      ...['commands/', 'core/', 'http/', 'settings.ts', 'telemetry/', 'wiring/', 'node:crypto'],
+      'node:timers/promises',
+    ],
+  },
+  'dev.ts': { values: ['demo/', 'dev/', 'settings.ts', 'telemetry/', 'wiring/', 'node:path'] },
 };
 
-/** Folder → folders it must stay clear of. `types` allows what leaves no trace at run time. */
-const mustNotImport: readonly (readonly [folder: string, clearOf: string, types: boolean])[] = [
-  ['http', 'adapters/', true],
-  ['http', 'providers/', false],
-  ['adapters', 'http/', false],
-  ['adapters', 'providers/', false],
-  ['adapters', 'settings.ts', true],
-  ['adapters', 'telemetry/', true],
-  ['http', 'telemetry/', true],
-  ['telemetry', 'adapters/', true],
-  ['telemetry', 'settings.ts', true],
-  ...['http', 'adapters', 'telemetry', 'demo'].map((folder) => [folder, 'wiring/', true] as const),
-];
+const holds = (name: string, path: string): boolean =>
+  name.endsWith('/') ? path.startsWith(name) : path === name;
 
-const show = ({ from, to }: Import): string => `${from} imports ${to}`;
+const isWithin = (names: readonly string[], path: string): boolean => names.some((name) => holds(name, path));
+
+const show = ({ from, to, typeOnly }: Import): string =>
+  `${from} imports ${typeOnly ? 'a type of ' : ''}${to}`;
 
 describe('imports', () => {
   test('are found', () => {
     expect(imports.length).toBeGreaterThan(200);
   });
 
-  test.each(Object.entries(mayImport))('of %s go only where they may', (folder, allowed) => {
-    const wrong = imports.filter(
-      ({ from, to }) =>
-        from.startsWith(`${folder}/`) &&
-        !allowed.some((name) => (name.endsWith('/') ? to.startsWith(name) : to === name)),
+  test('are judged in every file: each stands in one room of the table', () => {
+    const homeless = files.filter(
+      ({ path }) => Object.keys(rooms).filter((r) => holds(r, path)).length !== 1,
     );
-    expect(wrong.map(show)).toEqual([]);
+    expect(homeless.map(({ path }) => path)).toEqual([]);
   });
 
-  test.each(mustNotImport)('of %s stay clear of %s (types allowed: %s)', (folder, clearOf, types) => {
+  test.each(Object.entries(rooms))('of %s go only where they may', (room, { values, types = [] }) => {
     const wrong = imports.filter(
       ({ from, to, typeOnly }) =>
-        from.startsWith(`${folder}/`) && to.startsWith(clearOf) && !(types && typeOnly),
+        holds(room, from) && !isWithin([room, ...values, ...(typeOnly ? types : [])], to),
     );
     expect(wrong.map(show)).toEqual([]);
   });
 
-  test('of a folder never go to the composition root or the process', () => {
-    const wrong = imports.filter(({ from, to }) => from.includes('/') && /^(app|main)\.ts$/.test(to));
-    expect(wrong.map(show)).toEqual([]);
+  test.each(Object.entries(rooms))('of %s use what they may', (room, { values, types = [] }) => {
+    const own = imports.filter(({ from }) => holds(room, from));
+    const idle = [
+      ...values.filter((name) => !own.some(({ to, typeOnly }) => !typeOnly && holds(name, to))),
+      ...types.filter((name) => !own.some(({ to, typeOnly }) => typeOnly && holds(name, to))),
+    ];
+    expect(idle).toEqual([]);
+  });
+
+  test('never go up: of two rooms at most one knows the other', () => {
+    const names = Object.keys(rooms);
+    const up = imports.filter(({ from, to, typeOnly }) => {
+      const [below, above] = [names.findIndex((r) => holds(r, from)), names.findIndex((r) => holds(r, to))];
+      return !typeOnly && above > below;
+    });
+    expect(up.map(show)).toEqual([]);
   });
 });
 

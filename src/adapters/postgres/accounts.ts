@@ -18,7 +18,7 @@ const maxCachedBytes = 32 * 1024 * 1024;
 const maxAccountBytes = maxCachedBytes / 128;
 /** Objects, ids and Buffers of one key, or of an account without keys. */
 const recordBytes = 512;
-/** Trusted this long while changes are heard: bounds what a change made by hand in SQL can outlive. */
+/** Trusted this long while changes are received: bounds what a change made by hand in SQL can outlive. */
 const listeningTtlMs = 60_000;
 /** Trusted this long while changes may go unheard: a deletion may take 1 s to arrive, the next look-up included. */
 const deafTtlMs = 900;
@@ -30,9 +30,9 @@ const probeIntervalMs = 250;
 const maxLoads = 3;
 
 export interface PostgresAccounts extends Accounts {
-  /** Forgets a user's facts here at once; other replicas hear of it from the database. */
+  /** Forgets a user's facts here at once; other replicas learn of it from the database. */
   invalidate(userId: string): void;
-  /** True while changes made by other replicas are heard: false shortens how long facts are trusted. */
+  /** True while changes made by other replicas are received: false shortens how long facts are trusted. */
   listening(): boolean;
   size(): number;
   close(): Promise<void>;
@@ -43,7 +43,7 @@ export interface AccountsOptions {
   /** A direct connection, for LISTEN. */
   readonly directUrl: string;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Told when changes made by other replicas begin or cease to be heard, with the reason. */
+  /** Called when changes made by other replicas begin or cease to arrive, with the reason. */
   readonly onListening?: (listening: boolean, reason: string | null) => void;
   /** Given: `readAccount`, watched. */
   readonly read?: typeof readAccount;

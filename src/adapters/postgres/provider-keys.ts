@@ -133,8 +133,8 @@ async function insertKey(
 }
 
 /**
- * Seals and stores a provider key (SPEC 4.2) and tells every replica; refuses a second commercial key of one provider,
- * and what goes beyond `maxSelfHostedKeys` or `maxKeyBytesPerUser`. The fields were validated by the caller. Throws
+ * Seals and stores a provider key (SPEC 4.2) and notifies every replica; refuses a second commercial key of one
+ * provider, and what goes beyond `maxSelfHostedKeys` or `maxKeyBytesPerUser`. The fields were validated by the caller. Throws
  * StoreAway.
  */
 export function addProviderKey(
@@ -160,8 +160,8 @@ export async function listProviderKeys(pool: pg.Pool, userId: string): Promise<P
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * Deletes the caller's key and tells every replica. The key's provider; null where the caller has no such key. Throws
- * StoreAway.
+ * Deletes the caller's key and notifies every replica. The key's provider; null where the caller has no such key.
+ * Throws StoreAway.
  */
 export async function deleteProviderKey(
   pool: pg.Pool,

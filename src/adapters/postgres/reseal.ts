@@ -47,7 +47,7 @@ function heldKey(row: Row): HeldKey {
 }
 
 /**
- * Replaces the sealed bytes only if nobody else did meanwhile, and tells the replicas' caches. The new seal covers
+ * Replaces the sealed bytes only if nobody else did meanwhile, and notifies the replicas' caches. The new seal covers
  * what was read: a row that is edited in between keeps the edit and does not open.
  */
 async function moveRow(pool: pg.Pool, sealer: Sealer, row: Row): Promise<boolean> {

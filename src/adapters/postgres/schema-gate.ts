@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
+import type { Logger } from 'pino';
 import { migrate, neededSchemaVersion, schemaVersion } from './migrate.ts';
 import { isAway, sqlState } from './pool.ts';
 
@@ -20,7 +20,7 @@ export interface SchemaGateOptions {
   /** Direct, since migrations hold an advisory lock. */
   readonly directUrl: string;
   readonly migrateAtBoot: boolean;
-  readonly log: Pick<FastifyBaseLogger, 'warn' | 'info'>;
+  readonly log: Pick<Logger, 'warn' | 'info'>;
   /** Aborts at shutdown. */
   readonly signal: AbortSignal;
 }

@@ -33,7 +33,7 @@ export function watchSealedKeys(options: SealedKeyCountsOptions): () => SealedKe
     try {
       counts = await count();
     } catch {
-      // Postgres is away, which other metrics tell: the last count stays until the next one.
+      // Postgres is away, which other metrics show: the last count stays until the next one.
     }
   };
   opened.then(refresh, () => undefined);

@@ -11,7 +11,7 @@ export interface PollWaiter {
  */
 export class AfterNextPoll {
   #joining: PollWaiter[] = [];
-  /** Counts the turns in which a batch was closed: what was there before that has been looked at when it is told. */
+  /** Counts the turns in which a batch was closed: what was there before has been looked at when it is called. */
   turn = 0;
 
   add(waiter: PollWaiter): void {

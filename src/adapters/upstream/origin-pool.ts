@@ -7,7 +7,7 @@ import type { ConnectionPool, PoolSettings } from './upstream-pools.ts';
 /** The vendor's own limit runs from its last byte: we close this much before it. */
 const hintMarginMs = 2_000;
 /**
- * Calls given up without a byte, on as many connections and with nothing heard on any other, until the idle ones are
+ * Calls given up without a byte, on as many connections and with nothing received on any other, until the idle ones are
  * closed as dead. One alone may have had a short limit of its own: its user would cost all others their connections.
  */
 const silencesThatTell = 2;

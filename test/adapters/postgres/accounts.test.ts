@@ -198,7 +198,7 @@ test('a service key that is gone from the database is forgotten with the next re
   expect(await accounts.find(keyHash)).toBeNull();
 });
 
-test('while changes are heard, facts are trusted for a minute and then read again', async () => {
+test('while changes are received, facts are trusted for a minute and then read again', async () => {
   let skippedMs = 0;
   const accounts = await replica({ clock: { monotonicMs: () => performance.now() + skippedMs } });
   const first = await accounts.find(keyHash);
