@@ -69,7 +69,7 @@ export function isAway(error: unknown): boolean {
   return (typeof code === 'string' && awayCodes.test(code)) || awayMessage.test(error.message);
 }
 
-/** What `pg` says when all connections of the pool are in use for too long; not what it says of a silent server. */
+/** What `pg` says when all connections of the pool are in use for too long; of a silent server it says otherwise. */
 const crowdedMessage = 'timeout exceeded when trying to connect';
 
 /** What a query threw, as StoreAway when that is what it says. */

@@ -134,8 +134,8 @@ async function insertKey(
 
 /**
  * Seals and stores a provider key (SPEC 4.2) and notifies every replica; refuses a second commercial key of one
- * provider, and what goes beyond `maxSelfHostedKeys` or `maxKeyBytesPerUser`. The fields were validated by the caller. Throws
- * StoreAway.
+ * provider, and what goes beyond `maxSelfHostedKeys` or `maxKeyBytesPerUser`. The fields were validated by the caller.
+ * Throws StoreAway.
  */
 export function addProviderKey(
   pool: pg.Pool,
