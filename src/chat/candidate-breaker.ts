@@ -7,7 +7,8 @@ export type BreakerRules = RoutingTables['document']['cooldown'];
  * The circuit breaker of one provider key, or of a whole provider. *closed* while attempts succeed or failures are
  * few; *open* for a pause after too many in a row, or as long as the vendor asked for; *half_open* while a probe is
  * under way. When a pause is over it is closed again, but the next attempt is its probe: a failure opens it for twice
- * as long, a success is the end of it all (whoever holds the breaker forgets it).
+ * as long, a success is the end of it all (whoever holds the breaker forgets it). An attempt within a pause, the last
+ * resort of its request, ends the pause when it succeeds and else changes nothing.
  *
  * An attempt is known by its start, in monotonic milliseconds as all times here. What began before a pause did says
  * nothing about the time after it, so it neither ends nor prolongs that pause.
@@ -41,9 +42,10 @@ export class CandidateBreaker {
     return startedAtMs >= this.#openedAtMs;
   }
 
-  /** An attempt begins: after a pause it is the probe, unless there is one. */
+  /** An attempt begins: after a pause it is the probe, unless there is one. Within it, as a last resort, it is none. */
   begin(startedAtMs: number): void {
-    if (this.#openUntilMs !== 0 && !this.#isProbing(startedAtMs)) this.#probeAtMs = startedAtMs;
+    const isAfterPause = this.#openUntilMs !== 0 && startedAtMs >= this.#openUntilMs;
+    if (isAfterPause && !this.#isProbing(startedAtMs)) this.#probeAtMs = startedAtMs;
   }
 
   /** The attempt has ended, without a word on whether it succeeded: if it was the probe, the next one may go. */

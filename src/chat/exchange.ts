@@ -126,7 +126,7 @@ export class Exchange implements UpstreamListener, OpenStream {
     this.#abortUpstream();
   }
 
-  /** Moves on with the translator: first token, end marker, failure. */
+  /** Moves on with the translator: first token, end marker, failure. Settling may have ended the exchange meanwhile. */
   #followPhase(body: StreamBody): void {
     const { translator } = this;
     const { phase } = translator;
@@ -134,6 +134,7 @@ export class Exchange implements UpstreamListener, OpenStream {
       this.firstTokenAtMs = this.#progress.lastActivityMs;
       this.#progress.to('streaming');
       this.#settle({ kind: 'streaming', stream: this });
+      if (this.#progress.isOver) return;
     }
     if (phase === 'finished') {
       this.#progress.to('lingering');

@@ -1,38 +1,72 @@
 import { expect, test } from 'vitest';
+import type { GuardedCall } from '../../src/adapters/redis/circuit-breaker.ts';
 import { CircuitBreaker } from '../../src/adapters/redis/circuit-breaker.ts';
+
+/** A call that the breaker lets through. */
+function begin(breaker: CircuitBreaker, nowMs: number): GuardedCall {
+  const call = breaker.begin(nowMs);
+  expect(call).not.toBeNull();
+  return call as GuardedCall;
+}
+
+function fail(breaker: CircuitBreaker, count: number): void {
+  for (let n = 0; n < count; n += 1) breaker.failed(begin(breaker, 0), 0);
+}
 
 function broken(): CircuitBreaker {
   const breaker = new CircuitBreaker();
-  for (let n = 0; n < 5; n += 1) breaker.failed(0);
+  fail(breaker, 5);
   return breaker;
 }
 
 test('stays closed until the fifth failure in a row', () => {
   const breaker = new CircuitBreaker();
-  for (let n = 0; n < 4; n += 1) breaker.failed(0);
-  expect(breaker.allows(0)).toBe(true);
-  breaker.succeeded();
-  for (let n = 0; n < 4; n += 1) breaker.failed(0);
+  fail(breaker, 4);
+  breaker.succeeded(begin(breaker, 0));
+  fail(breaker, 4);
   expect(breaker.state).toBe('closed');
-  breaker.failed(0);
+  fail(breaker, 1);
   expect(breaker.state).toBe('open');
 });
 
 test('lets nobody through for a second, then one at a time', () => {
   const breaker = broken();
-  expect(breaker.allows(999)).toBe(false);
-  expect(breaker.allows(1000)).toBe(true);
-  expect(breaker.allows(1000)).toBe(false);
-  breaker.failed(1040);
-  expect(breaker.allows(2039)).toBe(false);
-  expect(breaker.allows(2040)).toBe(true);
+  expect(breaker.begin(999)).toBeNull();
+  const probe = begin(breaker, 1000);
+  expect(breaker.state).toBe('half_open');
+  expect(breaker.begin(1000)).toBeNull();
+  breaker.failed(probe, 1040);
+  expect(breaker.begin(2039)).toBeNull();
+  begin(breaker, 2040);
 });
 
 test('closes with the first success', () => {
   const breaker = broken();
-  expect(breaker.allows(1000)).toBe(true);
-  breaker.succeeded();
+  breaker.succeeded(begin(breaker, 1000));
   expect(breaker.state).toBe('closed');
-  expect(breaker.allows(1000)).toBe(true);
-  expect(breaker.allows(1000)).toBe(true);
+  begin(breaker, 1000);
+  begin(breaker, 1000);
+});
+
+test('closes when the server is known to be there by something else', () => {
+  const breaker = broken();
+  breaker.close();
+  expect(breaker.state).toBe('closed');
+});
+
+test.each<[string, (breaker: CircuitBreaker, early: GuardedCall) => void]>([
+  ['succeeded', (breaker, early) => breaker.succeeded(early)],
+  ['failed', (breaker, early) => breaker.failed(early, 1_001)],
+])('a call from before the pause moves nothing when it has %s: open, half open and after it', (_, end) => {
+  const breaker = new CircuitBreaker();
+  const early = begin(breaker, 0);
+  fail(breaker, 5);
+  end(breaker, early);
+  expect(breaker.state).toBe('open');
+  const probe = begin(breaker, 1000);
+  end(breaker, early);
+  expect(breaker.state).toBe('half_open');
+  breaker.succeeded(probe);
+  for (let n = 0; n < 5; n += 1) end(breaker, early);
+  expect(breaker.state).toBe('closed');
 });

@@ -187,9 +187,21 @@ test('a whole provider goes from closed to open, over its probe, and back, and e
   expect([breakers.stateOf('openai'), counts()]).toEqual(['half_open', [0, 1, 1]]);
   fail(1, down, 'd', of('d'));
   expect([breakers.stateOf('openai'), counts()]).toEqual(['open', [0, 1, 2]]);
+  // Within the pause, as a last resort: that is no probe, and ends the pause all the same.
   breakers.started(of('d'), time.nowMs);
+  expect([breakers.stateOf('openai'), counts()]).toEqual(['open', [0, 1, 2]]);
   breakers.succeeded(of('d'), time.nowMs);
-  expect([breakers.stateOf('openai'), counts()]).toEqual(['closed', [1, 2, 2]]);
+  expect([breakers.stateOf('openai'), counts()]).toEqual(['closed', [1, 1, 2]]);
+});
+
+test('a last resort that is under way when the pause ends does not keep the others from probing', () => {
+  const { breakers, candidate, fail, time } = openBreakers();
+  fail(5);
+  breakers.started(candidate, time.nowMs);
+  time.nowMs += 5000;
+  expect(breakers.holdsBack(candidate)).toBe(false);
+  breakers.started(candidate, time.nowMs);
+  expect(breakers.holdsBack(candidate)).toBe(true);
 });
 
 test('a probe that fails for want of a good key is over, and says nothing of the provider', () => {

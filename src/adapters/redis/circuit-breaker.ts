@@ -5,33 +5,52 @@ const failuresToOpen = 5;
 /** How long nothing is tried; then one call at a time is, until one succeeds. */
 const pauseMs = 1000;
 
-/** Spares callers the wait for a server that does not answer. Times are monotonic milliseconds. */
+/** A call that was let through; `era` is how many pauses there were before it. */
+export interface GuardedCall {
+  readonly era: number;
+}
+
+/**
+ * Spares callers the wait for a server that does not answer. Times are monotonic milliseconds.
+ *
+ * *closed*, after too many failures in a row *open*, after the pause *half_open* with the call that is let through
+ * then, and after that call *closed* or *open* again. A call that began before the last pause did says nothing of the
+ * time after it: its end moves nothing.
+ */
 export class CircuitBreaker {
   #state: BreakerState = 'closed';
   #failures = 0;
   #retryAtMs = 0;
+  #era = 0;
 
   get state(): BreakerState {
     return this.#state;
   }
 
-  /** Whether to try. A caller that was let through must report `succeeded` or `failed`. */
-  allows(nowMs: number): boolean {
-    if (this.#state === 'closed') return true;
-    if (this.#state === 'half_open' || nowMs < this.#retryAtMs) return false;
-    this.#state = 'half_open';
-    return true;
+  /** Null: not now. A call that was let through must report `succeeded` or `failed`. */
+  begin(nowMs: number): GuardedCall | null {
+    if (this.#state === 'half_open' || (this.#state === 'open' && nowMs < this.#retryAtMs)) return null;
+    if (this.#state === 'open') this.#state = 'half_open';
+    return { era: this.#era };
   }
 
-  succeeded(): void {
-    this.#failures = 0;
-    this.#state = 'closed';
+  /** The server answered, be it with a refusal: that comes fast, so it costs callers nothing to go on asking. */
+  succeeded(call: GuardedCall): void {
+    if (call.era === this.#era) this.close();
   }
 
-  failed(nowMs: number): void {
+  failed(call: GuardedCall, nowMs: number): void {
+    if (call.era !== this.#era) return;
     this.#failures += 1;
     if (this.#failures < failuresToOpen) return;
     this.#state = 'open';
+    this.#era += 1;
     this.#retryAtMs = nowMs + pauseMs;
+  }
+
+  /** The server is known to be there by something else than a call. */
+  close(): void {
+    this.#failures = 0;
+    this.#state = 'closed';
   }
 }

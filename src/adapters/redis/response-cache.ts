@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { ResponseCache } from '../../chat/ports.ts';
+import type { GuardedCall } from './circuit-breaker.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 
 /** Names our entries in a server that others may share. */
@@ -27,8 +28,8 @@ function unwrap(stored: Buffer): Buffer | null {
     : null;
 }
 
-/** An error that the server answered with, as opposed to no answer. */
-function isReply(error: unknown): error is Error {
+/** An error that the server answered with (OOM, READONLY, NOAUTH, LOADING), as opposed to no answer. */
+export function isReply(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError';
 }
 
@@ -46,7 +47,7 @@ export class RedisResponseCache implements ResponseCache {
     this.#maxValueBytes = maxValueBytes;
     this.#nowMs = nowMs;
     // A handshake has just been answered: that is as good as a probe.
-    redis.on('ready', () => this.#breaker.succeeded());
+    redis.on('ready', () => this.#breaker.close());
   }
 
   get(key: string): Promise<Buffer | null> {
@@ -54,12 +55,14 @@ export class RedisResponseCache implements ResponseCache {
   }
 
   async set(key: string, value: Buffer, ttlSeconds: number): Promise<void> {
-    if (value.length > this.#maxValueBytes || !this.#available()) return;
+    if (value.length > this.#maxValueBytes) return;
+    const call = this.#begin();
+    if (call === null) return;
     try {
       await this.#redis.set(keyPrefix + key, wrap(value), 'EX', ttlSeconds);
-      this.#breaker.succeeded();
+      this.#breaker.succeeded(call);
     } catch (error) {
-      this.#note(error);
+      this.#note(call, error);
     }
   }
 
@@ -68,15 +71,16 @@ export class RedisResponseCache implements ResponseCache {
   }
 
   async #read(name: string): Promise<Buffer | null> {
-    if (!this.#available()) return null;
+    const call = this.#begin();
+    if (call === null) return null;
     const longest = headerBytes + this.#maxValueBytes;
     let stored: Buffer;
     try {
       // A range, so that a huge foreign value is not fetched: one byte too many is enough to know.
       stored = await this.#redis.getrangeBuffer(name, 0, longest);
-      this.#breaker.succeeded();
+      this.#breaker.succeeded(call);
     } catch (error) {
-      this.#note(error);
+      this.#note(call, error);
       if (isReply(error) && error.message.startsWith('WRONGTYPE')) this.#remove(name);
       return null;
     }
@@ -89,15 +93,15 @@ export class RedisResponseCache implements ResponseCache {
     return value;
   }
 
-  #available(): boolean {
-    return this.#redis.status === 'ready' && this.#breaker.allows(this.#nowMs());
+  /** Null: Redis is not to be asked now. */
+  #begin(): GuardedCall | null {
+    return this.#redis.status === 'ready' ? this.#breaker.begin(this.#nowMs()) : null;
   }
 
-  #note(error: unknown): void {
+  #note(call: GuardedCall, error: unknown): void {
     this.#errors += 1;
-    // A refusal (OOM, READONLY, NOAUTH, LOADING) comes fast: it costs callers nothing to go on asking.
-    if (isReply(error)) this.#breaker.succeeded();
-    else this.#breaker.failed(this.#nowMs());
+    if (isReply(error)) this.#breaker.succeeded(call);
+    else this.#breaker.failed(call, this.#nowMs());
   }
 
   /** Nobody waits for it: until it is done the value is only found unusable again. */

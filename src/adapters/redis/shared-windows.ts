@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { CircuitBreaker } from './circuit-breaker.ts';
+import { isReply } from './response-cache.ts';
 
 /** The names share a hash tag, so that one script may touch them all on a cluster. */
 const keyPrefix = 'gw:limit:';
@@ -40,7 +41,7 @@ export class SharedWindows {
     this.#group = group;
     this.#windowMs = windowMs;
     this.#nowMs = nowMs;
-    redis.on('ready', () => this.#breaker.succeeded());
+    redis.on('ready', () => this.#breaker.close());
   }
 
   /**
@@ -48,7 +49,8 @@ export class SharedWindows {
    * replica counts for itself.
    */
   async take(limits: readonly NamedLimit[]): Promise<number | null> {
-    if (this.#redis.status !== 'ready' || !this.#breaker.allows(this.#nowMs())) return null;
+    const call = this.#redis.status === 'ready' ? this.#breaker.begin(this.#nowMs()) : null;
+    if (call === null) return null;
     const names = limits.map(({ name }) => `${keyPrefix}{${this.#group}}:${name}`);
     try {
       const left = await this.#redis.eval(
@@ -58,12 +60,11 @@ export class SharedWindows {
         this.#windowMs,
         ...limits.map(({ limit }) => limit),
       );
-      this.#breaker.succeeded();
+      this.#breaker.succeeded(call);
       return typeof left === 'number' ? left : null;
     } catch (error) {
-      // A refusal comes fast: it costs callers nothing to go on asking.
-      if (error instanceof Error && error.name === 'ReplyError') this.#breaker.succeeded();
-      else this.#breaker.failed(this.#nowMs());
+      if (isReply(error)) this.#breaker.succeeded(call);
+      else this.#breaker.failed(call, this.#nowMs());
       return null;
     }
   }
