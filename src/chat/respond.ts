@@ -167,8 +167,8 @@ function lastChunks(
   metadata: GatewayMetadata,
   { usage, extras }: AnswerTotals,
 ): string {
-  const totals = wantsUsage(call) ? { usage: usage ?? zeroUsage, extras } : null;
-  return gatewayChunk(identity, metadata, totals) + doneEvent;
+  const asked = wantsUsage(call) ? (usage ?? zeroUsage) : undefined;
+  return gatewayChunk(identity, metadata, { usage: asked, extras }) + doneEvent;
 }
 
 /** A cache hit, as JSON or replayed as a stream, whichever the client asked for (SPEC 4.5, routing rule 4). */

@@ -3,7 +3,7 @@ import { defaultOpenAiUsage, openAiAnswer, openAiChunk, sse } from '../harness/v
 import type { CallParts, FakeUpstream } from './story.ts';
 import { accountOf, callOf, FakeClient, heldKey, settled, World } from './story.ts';
 
-/** The one chunk in front of `[DONE]`: the block, and with it what a client with `include_usage` asked for. */
+/** The one chunk in front of `[DONE]`: the block, what the vendor said of its answer, and usage for who asked for it. */
 
 const timings = { prompt_ms: 1.5, predicted_per_second: 40 };
 const asking: CallParts = { request: { stream: true, stream_options: { include_usage: true } } };
@@ -38,29 +38,59 @@ const report = (extra: object): string =>
 const done = sse('[DONE]');
 const block = { choices: [{ index: 0, delta: { gateway: { provider: 'openai' } }, finish_reason: null }] };
 
-const cases: readonly (readonly [name: string, events: readonly string[], expected: object])[] = [
-  ['usage', [token, finish, report({}), done], { usage: defaultOpenAiUsage, system_fingerprint: 'fp_1' }],
-  ['timings too', [token, finish, report({ timings }), done], { timings, system_fingerprint: 'fp_1' }],
-  [
-    'the fingerprint of that chunk',
-    [token, finish, report({ system_fingerprint: 'fp_2' }), done],
-    { system_fingerprint: 'fp_2' },
-  ],
-  ['zeros where there is no usage', [token, finish, done], { usage: { total_tokens: 0 } }],
-];
+const plainToken = sse(openAiChunk('m', { role: 'assistant', content: 'Hi' }));
+const zeros = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
-test.each(cases)('carries %s to those who asked, once', async (_name, events, expected) => {
-  const seen = await lastChunkOf(asking, (upstream) => upstream.stream(...events).end());
-  expect(seen.last).toMatchObject({ ...block, ...expected });
-  expect([seen.usages, seen.blocks]).toEqual([1, 1]);
+const cases: readonly (readonly [name: string, events: readonly string[], usage: object, extras: object])[] =
+  [
+    [
+      'the fingerprint of the stream',
+      [token, finish, report({}), done],
+      defaultOpenAiUsage,
+      { system_fingerprint: 'fp_1' },
+    ],
+    [
+      'timings too',
+      [token, finish, report({ timings }), done],
+      defaultOpenAiUsage,
+      { timings, system_fingerprint: 'fp_1' },
+    ],
+    [
+      'the fingerprint of the chunk of the usage',
+      [token, finish, report({ system_fingerprint: 'fp_2' }), done],
+      defaultOpenAiUsage,
+      { system_fingerprint: 'fp_2' },
+    ],
+    [
+      'timings without a fingerprint',
+      [plainToken, finish, report({ timings }), done],
+      defaultOpenAiUsage,
+      { timings },
+    ],
+    ['the fingerprint where there is no usage', [token, finish, done], zeros, { system_fingerprint: 'fp_1' }],
+    ['nothing of a vendor that says nothing', [plainToken, finish, done], zeros, {}],
+  ];
+const bare = {
+  id: expect.any(String),
+  object: 'chat.completion.chunk',
+  created: expect.any(Number),
+  model: 'm',
+};
+const chunkWith = (rest: object): object => ({
+  ...bare,
+  choices: [
+    { index: 0, delta: { gateway: expect.objectContaining({ provider: 'openai' }) }, finish_reason: null },
+  ],
+  ...rest,
 });
 
-test('carries nothing but the block to others', async () => {
-  const seen = await lastChunkOf(silent, (upstream) =>
-    upstream.stream(token, finish, report({ timings }), done).end(),
-  );
-  expect(Object.keys(seen.last)).toEqual(['id', 'object', 'created', 'model', 'choices']);
-  expect([seen.usages, seen.blocks]).toEqual([0, 1]);
+test.each(cases)('carries %s, once, and usage for those who asked', async (_name, events, usage, extras) => {
+  const asked = await lastChunkOf(asking, (upstream) => upstream.stream(...events).end());
+  expect(asked.last).toEqual(chunkWith({ ...extras, usage }));
+  expect([asked.usages, asked.blocks]).toEqual([1, 1]);
+  const others = await lastChunkOf(silent, (upstream) => upstream.stream(...events).end());
+  expect(others.last).toEqual(chunkWith(extras));
+  expect([others.usages, others.blocks]).toEqual([0, 1]);
 });
 
 test.each<[name: string, extra: object]>([
@@ -75,20 +105,24 @@ test.each<[name: string, extra: object]>([
   expect(seen.blocks).toBe(1);
 });
 
-test('is the same for a JSON answer that is streamed, and for a stored one', async () => {
-  const world = new World();
-  const cached: CallParts = { ...asking, options: { cacheTtlSeconds: 60 } };
-  const body = { ...openAiAnswer('m'), timings };
-  const streamed = await lastChunkOf(cached, (upstream) => upstream.reply(200, body), world);
-  expect(streamed.last).toMatchObject({
-    ...block,
-    usage: defaultOpenAiUsage,
-    timings,
-    system_fingerprint: 'fp_fake',
-  });
-  await settled();
-  const stored = await lastChunkOf(cached, () => undefined, world);
-  expect(world.transport.calls).toHaveLength(1);
-  expect(stored.last).toMatchObject({ usage: defaultOpenAiUsage, timings, system_fingerprint: 'fp_fake' });
-  expect([streamed.usages, streamed.blocks, stored.usages, stored.blocks]).toEqual([1, 1, 1, 1]);
-});
+test.each<[who: string, parts: CallParts, usage: object]>([
+  ['those who asked', asking, { usage: defaultOpenAiUsage }],
+  ['others', silent, {}],
+])(
+  'is the same for a JSON answer that is streamed, and for a stored one, to %s',
+  async (_who, parts, usage) => {
+    const world = new World();
+    const cached: CallParts = { ...parts, options: { cacheTtlSeconds: 60 } };
+    const body = { ...openAiAnswer('m'), timings };
+    const said = { timings, system_fingerprint: 'fp_fake', ...usage };
+    const streamed = await lastChunkOf(cached, (upstream) => upstream.reply(200, body), world);
+    expect(streamed.last).toEqual(chunkWith(said));
+    await settled();
+    const stored = await lastChunkOf(cached, () => undefined, world);
+    expect(world.transport.calls).toHaveLength(1);
+    const { choices: _block, ...rest } = stored.last;
+    expect(rest).toEqual({ ...bare, ...said });
+    const usages = 'usage' in usage ? 1 : 0;
+    expect([streamed.usages, streamed.blocks, stored.usages, stored.blocks]).toEqual([usages, 1, usages, 1]);
+  },
+);

@@ -55,24 +55,26 @@ function chunk(identity: ChunkIdentity, rest: Record<string, unknown>): string {
   return `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model, ...rest })}\n\n`;
 }
 
-/** What a client asked for with `include_usage`: the counts, and what the vendor said beside them. */
+/** What is said of a whole answer at its end. */
 export interface AnswerTotals {
+  /** Undefined for clients that did not ask for it with `include_usage`. */
   readonly usage: unknown;
+  /** What the vendor said beside it, or of itself. */
   readonly extras: Readonly<Record<string, unknown>>;
 }
 
 /**
- * The final chunk before `[DONE]`: the block on `choices[0].delta` (SPEC 4.5, streaming rule 2), and with it the
- * usage where that was asked for. One chunk, since every chunk with usage is counted by some client, and a last
- * one without it makes others forget it (docs/decisions/0005).
+ * The final chunk before `[DONE]`: the block on `choices[0].delta` (SPEC 4.5, streaming rule 2), the vendor's extras,
+ * and the usage where that was asked for. One chunk, since every chunk with usage is counted by some client, and a
+ * last one without it makes others forget it (docs/decisions/0005).
  */
 export function gatewayChunk(
   identity: ChunkIdentity,
   metadata: GatewayMetadata,
-  totals: AnswerTotals | null,
+  { usage, extras }: AnswerTotals,
 ): string {
   const choices = [{ index: 0, delta: { gateway: metadata }, finish_reason: null }];
-  return chunk(identity, totals === null ? { choices } : { ...totals.extras, choices, usage: totals.usage });
+  return chunk(identity, { ...extras, choices, usage });
 }
 
 export const doneEvent = 'data: [DONE]\n\n';

@@ -33,6 +33,7 @@ const metadata: GatewayMetadata = gatewayMetadata({
   requestId: 'r-1',
 });
 const identity = { id: 'c-1', created: 1_790_000_000, model: 'sarvam-105b' };
+const nothing = { usage: undefined, extras: {} };
 const dataOf = (event: string): unknown => JSON.parse(/^data: (.*)\n\n$/.exec(event)?.[1] ?? '');
 
 describe('the gateway block', () => {
@@ -61,7 +62,7 @@ describe('the gateway block', () => {
   });
 
   test('comes in a chunk of its own, with the identity of the others', () => {
-    expect(dataOf(gatewayChunk(identity, metadata, null))).toEqual({
+    expect(dataOf(gatewayChunk(identity, metadata, nothing))).toEqual({
       ...identity,
       object: 'chat.completion.chunk',
       choices: [{ index: 0, delta: { gateway: metadata }, finish_reason: null }],
@@ -71,7 +72,7 @@ describe('the gateway block', () => {
   test('carries the usage and extras of the whole answer where there are any, before the end marker', () => {
     const totals = { usage: { prompt_tokens: 1 }, extras: { timings: { predicted_ms: 2 } } };
     expect(dataOf(gatewayChunk(identity, metadata, totals))).toEqual({
-      ...(dataOf(gatewayChunk(identity, metadata, null)) as object),
+      ...(dataOf(gatewayChunk(identity, metadata, nothing)) as object),
       usage: { prompt_tokens: 1 },
       timings: { predicted_ms: 2 },
     });
