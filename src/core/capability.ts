@@ -1,4 +1,6 @@
 import type { ChatRequest } from './request/chat-request.ts';
+import type { ContentFeature } from './request/content-fields.ts';
+import { contentFields } from './request/content-fields.ts';
 import type { ModelFacts } from './tables/model-facts.ts';
 
 /** What a model can or cannot do, as the tables say it. */
@@ -28,6 +30,7 @@ export type Feature =
   | 'file_input'
   | 'video_input'
   | 'custom_tools'
+  | ContentFeature
   | 'context';
 
 export interface FeatureNeed {
@@ -148,6 +151,15 @@ function addStopNeeds({ stop }: ChatRequest, features: FeatureNeed[]): void {
     features.push({ feature: 'blank_stop', param: 'stop' });
 }
 
+function addContentNeeds(request: ChatRequest, features: FeatureNeed[]): void {
+  for (const param in contentFields) {
+    const value = request[param];
+    if (value === undefined) continue;
+    const { feature, asks } = contentFields[param] as (typeof contentFields)[string];
+    if (asks(value)) features.push({ feature, param });
+  }
+}
+
 function endsWithPrefill({ messages }: ChatRequest): boolean {
   const last = messages.at(-1);
   if (last?.role !== 'assistant' || last['tool_calls'] != null) return false;
@@ -165,6 +177,7 @@ export function needsOf(request: ChatRequest): RequestNeeds {
   addFormatNeeds(request, features);
   if (request.n !== undefined && request.n > 1) features.push({ feature: 'multiple_choices', param: 'n' });
   addStopNeeds(request, features);
+  addContentNeeds(request, features);
   if (endsWithPrefill(request)) features.push({ feature: 'prefill', param: 'messages' });
   return { features, inputTokensAtLeast: Math.floor(characters / charactersPerToken) };
 }
@@ -222,6 +235,9 @@ const featureTexts: Readonly<Record<Feature, string>> = {
   file_input: 'file inputs',
   video_input: 'video inputs',
   custom_tools: 'tools that are no functions',
+  logprobs: 'logprobs',
+  other_modalities: 'modalities other than text',
+  functions: 'functions, the older name of tools',
   context: 'a prompt of this length',
 };
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { chatRequestWithDeveloperSchema } from '../core/request/chat-request.ts';
+import { contentFieldNames } from '../core/request/content-fields.ts';
 import type { RoutingTablesDocument } from '../core/tables/routing-tables.ts';
 import { errorBodySchema } from './answer-schemas.ts';
 import { requestIdHeader } from './request-id.ts';
@@ -47,15 +48,20 @@ type ChatRules = RoutingTablesDocument['chat'];
 
 /** Of tables that say nothing of it. */
 const plainChat: ChatRules = { developer_role: false, passthrough_fields: [] };
-/** The operator lets the field through, whatever it holds; the vendor judges it. */
-const passedThrough: Json = { description: 'Passed to the vendor unvalidated' };
+/** The operator lets the field through, whatever it holds; the vendor judges it (docs/decisions/0003). */
+function passedThrough(name: string): Json {
+  const elsewhere = contentFieldNames.includes(name)
+    ? 'vendors and models that do not take it are not asked'
+    : 'left out, and named in attempts, where a vendor or model does not take it';
+  return { description: `Passed to the vendor unvalidated; ${elsewhere}` };
+}
 
 /** What a chat body may be under these tables (`parseChatBody`). */
 function chatBody(body: z.ZodType, { developer_role, passthrough_fields }: ChatRules): Json {
   const schema = nullable(jsonSchema(developer_role ? chatRequestWithDeveloperSchema : body));
   const known = schema['properties'] as Json;
   const unvalidated = passthrough_fields.filter((name) => !Object.hasOwn(known, name));
-  const passed = Object.fromEntries(unvalidated.map((name) => [name, passedThrough]));
+  const passed = Object.fromEntries(unvalidated.map((name) => [name, passedThrough(name)]));
   return { ...schema, properties: { ...known, ...passed } };
 }
 

@@ -50,6 +50,8 @@ const features: readonly [name: string, request: object, fact: object, reason: s
     { image_urls: false },
     'images given by URL',
   ],
+  ['sound', { modalities: ['text', 'audio'] }, {}, 'modalities other than text'],
+  ['functions', { functions: [{ name: 'f' }] }, {}, 'functions, the older name of tools'],
   ['stop', { stop: 'END' }, { stop: false }, 'stop sequences'],
   [
     'context',

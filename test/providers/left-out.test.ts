@@ -29,12 +29,16 @@ const samplingAndLabels = new Set([
   'stream_options',
   'messages[].name',
   'tools[].function.strict',
+  // Of those that only operators let through.
+  ...['logit_bias', 'reasoning_effort'],
 ]);
 /** Says nothing new, so it may go: an empty list, the default, a choice where nothing is offered. */
 const saysNothing = {
   tools: (request: ChatRequest) => request.tools?.length === 0,
   tool_choice: (request: ChatRequest) =>
     (request.tools?.length ?? 0) === 0 && (request.tool_choice === 'auto' || request.tool_choice === 'none'),
+  logprobs: (request: ChatRequest) => request['logprobs'] === false,
+  top_logprobs: (request: ChatRequest) => request['top_logprobs'] === 0,
   // A wish, which LangChain sends with every schema: who cannot be told may still be asked, and the row names it.
   parallel_tool_calls: () => true,
 } as const;
@@ -110,6 +114,10 @@ const asked: readonly [name: string, fields: Record<string, unknown>, marker: Re
   ],
   ['the limit of tokens', { max_tokens: 77 }, /:77\b/],
   ['the limit of tokens by its newer name', { max_completion_tokens: 77 }, /:77\b/],
+  ['probabilities', { logprobs: true }, /"logprobs":true/],
+  ['probabilities of other words', { logprobs: true, top_logprobs: 3 }, /"top_logprobs":3/],
+  ['another modality', { modalities: ['text', 'marker'] }, /"marker"/],
+  ['functions by their older name', { functions: [{ name: 'find_marker' }] }, /find_marker/],
   [
     'a beginning of the answer',
     { messages: [turn, { role: 'assistant', content: 'Once upon' }] },
@@ -118,7 +126,10 @@ const asked: readonly [name: string, fields: Record<string, unknown>, marker: Re
 ];
 
 function requestOf(fields: Record<string, unknown>): ChatRequest {
-  return chatRequestSchema.parse({ model: 'gw/balanced', messages: [turn], ...fields }) as ChatRequest;
+  const known = Object.entries(fields).filter(([name]) => name in chatRequestSchema.shape);
+  const request = { model: 'gw/balanced', messages: [turn], ...Object.fromEntries(known) };
+  // The others are such as operators let through.
+  return { ...fields, ...chatRequestSchema.parse(request) } as ChatRequest;
 }
 
 const everyModel = providerNames.flatMap((provider) => [
@@ -149,6 +160,8 @@ describe.each(everyModel)('$provider: $model', ({ provider, context }) => {
       { stream: true, stream_options: { include_usage: true } },
       { tools: [], tool_choice: 'auto', parallel_tool_calls: false },
       { n: 1, parallel_tool_calls: true },
+      { logprobs: false, top_logprobs: 0 },
+      { logit_bias: { 5: -100 }, reasoning_effort: 'low' },
     ]);
     fc.assert(
       fc.property(parts, (chosen) => {

@@ -19,7 +19,7 @@ const factFields = {
   prefill: z.boolean(),
   /** Whole context window in tokens; null: unknown, not checked. */
   context_tokens: z.int().positive().nullable(),
-  /** Takes temperature, top_p and the penalties; false: they are dropped. */
+  /** Takes temperature, top_p and the penalties; false: they are dropped, and requests for logprobs go elsewhere. */
   sampling: z.boolean(),
   temperature_max: z.number().min(0).max(2),
   /** False: when both are given, temperature is kept and top_p dropped. */

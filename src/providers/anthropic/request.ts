@@ -83,7 +83,8 @@ function outputFormat(request: ChatRequest): Pick<MessagesRequest, 'output_confi
 /**
  * Features without any counterpart in the Messages API, whatever the model: several choices, JSON of any shape,
  * formats and choices we do not know, stop sequences of white space (refused),
- * parts that are neither text nor image as the OpenAI format spells them, tools of free text.
+ * parts that are neither text nor image as the OpenAI format spells them, tools of free text, probabilities, answers
+ * that are not text.
  */
 export const lackedFeatures = [
   'json_object',
@@ -95,6 +96,9 @@ export const lackedFeatures = [
   'file_input',
   'video_input',
   'custom_tools',
+  'logprobs',
+  'other_modalities',
+  'functions',
 ] as const;
 
 /** A request for POST /v1/messages (Claude docs: Messages API). What has no counterpart is named in `dropped`. */

@@ -1,7 +1,7 @@
 import type { Provider } from '../provider.ts';
 import type { Dialect } from './dialect.ts';
 import { readCompatibleError } from './error.ts';
-import { translateCompatibleRequest } from './request.ts';
+import { lackedWithoutSampling, translateCompatibleRequest } from './request.ts';
 import { translateCompatibleAnswer } from './response.ts';
 import { CompatibleStream } from './stream.ts';
 
@@ -11,7 +11,10 @@ export function compatibleProvider(dialect: Dialect): Provider {
     name: dialect.name,
     defaultBaseUrl: dialect.defaultBaseUrl,
     authHeaders: dialect.authHeaders,
-    lacks: dialect.lacks,
+    lacks: (facts) =>
+      facts.sampling || dialect.verbatim
+        ? dialect.lacks(facts)
+        : [...dialect.lacks(facts), lackedWithoutSampling],
     translateRequest: (request, context) => translateCompatibleRequest(dialect, request, context),
     translateAnswer: translateCompatibleAnswer,
     streamTranslator: (context) => new CompatibleStream(context),

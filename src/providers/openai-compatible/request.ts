@@ -9,7 +9,10 @@ import type { RequestBody } from './wire.ts';
 
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Refused by reasoning models unless at their default; the last three only come as operator-allowed extras. */
+/**
+ * Refused by reasoning models unless at their default; the last three only come as operator-allowed extras. Requests
+ * that ask for logprobs are planned past such models (`lackedWithoutSampling`).
+ */
 const samplingFields = [
   'temperature',
   'top_p',
@@ -19,6 +22,9 @@ const samplingFields = [
   'top_logprobs',
   'logit_bias',
 ] as const;
+
+/** What goes with the sampling fields but would be missed in the answer. */
+export const lackedWithoutSampling = 'logprobs';
 
 function drop(body: RequestBody, fields: readonly string[], dropped: string[]): void {
   for (const field of fields) {

@@ -4,7 +4,8 @@ import { compatibleProvider } from './compatible-provider.ts';
 const lackedByAll = ['user'] as const;
 /** Came with /v2 (Sarvam changelog, 2026-10-22). */
 const lackedByV1 = ['user', 'parallel_tool_calls', 'stream_options'] as const;
-const nothing: readonly never[] = [];
+/** In neither version's list of parameters (sarvamai SDK 0.1.39 chat/client.py). */
+const lackedFeatures = ['logprobs'] as const;
 
 export const sarvam = compatibleProvider({
   name: 'sarvam',
@@ -14,7 +15,7 @@ export const sarvam = compatibleProvider({
   path: (facts) => `/${facts.api_version}/chat/completions`,
   // The first is what Sarvam's own SDK sends, the second what its guide to OpenAI clients shows.
   authHeaders: (secret) => ({ 'api-subscription-key': secret, authorization: `Bearer ${secret}` }),
-  lacks: () => nothing,
+  lacks: () => lackedFeatures,
   lackedFields: (facts) => (facts.api_version === 'v1' ? lackedByV1 : lackedByAll),
   errorKind: () => null,
 });
