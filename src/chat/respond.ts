@@ -3,12 +3,8 @@ import type { ChatCompletion } from '../core/answer/chat-completion.ts';
 import { CompletionAccumulator } from '../core/answer/completion-chunks.ts';
 import { costMicroUsd } from '../core/answer/cost.ts';
 import type { AnswerTotals, ChunkIdentity, GatewayMetadata } from '../core/answer/gateway-metadata.ts';
-import {
-  doneEvent,
-  gatewayChunk,
-  gatewayMetadata,
-  withGatewayBlock,
-} from '../core/answer/gateway-metadata.ts';
+import { gatewayChunk, gatewayMetadata, withGatewayBlock } from '../core/answer/gateway-metadata.ts';
+import { doneFrame } from '../core/answer/sse-frame.ts';
 import type { Candidate } from '../core/candidate.ts';
 import { errorEvent } from '../core/error-body.ts';
 import { parseExactly } from '../core/json/exact-json.ts';
@@ -168,7 +164,7 @@ function lastChunks(
   { usage, extras }: AnswerTotals,
 ): string {
   const asked = wantsUsage(call) ? (usage ?? zeroUsage) : undefined;
-  return gatewayChunk(identity, metadata, { usage: asked, extras }) + doneEvent;
+  return gatewayChunk(identity, metadata, { usage: asked, extras }) + doneFrame;
 }
 
 /** A cache hit, as JSON or replayed as a stream, whichever the client asked for (SPEC 4.5, routing rule 4). */

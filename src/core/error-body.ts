@@ -1,3 +1,4 @@
+import { frame } from './answer/sse-frame.ts';
 import type { AttemptReport, GatewayError } from './errors.ts';
 
 /** The one error envelope; all four of OpenAI's fields are always there. */
@@ -20,5 +21,5 @@ export function errorBody(error: GatewayError, requestId: string): ErrorBody {
 
 /** The event that tells a streaming client its answer is cut: no `[DONE]` follows it. */
 export function errorEvent(error: GatewayError, requestId: string): string {
-  return `data: ${JSON.stringify(errorBody(error, requestId))}\n\n`;
+  return frame(JSON.stringify(errorBody(error, requestId)));
 }

@@ -1,3 +1,5 @@
+import { frameEnd, frameStart } from '../core/answer/sse-frame.ts';
+
 /** What all chunks of one stream have in common. */
 export interface ChunkHead {
   readonly id: string;
@@ -6,23 +8,15 @@ export interface ChunkHead {
 }
 
 /** The part of a frame that is the same for all chunks of one choice; worth keeping where each chunk is made anew. */
-export function frameStart(head: ChunkHead, index: number): string {
+export function chunkFrameStart(head: ChunkHead, index: number): string {
   const { id, created, model } = head;
   const chunk = JSON.stringify({ id, object: 'chat.completion.chunk', created, model });
-  return `data: ${chunk.slice(0, -1)},"choices":[{"index":${index},"delta":`;
+  return `${frameStart}${chunk.slice(0, -1)},"choices":[{"index":${index},"delta":`;
 }
 
 /** The whole frame: one `chat.completion.chunk` with one choice, as a server-sent event. */
-export function frameWith(start: string, delta: object, finishReason: string | null): string {
-  return `${start}${JSON.stringify(delta)},"finish_reason":${JSON.stringify(finishReason)}}]}\n\n`;
-}
-
-const dataPrefix = Buffer.from('data: ');
-const eventEnd = Buffer.from('\n\n');
-
-/** The bytes of one event's data, framed again. They must not hold a line end. */
-export function frameData(data: Buffer): Buffer {
-  return Buffer.concat([dataPrefix, data, eventEnd], dataPrefix.length + data.length + eventEnd.length);
+export function chunkFrame(start: string, delta: object, finishReason: string | null): string {
+  return `${start}${JSON.stringify(delta)},"finish_reason":${JSON.stringify(finishReason)}}]}${frameEnd}`;
 }
 
 /** All parts in order as one buffer; null when there are none. */

@@ -4,6 +4,7 @@ import { maxChoices, maxToolCalls } from './answer-limits.ts';
 import type { AnswerMessage, ChatCompletion, Choice, WireUsage } from './chat-completion.ts';
 import type { ChoiceInProgress } from './choice-in-progress.ts';
 import { finishedChoice } from './choice-in-progress.ts';
+import { frame } from './sse-frame.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -239,7 +240,7 @@ export function* chunksFromCompletion(completion: ChatCompletion): Generator<Buf
   }
   for (const choice of choices) {
     for (const part of chunkChoices(choice)) {
-      yield Buffer.from(`data: ${JSON.stringify({ ...head, choices: [part] })}\n\n`);
+      yield Buffer.from(frame(JSON.stringify({ ...head, choices: [part] })));
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { AnsweringProvider, ShownResidency } from '../settled-request.ts';
 import { formatMicroUsd } from './cost.ts';
+import { frame } from './sse-frame.ts';
 
 /** The `gateway` block (SPEC 2.4). */
 export interface GatewayMetadata {
@@ -52,7 +53,7 @@ export interface ChunkIdentity {
 
 function chunk(identity: ChunkIdentity, rest: Record<string, unknown>): string {
   const { id, created, model } = identity;
-  return `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model, ...rest })}\n\n`;
+  return frame(JSON.stringify({ id, object: 'chat.completion.chunk', created, model, ...rest }));
 }
 
 /** What is said of a whole answer at its end. */
@@ -76,5 +77,3 @@ export function gatewayChunk(
   const choices = [{ index: 0, delta: { gateway: metadata }, finish_reason: null }];
   return chunk(identity, { ...extras, choices, usage });
 }
-
-export const doneEvent = 'data: [DONE]\n\n';

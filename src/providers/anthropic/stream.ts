@@ -4,7 +4,7 @@ import type { SseEvent } from '../../core/answer/sse-decoder.ts';
 import { SseDecoder } from '../../core/answer/sse-decoder.ts';
 import type { Usage } from '../../core/answer/usage.ts';
 import { nameOf } from '../answer-limits.ts';
-import { frameStart, frameWith } from '../chunk-frame.ts';
+import { chunkFrame, chunkFrameStart } from '../chunk-frame.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { eventBounds, isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, StreamPhase, StreamTranslator, UpstreamError } from '../provider.ts';
@@ -97,8 +97,8 @@ export class AnthropicStream implements StreamTranslator {
   #emit(delta: JsonRecord, finishReason: string | null): void {
     const whole = this.#roleSent ? delta : { role: 'assistant', content: '', ...delta };
     this.#roleSent = true;
-    this.#frameStart ??= frameStart(this, choiceIndex);
-    this.#output += frameWith(this.#frameStart, whole, finishReason);
+    this.#frameStart ??= chunkFrameStart(this, choiceIndex);
+    this.#output += chunkFrame(this.#frameStart, whole, finishReason);
   }
 
   /** A chunk that holds a token: from here on falling back is no longer free. */

@@ -1,3 +1,5 @@
+import { frameStartBytes } from '../../core/answer/sse-frame.ts';
+
 /** Delta fields whose text is passed on as bytes; a refusal is too rare for that. */
 const plainFields = ['content', 'reasoning_content', 'reasoning'] as const;
 export type TextField = (typeof plainFields)[number];
@@ -68,8 +70,6 @@ export function plainTextField(delta: Readonly<Record<string, unknown>>): TextFi
   return found;
 }
 
-const dataPrefix = Buffer.from('data: ');
-
 /**
  * What the plain content deltas of one stream look like around their text. The chunks of a stream differ only
  * in that one string (and in padding), so once one was parsed and found plain, the next ones are known to be
@@ -111,8 +111,8 @@ export class PlainTemplate {
   matchingBytes(chunk: Uint8Array, from: number): number {
     let position = from;
     for (;;) {
-      const start = position + dataPrefix.length;
-      const end = holdsAt(chunk, position, dataPrefix) ? this.#match(chunk, start) : -1;
+      const start = position + frameStartBytes.length;
+      const end = holdsAt(chunk, position, frameStartBytes) ? this.#match(chunk, start) : -1;
       if (end === -1 || end - position > this.#maxEventBytes) return position;
       if (chunk[end] !== lineFeed || chunk[end + 1] !== lineFeed) return position;
       position = end + 2;

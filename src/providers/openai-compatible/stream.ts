@@ -1,9 +1,10 @@
 import type { WireUsage } from '../../core/answer/chat-completion.ts';
 import type { SseEvent } from '../../core/answer/sse-decoder.ts';
 import { SseDecoder } from '../../core/answer/sse-decoder.ts';
+import { frameBytes, frameEndBytes } from '../../core/answer/sse-frame.ts';
 import type { Usage } from '../../core/answer/usage.ts';
 import { noUsage } from '../../core/answer/usage.ts';
-import { frameData, frameStart, frameWith, joinFrames } from '../chunk-frame.ts';
+import { chunkFrame, chunkFrameStart, joinFrames } from '../chunk-frame.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
 import { eventBounds, isRecord, readJson } from '../json-value.ts';
@@ -20,7 +21,6 @@ import { ChunkReader } from './stream-chunk.ts';
 import { readUsage } from './usage.ts';
 import type { WireChoice, WireCompletion } from './wire.ts';
 
-const eventEnd = Buffer.from('\n\n');
 /** `[DONE]` with some white space around; longer data is something else. */
 const maxDoneLength = 16;
 
@@ -92,8 +92,8 @@ export class CompatibleStream implements StreamTranslator {
     let position = 0;
     if (!this.#decoder.idle) {
       // Finish the event that an earlier read has begun: behind a blank line the short way is open again.
-      const end = chunk.indexOf(eventEnd);
-      position = end === -1 ? chunk.length : end + eventEnd.length;
+      const end = chunk.indexOf(frameEndBytes);
+      position = end === -1 ? chunk.length : end + frameEndBytes.length;
       this.#decode(chunk.subarray(0, position), output);
     }
     if (this.#template !== null && !this.#ended) {
@@ -140,7 +140,7 @@ export class CompatibleStream implements StreamTranslator {
   #take(event: SseEvent, output: Buffer[]): void {
     const { data } = event;
     if (event.type === '' && this.#template?.matches(data) === true) {
-      output.push(frameData(data));
+      output.push(frameBytes(data));
       return;
     }
     if (event.type === 'ping') return;
@@ -177,7 +177,7 @@ export class CompatibleStream implements StreamTranslator {
     }
     for (const { index, calls } of effect.owed) this.#emit(output, index, { tool_calls: calls }, null);
     const rewritten = effect.changed || data.includes(0x0a);
-    output.push(frameData(rewritten ? Buffer.from(JSON.stringify(chunk)) : data));
+    output.push(frameBytes(rewritten ? Buffer.from(JSON.stringify(chunk)) : data));
     if (effect.token) this.#answering();
     this.#noteFinish();
     if (this.tokenSeen && !rewritten && effect.plainField !== null) {
@@ -195,7 +195,7 @@ export class CompatibleStream implements StreamTranslator {
   }
 
   #emit(output: Buffer[], index: number, delta: object, finishReason: string | null): void {
-    output.push(Buffer.from(frameWith(frameStart(this, index), delta, finishReason)));
+    output.push(Buffer.from(chunkFrame(chunkFrameStart(this, index), delta, finishReason)));
   }
 
   /** The vendor's end, marked or not: an answer is whole only when every choice seen said why it ended. */

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { GatewayMetadata } from '../../../src/core/answer/gateway-metadata.ts';
 import {
-  doneEvent,
   gatewayChunk,
   gatewayMetadata,
   withGatewayBlock,
 } from '../../../src/core/answer/gateway-metadata.ts';
+import { doneFrame } from '../../../src/core/answer/sse-frame.ts';
 import { errorBody, errorEvent } from '../../../src/core/error-body.ts';
 import {
   ApiError,
@@ -76,7 +76,7 @@ describe('the gateway block', () => {
       usage: { prompt_tokens: 1 },
       timings: { predicted_ms: 2 },
     });
-    expect(doneEvent).toBe('data: [DONE]\n\n');
+    expect(doneFrame).toBe('data: [DONE]\n\n');
   });
 });
 

@@ -1,0 +1,22 @@
+/**
+ * How a server-sent event is written: here and nowhere else. One line of data, LF, and an empty line. Text and bytes
+ * must hold no line end, which JSON never does.
+ */
+
+export const frameStart = 'data: ';
+export const frameEnd = '\n\n';
+
+export function frame(text: string): string {
+  return `${frameStart}${text}${frameEnd}`;
+}
+
+/** The end of every whole stream, and of none that was cut. */
+export const doneFrame = frame('[DONE]');
+
+export const frameStartBytes = Buffer.from(frameStart);
+export const frameEndBytes = Buffer.from(frameEnd);
+
+export function frameBytes(data: Buffer): Buffer {
+  const length = frameStartBytes.length + data.length + frameEndBytes.length;
+  return Buffer.concat([frameStartBytes, data, frameEndBytes], length);
+}
