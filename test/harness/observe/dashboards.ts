@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -71,16 +70,4 @@ export function fillVariables(dashboard: Dashboard, expr: string, rateInterval: 
   return expr
     .replaceAll('$__rate_interval', rateInterval)
     .replace(/\$\{?(\w+)\}?/g, (whole, name: string) => all.get(name) ?? whole);
-}
-
-/** Changes when a query, a title or a place does: a picture that carries another one is out of date. */
-export function fingerprint(dashboard: Dashboard): string {
-  const shown = dashboard.panels.map(({ type, title, gridPos, targets = [], fieldConfig }) => [
-    type,
-    title,
-    gridPos,
-    targets.map(({ expr, legendFormat }) => [expr, legendFormat]),
-    fieldConfig?.defaults.unit,
-  ]);
-  return createHash('sha256').update(JSON.stringify(shown)).digest('hex').slice(0, 16);
 }

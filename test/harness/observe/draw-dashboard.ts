@@ -1,24 +1,25 @@
-import type { Answer, Answers, Window } from './answers.ts';
+import type { EChartsOption } from 'echarts';
+import { init } from 'echarts';
+import type { Answers, Window } from './answers.ts';
 import type { Dashboard, Panel } from './dashboards.ts';
-import { fingerprint } from './dashboards.ts';
-import { drawBars, drawHeatmap, drawStat } from './draw-moment.ts';
-import { drawTimeSeries } from './draw-time-series.ts';
-import { styleSheet } from './style-sheet.ts';
-import type { Box } from './svg.ts';
-import { element, escapeXml, textLine } from './svg.ts';
+import type { Box, PanelParts } from './draw-panel.ts';
+import { drawPanel } from './draw-panel.ts';
 
 /** A dashboard as one SVG, laid out as Grafana does it: 24 columns, panels where `gridPos` says. */
 
 /** Not much more than a README is wide, so that the smallest letters can be read there. */
-const WIDTH = 1_040;
-const COLUMNS = 24;
+const width = 1_040;
+const columns = 24;
 /** Of one row of the grid. */
-const ROW_HEIGHT = 27;
-const GAP = 8;
-const PADDING = 10;
-const TITLE_HEIGHT = 26;
-const HEADER_HEIGHT = 44;
-const CAPTION_HEIGHT = 18;
+const rowHeight = 27;
+const gap = 8;
+const padding = 10;
+const titleHeight = 26;
+const headerHeight = 44;
+const captionHeight = 18;
+/** What the library leaves for scripts in a browser: most of the picture's bytes. */
+const forScripts = / ecmeta_\w+="[^"]*"/g;
+const font = "system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif";
 
 export interface DrawingOptions {
   readonly window: Window;
@@ -26,74 +27,88 @@ export interface DrawingOptions {
   readonly caption: readonly string[];
 }
 
-/** The picture; it carries the dashboard's fingerprint in its metadata. */
 export function drawDashboard(dashboard: Dashboard, answers: Answers, options: DrawingOptions): string {
+  const top = headerHeight + options.caption.length * captionHeight;
   const rows = Math.max(...dashboard.panels.map(({ gridPos }) => gridPos.y + gridPos.h));
-  const top = HEADER_HEIGHT + options.caption.length * CAPTION_HEIGHT;
-  const height = rows * ROW_HEIGHT + GAP;
-  const panels = dashboard.panels.map((panel) =>
-    panel.type === 'row' ? drawHeading(panel) : drawPanel(panel, answers.get(panel.id) ?? [], options.window),
+  const height = top + rows * rowHeight + gap;
+  const shown = dashboard.panels.filter(({ type }) => type !== 'row');
+  const parts = shown.map((panel) =>
+    drawPanel(panel, answers.get(panel.id) ?? [], options.window, innerBox(boxOf(panel, top))),
   );
-  const attributes = {
-    xmlns: 'http://www.w3.org/2000/svg',
-    width: WIDTH,
-    height: top + height,
-    viewBox: `0 0 ${WIDTH} ${top + height}`,
-    role: 'img',
-  };
-  const content = [
-    element('title', {}, escapeXml(dashboard.title)),
-    element('desc', {}, escapeXml(options.caption.join(' '))),
-    element('metadata', {}, fingerprint(dashboard)),
-    element('style', {}, styleSheet),
-    element('rect', { class: 'page', width: WIDTH, height: top + height }),
-    textLine({ class: 'heading', x: GAP + 2, y: 30 }, dashboard.title),
-    ...options.caption.map((line, index) =>
-      textLine({ class: 'caption', x: GAP + 2, y: 50 + index * CAPTION_HEIGHT }, line),
-    ),
-    element('g', { transform: `translate(0 ${top})` }, panels.join('\n')),
-  ];
-  return `${element('svg', attributes, content.join('\n'))}\n`;
+  const chart = init(null, null, { renderer: 'svg', ssr: true, width, height });
+  chart.setOption({
+    ...merge(parts),
+    animation: false,
+    useUTC: true,
+    backgroundColor: '#f1f3f5',
+    textStyle: { fontFamily: font },
+    title: [
+      heading(dashboard.title, gap + 2, 14, 20),
+      ...options.caption.map((line, index) =>
+        heading(line, gap + 2, 40 + index * captionHeight, 12, 'normal'),
+      ),
+      ...dashboard.panels.map((panel) => {
+        const { x, y } = boxOf(panel, top);
+        return heading(panel.title, x + padding, y + 7, panel.type === 'row' ? 14 : 12);
+      }),
+      ...parts.flatMap(({ title }) => title),
+    ],
+    graphic: shown.map((panel) => ({
+      type: 'rect',
+      z: -1,
+      silent: true,
+      shape: { ...boxOf(panel, top), r: 3 },
+      style: { fill: '#fff', stroke: '#dfe3e8' },
+    })),
+  } satisfies EChartsOption);
+  const svg = chart.renderToSVGString();
+  chart.dispose();
+  return `${svg.replace(forScripts, '')}\n`;
 }
 
-function boxOf({ gridPos }: Panel): Box {
-  const column = (WIDTH - GAP) / COLUMNS;
+function heading(
+  text: string,
+  left: number,
+  top: number,
+  fontSize: number,
+  fontWeight: 'bold' | 'normal' = 'bold',
+) {
+  return { text, left, top, padding: 0, textStyle: { fontSize, fontWeight, color: '#16191d' } };
+}
+
+/** All panels in one option: the axes of each belong to its own grid. */
+function merge(parts: readonly PanelParts[]): EChartsOption {
+  const grid = parts.filter((part) => part.grid !== undefined);
+  const series = grid.flatMap((part, at) =>
+    part.series.map((one) => ({ ...one, xAxisIndex: at, yAxisIndex: at, owner: part })),
+  );
   return {
-    x: GAP + gridPos.x * column,
-    y: gridPos.y * ROW_HEIGHT,
-    width: gridPos.w * column - GAP,
-    height: gridPos.h * ROW_HEIGHT - GAP,
+    grid: grid.map((part) => part.grid ?? {}),
+    xAxis: grid.map((part, at) => ({ ...part.xAxis, gridIndex: at })),
+    yAxis: grid.map((part, at) => ({ ...part.yAxis, gridIndex: at })),
+    legend: parts.flatMap(({ legend }) => legend ?? []),
+    visualMap: grid.flatMap((part) => {
+      const seriesIndex = series.flatMap(({ owner }, index) => (owner === part ? index : []));
+      return part.visualMap === undefined ? [] : { ...part.visualMap, seriesIndex };
+    }),
+    series: series.map(({ owner: _, ...one }) => one),
+  } as EChartsOption;
+}
+
+function boxOf({ gridPos }: Panel, top: number): Box {
+  const column = (width - gap) / columns;
+  return {
+    x: gap + gridPos.x * column,
+    y: top + gridPos.y * rowHeight,
+    width: gridPos.w * column - gap,
+    height: gridPos.h * rowHeight - gap,
   };
 }
 
-function drawHeading(panel: Panel): string {
-  const { x, y } = boxOf(panel);
-  return textLine({ class: 'row', x: x + 2, y: y + 14 }, panel.title);
-}
-
-function drawPanel(panel: Panel, answers: readonly Answer[], window: Window): string {
-  const box = boxOf(panel);
-  const inner = {
-    x: box.x + PADDING,
-    y: box.y + TITLE_HEIGHT,
-    width: box.width - 2 * PADDING,
-    height: box.height - TITLE_HEIGHT - PADDING / 2,
-  };
-  return element(
-    'g',
-    {},
-    element('rect', { class: 'panel', ...box, rx: 3 }) +
-      textLine({ class: 'title', x: inner.x, y: box.y + 18 }, panel.title) +
-      drawContent(panel, answers, window, inner),
-  );
-}
-
-function drawContent(panel: Panel, answers: readonly Answer[], window: Window, box: Box): string {
-  const isEmpty = !answers.some(({ points }) => points.some(([, value]) => Number.isFinite(value)));
-  const middle = { class: 'legend mid', x: box.x + box.width / 2, y: box.y + box.height / 2 + 4 };
-  if (isEmpty) return textLine(middle, 'no data in this window');
-  if (panel.type === 'timeseries') return drawTimeSeries(panel, answers, window, box);
-  if (panel.type === 'heatmap') return drawHeatmap(panel, answers, window, box);
-  if (panel.type === 'bargauge') return drawBars(panel, answers, box);
-  return drawStat(panel, answers, box);
-}
+/** What is left of a panel below its title. */
+const innerBox = ({ x, y, width: wide, height }: Box): Box => ({
+  x: x + padding,
+  y: y + titleHeight,
+  width: wide - 2 * padding,
+  height: height - titleHeight - padding / 2,
+});

@@ -9,7 +9,7 @@ import { startWorld } from './world.ts';
 
 const RUN_SECONDS = 150;
 const REQUESTS_PER_SECOND = 16;
-const STEP_SECONDS = 3;
+const STEP_SECONDS = 5;
 const RATE_INTERVAL = '15s';
 /** Rates need this long to be steady. */
 const WARM_UP_SECONDS = 8;

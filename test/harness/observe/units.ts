@@ -51,17 +51,6 @@ function digits(value: number): string {
   return String(Number(value.toPrecision(SIGNIFICANT_DIGITS)));
 }
 
-/** About `count` round numbers from `least` to at least `most`, for an axis. */
-export function axisTicks(least: number, most: number, count: number): readonly number[] {
-  const span = most > least ? most - least : Math.abs(most) || 1;
-  const rough = span / count;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = ([1, 2, 2.5, 5, 10].find((factor) => factor * power >= rough * 0.999) ?? 10) * power;
-  const first = Math.floor(least / step + 1e-9);
-  const last = Math.ceil((least + span) / step - 1e-9);
-  return Array.from({ length: last - first + 1 }, (_, index) => (first + index) * step);
-}
-
 /** Time of day in UTC. */
 export function writeClock(seconds: number): string {
   return new Date(seconds * 1_000).toISOString().slice(11, 19);
