@@ -1,11 +1,11 @@
 import { frame } from './answer/sse-frame.ts';
-import type { AttemptReport, GatewayError } from './errors.ts';
+import type { AttemptReport, ErrorType, GatewayError } from './errors.ts';
 
 /** The one error envelope; all four of OpenAI's fields are always there. */
 export interface ErrorBody {
   readonly error: {
     readonly message: string;
-    readonly type: string;
+    readonly type: ErrorType;
     readonly param: string | null;
     readonly code: string | null;
     readonly request_id: string;

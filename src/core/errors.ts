@@ -1,14 +1,34 @@
-/** The `type` values of SPEC 7 plus `not_found_error` (docs/decisions/0001). */
-export type ErrorType =
-  | 'authentication_error'
-  | 'not_found_error'
-  | 'conflict_error'
-  | 'invalid_request_error'
-  | 'residency_error'
-  | 'rate_limit_error'
-  | 'api_error'
-  | 'provider_error'
-  | 'service_unavailable_error';
+/**
+ * Every error of ours: its type, its status, and which chat requests may end so. `candidate`: those that a candidate
+ * was asked for; `chat`: any of them; `elsewhere`: other routes, and what is refused before a route is known. The
+ * closed lists of metrics and of the API description, and the table of README.md, follow from it (SPEC 7;
+ * docs/decisions/0001). The first row of a type has its usual status.
+ */
+export const errorRows = [
+  ['authentication_error', 401, 'chat'],
+  ['not_found_error', 404, 'elsewhere'],
+  ['conflict_error', 409, 'elsewhere'],
+  ['invalid_request_error', 422, 'chat'],
+  ['residency_error', 422, 'chat'],
+  ['rate_limit_error', 429, 'candidate'],
+  ['api_error', 500, 'chat'],
+  ['provider_error', 502, 'candidate'],
+  ['service_unavailable_error', 503, 'candidate'],
+  ['invalid_request_error', 400, 'elsewhere'],
+  ['invalid_request_error', 403, 'elsewhere'],
+  ['invalid_request_error', 405, 'elsewhere'],
+  ['invalid_request_error', 408, 'elsewhere'],
+  ['invalid_request_error', 413, 'elsewhere'],
+  ['invalid_request_error', 415, 'elsewhere'],
+  ['invalid_request_error', 417, 'elsewhere'],
+  ['invalid_request_error', 431, 'elsewhere'],
+] as const;
+
+export type ErrorType = (typeof errorRows)[number][0];
+export const errorTypes: readonly ErrorType[] = [...new Set(errorRows.map(([type]) => type))];
+const usualStatuses = new Map<ErrorType, number>(
+  errorRows.toReversed().map(([type, status]) => [type, status]),
+);
 
 /** What became of one candidate, as the log row and the body of an exhausted tier request show it. */
 export interface AttemptReport {
@@ -23,6 +43,8 @@ export interface AttemptReport {
 }
 
 export interface GatewayErrorDetails {
+  /** Where it is not the usual one of the type. */
+  readonly status?: number;
   readonly param?: string | null;
   readonly code?: string | null;
   /** Response headers, lower case. */
@@ -40,10 +62,10 @@ export class GatewayError extends Error {
   readonly headers: Readonly<Record<string, string>>;
   readonly attempts: readonly AttemptReport[] | null;
 
-  constructor(status: number, type: ErrorType, message: string, details: GatewayErrorDetails = {}) {
+  constructor(type: ErrorType, message: string, details: GatewayErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.name = new.target.name;
-    this.status = status;
+    this.status = details.status ?? (usualStatuses.get(type) as number);
     this.type = type;
     this.param = details.param ?? null;
     this.code = details.code ?? null;
@@ -57,7 +79,7 @@ const noRetry = { 'x-should-retry': 'false' } as const;
 /** 401: missing or bad service key. */
 export class AuthenticationError extends GatewayError {
   constructor(message = 'Missing or invalid service API key. Send "Authorization: Bearer <API_KEY>".') {
-    super(401, 'authentication_error', message, {
+    super('authentication_error', message, {
       code: 'invalid_api_key',
       headers: { 'www-authenticate': 'Bearer' },
     });
@@ -67,63 +89,63 @@ export class AuthenticationError extends GatewayError {
 /** 404: unknown route, key or model, or one that belongs to somebody else. */
 export class NotFoundError extends GatewayError {
   constructor(message: string, details: GatewayErrorDetails = {}) {
-    super(404, 'not_found_error', message, { code: 'not_found', ...details });
+    super('not_found_error', message, { code: 'not_found', ...details });
   }
 }
 
 /** 409: retrying cannot help, so the answer asks SDKs not to. */
 export class ConflictError extends GatewayError {
   constructor(message: string, param: string) {
-    super(409, 'conflict_error', message, { param, code: 'already_exists', headers: noRetry });
+    super('conflict_error', message, { param, code: 'already_exists', headers: noRetry });
   }
 }
 
 /** 422: the body, a parameter or a header is not acceptable. `param` names the field. */
 export class InvalidRequestError extends GatewayError {
   constructor(message: string, param: string | null, code: string | null = null) {
-    super(422, 'invalid_request_error', message, { param, code });
+    super('invalid_request_error', message, { param, code });
   }
 }
 
 /** 405, 408, 413, 415, 431: HTTP itself refuses the request. */
 export class HttpRequestError extends GatewayError {
   constructor(status: number, message: string, code: string, headers: Readonly<Record<string, string>> = {}) {
-    super(status, 'invalid_request_error', message, { code, headers });
+    super('invalid_request_error', message, { status, code, headers });
   }
 }
 
 /** 422: India residency asked for, but no key of the caller can serve it. */
 export class ResidencyError extends GatewayError {
   constructor(message: string) {
-    super(422, 'residency_error', message, { param: 'X-Gateway-Residency', code: 'residency_unavailable' });
+    super('residency_error', message, { param: 'X-Gateway-Residency', code: 'residency_unavailable' });
   }
 }
 
 /** 429 of the gateway itself or of every candidate. */
 export class RateLimitError extends GatewayError {
   constructor(message: string, details: GatewayErrorDetails = {}) {
-    super(429, 'rate_limit_error', message, { code: 'rate_limited', ...details });
+    super('rate_limit_error', message, { code: 'rate_limited', ...details });
   }
 }
 
 /** 500: fixed text; the cause goes to the log only. */
 export class ApiError extends GatewayError {
   constructor(cause: unknown) {
-    super(500, 'api_error', 'Internal server error.', { code: 'internal_error', cause });
+    super('api_error', 'Internal server error.', { code: 'internal_error', cause });
   }
 }
 
 /** 502: upstream 5xx, timeout or network failure after fallback is exhausted. */
 export class ProviderError extends GatewayError {
   constructor(message: string, details: GatewayErrorDetails = {}) {
-    super(502, 'provider_error', message, { code: 'upstream_failed', ...details });
+    super('provider_error', message, { code: 'upstream_failed', ...details });
   }
 }
 
 /** 503: mixed upstream failures, overload, or a store that is away. */
 export class ServiceUnavailableError extends GatewayError {
   constructor(message: string, details: GatewayErrorDetails = {}) {
-    super(503, 'service_unavailable_error', message, { code: 'unavailable', ...details });
+    super('service_unavailable_error', message, { code: 'unavailable', ...details });
   }
 }
 

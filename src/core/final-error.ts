@@ -75,7 +75,6 @@ export function finalError(
       return new ProviderError('Every candidate failed.', details({ code: 'upstream_failed' }));
     case 'refused':
       return new GatewayError(
-        422,
         'invalid_request_error',
         'Every candidate refused the request itself; attempts[] holds what each said.',
         details({ code: 'upstream_rejected' }),

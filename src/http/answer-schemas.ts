@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { GatewayMetadata } from '../core/answer/gateway-metadata.ts';
 import type { ErrorBody } from '../core/error-body.ts';
+import { errorTypes } from '../core/errors.ts';
 import { providerNames } from '../core/provider-name.ts';
 import { residencies } from '../core/request/residency.ts';
 import {
@@ -127,7 +128,7 @@ export type Stats = z.output<typeof statsSchema>;
 export const errorBodySchema: z.ZodType<ErrorBody> = z.object({
   error: z.object({
     message: z.string(),
-    type: z.string(),
+    type: z.enum(errorTypes),
     param: z.string().nullable(),
     code: z.string().nullable(),
     request_id: z.string(),

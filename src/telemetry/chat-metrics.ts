@@ -2,6 +2,7 @@ import type { CacheResult, StreamEnding } from '../chat/telemetry-port.ts';
 import { cacheResults, streamEndings } from '../chat/telemetry-port.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { ErrorType } from '../core/errors.ts';
+import { errorRows } from '../core/errors.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import { failureKinds } from '../core/outcome.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
@@ -20,9 +21,7 @@ const outcomes: readonly (RequestStatus | ErrorType)[] = [
   'success',
   'client_closed',
   'incomplete',
-  'provider_error',
-  'rate_limit_error',
-  'service_unavailable_error',
+  ...errorRows.filter(([, , end]) => end === 'candidate').map(([type]) => type),
 ];
 
 /** What one mode spent on one model. */

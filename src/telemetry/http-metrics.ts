@@ -1,12 +1,17 @@
+import { errorRows } from '../core/errors.ts';
 import type { AuthFailure, EndedRequest, LegacySurface, Shortage } from '../http/http-telemetry.ts';
 import { authFailures, legacySurfaces, shortages } from '../http/http-telemetry.ts';
 import type { Families } from './series.ts';
 
 const chatRoute = '/v1/chat/completions';
+const statusesOf = (rows: readonly (typeof errorRows)[number][]): number[] =>
+  rows.map(([, status]) => status);
+/** What succeeds; 499: the client left. */
+const endsWithoutError = [200, 201, 204, 499];
 /** Born at 0 on the chat route, for the alerts. */
-const chatStatuses = [200, 401, 422, 429, 499, 500, 502, 503];
+const chatStatuses = new Set([200, 499, ...statusesOf(errorRows.filter(([, , end]) => end !== 'elsewhere'))]);
 /** Statuses of our own; those that vendors make up are counted by their class. */
-const knownStatuses = new Set([...chatStatuses, 201, 204, 400, 403, 404, 405, 408, 409, 413, 415, 417]);
+const knownStatuses = new Set([...endsWithoutError, ...statusesOf(errorRows)]);
 const knownMethods = new Set(['GET', 'POST', 'DELETE', 'PUT', 'PATCH', 'HEAD', 'OPTIONS']);
 
 /** `502`, or `5xx` for a status that is not ours. */

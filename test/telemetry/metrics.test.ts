@@ -9,6 +9,7 @@ import type { Usage } from '../../src/core/answer/usage.ts';
 import { noUsage } from '../../src/core/answer/usage.ts';
 import type { AttemptRecord } from '../../src/core/attempt-record.ts';
 import type { ErrorType } from '../../src/core/errors.ts';
+import { errorRows } from '../../src/core/errors.ts';
 import type { AttemptFailure, FailureKind } from '../../src/core/outcome.ts';
 import type { ChatCall } from '../../src/core/request/chat-call.ts';
 import type { RequestEnd, SettledRequest } from '../../src/core/settled-request.ts';
@@ -65,14 +66,9 @@ const shippedTables = compileTables(
   1,
 );
 /** The errors that a request with a candidate can end in. */
-const refusals: readonly ErrorType[] = [
-  'provider_error',
-  'rate_limit_error',
-  'service_unavailable_error',
-  'invalid_request_error',
-  'residency_error',
-  'api_error',
-];
+const refusals: readonly ErrorType[] = errorRows
+  .filter(([type, , end]) => end !== 'elsewhere' && type !== 'authentication_error')
+  .map(([type]) => type);
 const routes = ['/v1/users', '/v1/keys', '/v1/keys/:id', '/v1/logs', '/v1/stats', '/v1/models', null];
 const usualStatuses = [200, 401, 422, 503];
 const usualFailures: readonly FailureKind[] = ['rate-limited', 'upstream-failed', 'timed-out'];
@@ -214,11 +210,13 @@ describe('label sets', () => {
     });
   });
 
-  test.each([
-    [200, '200'],
-    [502, '502'],
+  test.each<[status: number, label: string]>([
     [599, '5xx'],
     [418, '4xx'],
+    ...[200, 201, 204, 499, ...errorRows.map(([, status]) => status)].map((status): [number, string] => [
+      status,
+      String(status),
+    ]),
   ])('status %i is %s', (status, label) => {
     expect(statusLabel(status)).toBe(label);
   });
@@ -315,8 +313,12 @@ test('what can happen is there at 0 before it does', async () => {
     new Set(['before_upstream', 'first_byte_relay', 'after_last_byte']),
   );
   expect([...values('gw_cache_saved_microusd_total', 'model')]).toContain('gpt-test');
-  expect([...values('http_server_request_duration_seconds_count', 'http_response_status_code')]).toContain(
-    '502',
+  expect(values('http_server_request_duration_seconds_count', 'http_response_status_code')).toEqual(
+    new Set(['200', '401', '422', '429', '499', '500', '502', '503']),
+  );
+  const errors = ['provider_error', 'rate_limit_error', 'service_unavailable_error'];
+  expect(values('gw_requests_total', 'outcome')).toEqual(
+    new Set(['success', 'client_closed', 'incomplete', ...errors]),
   );
   expect([...values('gw_cost_microusd_total', 'model')]).toContain('gpt-test');
   for (const { name, value } of exposition.series)

@@ -98,7 +98,7 @@ describe('an error', () => {
   });
 
   test('shows the four fields of OpenAI and the request id, always', () => {
-    expect(errorBody(new GatewayError(422, 'invalid_request_error', 'text'), 'r-1')).toEqual({
+    expect(errorBody(new GatewayError('invalid_request_error', 'text'), 'r-1')).toEqual({
       error: { message: 'text', type: 'invalid_request_error', param: null, code: null, request_id: 'r-1' },
     });
   });
