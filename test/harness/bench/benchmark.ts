@@ -1,22 +1,35 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { certificateAuthority } from '../servers/certificates.ts';
 import type { LoadOrder } from './load.ts';
-import type { Addressee, Round, Stage, Suite, Target } from './measure.ts';
-import { measureHeld, measureRounds, warmUp } from './measure.ts';
-import type { GatewayOptions, Running } from './processes.ts';
+import type { Stage, Suite, Target, Turns } from './measure.ts';
+import { measure, measureHeld, warmUp } from './measure.ts';
+import type { Running } from './processes.ts';
 import { gatewayEnvironment, registerUser, startFloor, startGateway, startWorker } from './processes.ts';
-import { BARE_HTTP, CACHED, DIRECT, FLOOR, GATEWAY, telemetryGateways } from './targets.ts';
+import type { TargetPlan } from './targets.ts';
+import { BARE_HTTP, DIRECT, FLOOR, GATEWAY, targetPlans } from './targets.ts';
 
 const json = { 'content-type': 'application/json' };
-const everySuite: readonly Suite[] = ['json', 'burst', 'paced', 'latency'];
-const streamSuites: readonly Suite[] = ['json', 'burst', 'paced'];
 
 export interface Found {
-  readonly rounds: readonly Round[];
+  readonly turns: Turns;
   /** MiB that open streams take, by target. */
   readonly held: Readonly<Record<string, number>>;
 }
 
+export interface BenchmarkOptions {
+  /** For files of this run. */
+  readonly folder: string;
+  readonly databaseUrl: string;
+  readonly postgresPid: number;
+  /** A tenth of it all: that it runs. */
+  readonly quick: boolean;
+  /** Only these targets and suites, and no memory; all without it. */
+  readonly only?: { readonly targets: readonly string[]; readonly suites: readonly Suite[] };
+}
+
 /** Starts everything but Postgres, measures, and stops it, whatever happens. Throws StageError. */
-export async function benchmark(folder: string, databaseUrl: string, quick: boolean): Promise<Found> {
+export async function benchmark(options: BenchmarkOptions): Promise<Found> {
   const running: Running[] = [];
   const started = async <T extends Running>(starting: Promise<T>): Promise<T> => {
     const one = await starting;
@@ -24,59 +37,72 @@ export async function benchmark(folder: string, databaseUrl: string, quick: bool
     return one;
   };
   try {
-    const vendor = await started(startWorker<number>('vendor'));
+    const secure = secureFiles(options.folder);
+    const plain = await started(startWorker<number>('vendor'));
+    const overTls = await started(startWorker<number>('vendor', [secure.cert, secure.key]));
     const load = await started(startWorker<LoadOrder>('load'));
-    const shared = gatewayEnvironment(databaseUrl, vendor.url);
-    return await measureAll(
-      { vendor, load, quick },
-      {
-        gateway: (options) => started(startGateway(folder, shared, options)),
-        floor: (kind) => started(startFloor(kind, vendor.url)),
-      },
-    );
+    const shared = gatewayEnvironment(options.databaseUrl, plain.url);
+    const start: Start = ({ kind, env, preload = [], overTls: isSecure }) => {
+      const trust = { NODE_EXTRA_CA_CERTS: secure.root };
+      if (kind !== 'gateway') return started(startFloor(kind, (isSecure ? overTls : plain).url, trust));
+      const vendor = isSecure ? { ...trust, GW_OPENAI_BASE_URL: overTls.url } : {};
+      return started(startGateway(options.folder, shared, { env: { ...vendor, ...env }, preload }));
+    };
+    const { postgresPid, quick } = options;
+    return await measureAll({ vendors: [plain, overTls], load, postgresPid, quick }, start, options.only);
   } finally {
     await Promise.all(running.map((one) => one.stop()));
   }
 }
 
-interface Starters {
-  gateway(options?: GatewayOptions): Promise<Running>;
-  floor(kind: 'http' | 'fastify'): Promise<Running>;
+type Start = (plan: TargetPlan) => Promise<Running>;
+
+/** A certificate for the vendor that speaks TLS, and the root to be trusted. */
+function secureFiles(folder: string): { readonly root: string; readonly cert: string; readonly key: string } {
+  const authority = certificateAuthority();
+  const write = (name: string, text: string): string => {
+    const file = join(folder, name);
+    writeFileSync(file, text);
+    return file;
+  };
+  const { cert, key } = authority.issue(['127.0.0.1']);
+  return {
+    root: write('root.pem', authority.root),
+    cert: write('cert.pem', cert),
+    key: write('key.pem', key),
+  };
 }
 
-async function measureAll(stage: Stage, { gateway, floor }: Starters): Promise<Found> {
-  const { vendor } = stage;
-  /** Whose latency and memory are looked at too. */
-  const closely: Record<string, () => Promise<Running>> = {
-    [FLOOR]: () => floor('fastify'),
-    [BARE_HTTP]: () => floor('http'),
-    [GATEWAY]: () => gateway(),
+async function measureAll(stage: Stage, start: Start, only: BenchmarkOptions['only']): Promise<Found> {
+  const vendor = stage.vendors[0] as Running;
+  const plans = targetPlans(vendor.url);
+  const gateway = await start(plans[GATEWAY] as TargetPlan);
+  // Users are in the database, which all gateways share.
+  const users = {
+    openai: await registerUser(gateway.url, 'openai'),
+    anthropic: await registerUser(gateway.url, 'anthropic'),
   };
-
-  const first = await gateway();
-  const headers = { ...json, ...(await registerUser(first.url)) };
   const targets: Target[] = [];
-  const add = (name: string, one: Running, suites: readonly Suite[], more: Addressee['headers'] = {}) =>
-    targets.push({ ...one, name, suites, headers: { ...headers, ...more } });
-  for (const [name, start] of Object.entries(closely)) {
-    add(name, name === GATEWAY ? first : await start(), everySuite);
-  }
-  add(CACHED, await gateway(), ['json'], { 'x-gateway-cache': 'true' });
-  for (const [name, options] of Object.entries(telemetryGateways(vendor.url))) {
-    add(name, await gateway(options), streamSuites);
+  for (const [name, plan] of Object.entries(plans)) {
+    if (only?.targets.includes(name) === false) continue;
+    const headers = { ...json, ...users[plan.provider ?? 'openai'], ...plan.headers };
+    const one = name === GATEWAY ? gateway : await start(plan);
+    targets.push({ ...one, name, suites: only?.suites ?? plan.suites, headers });
   }
 
   console.log('Warming up ...');
   await warmUp(stage, targets);
+  const [floor, ...others] = targets as [Target, ...Target[]];
   const direct: Target = { ...vendor, headers: json, name: DIRECT, suites: ['latency'] };
-  const rounds = await measureRounds(stage, [...targets, direct]);
+  const turns = await measure(stage, floor, only === undefined ? [...others, direct] : others);
   for (const target of targets) await target.stop();
+  if (only !== undefined) return { turns, held: {} };
 
   const held: Record<string, number> = {};
-  for (const [name, start] of Object.entries(closely)) {
-    const target = { ...(await start()), headers };
+  for (const name of [FLOOR, BARE_HTTP, GATEWAY]) {
+    const target = { ...(await start(plans[name] as TargetPlan)), headers: floor.headers };
     held[name] = await measureHeld(stage, target);
     await target.stop();
   }
-  return { rounds, held };
+  return { turns, held };
 }

@@ -45,7 +45,8 @@ const doneMark = Buffer.from('data: [DONE]\n\n');
 const eventMark = Buffer.from('\n\n');
 const path = '/v1/chat/completions';
 
-let pool: Pool | null = null;
+/** By address and number of connections: those of a target stay open between its slices. */
+const pools = new Map<string, Pool>();
 /** Streams that are held open: how to cut each. */
 let held: Reading[] = [];
 
@@ -156,9 +157,11 @@ async function obey(order: LoadOrder): Promise<LoopResult | null> {
     held = [];
     return null;
   }
-  await pool?.destroy();
   const connections = order.kind === 'hold' ? order.count : order.connections;
-  pool = new Pool(order.url, { connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+  const name = `${order.url} ${connections}`;
+  const pool =
+    pools.get(name) ?? new Pool(order.url, { connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+  pools.set(name, pool);
   if (order.kind === 'loop') return runLoop(pool, order);
   await hold(pool, order);
   return null;

@@ -3,18 +3,16 @@ import { isStopped } from '../stage/children.ts';
 import { StageError } from '../stage/project.ts';
 import type { LoadOrder, LoopOrder, LoopResult } from './load.ts';
 import type { Running, Worker } from './processes.ts';
-import { cpuMicroseconds, residentMib } from './processes.ts';
+import { childrenMicroseconds, cpuMicroseconds, residentMib } from './processes.ts';
 import { EVENTS_PER_STREAM, HELD_STREAMS } from './workload.ts';
 
 /** V8 needs it: a gateway's first thousands of requests cost nearly twice as much as the later ones. */
 const WARM_UP_REQUESTS = 20_000;
 const WARM_UP_STREAMS = 500;
-const ROUNDS = 5;
-/** On a slow machine there are fewer rounds; the bound on the whole benchmark is eight minutes. */
-const LEAST_ROUNDS = 3;
-const ROUNDS_LIMIT_MS = 200_000;
 /** Of all amounts, when it is only to be seen that everything runs. */
 const QUICK = 0.1;
+/** The floor's own cost before and after a slice: where the two are further apart, something else ran. */
+const STEADY = 1.25;
 
 const CONNECTIONS = 32;
 const STREAMS = 50;
@@ -24,22 +22,31 @@ const HOLD_MS = 2_000;
 /** Before its memory is looked at a process has served something, so that code and pools are there. */
 const HOLD_WARM_UP_REQUESTS = 2_000;
 
-/** What one round does with each target, and for how long. */
+/** What one slice does with a target, and for how long; how many slices each target has. */
 const suites = {
-  json: { stream: false, connections: CONNECTIONS, ms: 1_500, paceMs: 0, units: 1 },
-  burst: { stream: true, connections: STREAMS, ms: 1_000, paceMs: 0, units: EVENTS_PER_STREAM },
+  json: { stream: false, connections: CONNECTIONS, ms: 250, slices: 16, paceMs: 0, units: 1 },
+  burst: { stream: true, connections: STREAMS, ms: 250, slices: 16, paceMs: 0, units: EVENTS_PER_STREAM },
   // Each connection has two streams: the second begins in time.
-  paced: { stream: true, connections: STREAMS, ms: 1_300, paceMs: PACE_MS, units: EVENTS_PER_STREAM },
-  latency: { stream: false, connections: 1, ms: 500, paceMs: 0, units: 1 },
+  paced: {
+    stream: true,
+    connections: STREAMS,
+    ms: 1_300,
+    slices: 4,
+    paceMs: PACE_MS,
+    units: EVENTS_PER_STREAM,
+  },
+  latency: { stream: false, connections: 1, ms: 500, slices: 5, paceMs: 0, units: 1 },
 } as const;
 
 export type Suite = keyof typeof suites;
 
 /** Who takes part in every measurement. */
 export interface Stage {
-  /** Told the milliseconds between the events of its streams. */
-  readonly vendor: Worker<number>;
+  /** Told the milliseconds between the events of their streams. */
+  readonly vendors: readonly Worker<number>[];
   readonly load: Worker<LoadOrder>;
+  /** Of the Postgres server. */
+  readonly postgresPid: number;
   readonly quick: boolean;
 }
 
@@ -54,59 +61,92 @@ export interface Target extends Addressee {
   readonly suites: readonly Suite[];
 }
 
-export interface Figures {
+interface Slice {
   /** CPU time in µs of one request, or of one event of a stream. */
   readonly cpu: number;
+  /** CPU time of Postgres in µs per request. */
+  readonly postgres: number;
   /** Median time of an answer, in ms. */
   readonly p50: number;
 }
 
-/** What each suite found out about each target, by its name. */
-export type Round = Readonly<Record<Suite, Readonly<Record<string, Figures>>>>;
+export interface Figures extends Slice {
+  /** Its CPU time by the mean of the floor's just before and just after. */
+  readonly ratio: number;
+}
+
+/** What each suite found out about each target in one turn, by its name; a slice that was disturbed is left out. */
+export type Turn = Readonly<Record<string, Figures>>;
+export type Turns = Readonly<Record<Suite, readonly Turn[]>>;
+
+async function setPace({ vendors }: Stage, paceMs: number): Promise<void> {
+  for (const vendor of vendors) await vendor.ask(paceMs);
+}
 
 /** Visits all targets so often that their code is compiled. */
-export async function warmUp({ vendor, load, quick }: Stage, targets: readonly Target[]): Promise<void> {
-  await vendor.ask(0);
-  const share = quick ? QUICK : 1;
+export async function warmUp(stage: Stage, targets: readonly Target[]): Promise<void> {
+  await setPace(stage, 0);
+  const share = stage.quick ? QUICK : 1;
   for (const target of targets) {
-    await run(load, target, { stream: false, connections: CONNECTIONS, count: share * WARM_UP_REQUESTS });
-    if (target.suites.includes('burst')) {
-      await run(load, target, { stream: true, connections: STREAMS, count: share * WARM_UP_STREAMS });
+    const visits = (suite: Suite): boolean => target.suites.includes(suite);
+    const requests = share * WARM_UP_REQUESTS;
+    if (visits('json')) {
+      await run(stage, target, { stream: false, connections: CONNECTIONS, count: requests });
+    }
+    if (visits('burst')) {
+      // Who is sent streams only is compiled by them.
+      const count = share * (visits('json') ? WARM_UP_STREAMS : 2 * WARM_UP_STREAMS);
+      await run(stage, target, { stream: true, connections: STREAMS, count });
     }
   }
 }
 
-export async function measureRounds(stage: Stage, targets: readonly Target[]): Promise<Round[]> {
-  const rounds: Round[] = [];
-  const begin = Date.now();
-  const most = stage.quick ? 1 : ROUNDS;
-  while (rounds.length < most) {
-    if (rounds.length >= LEAST_ROUNDS && Date.now() - begin > ROUNDS_LIMIT_MS) break;
-    // Another order every time, so that nobody always has the same neighbour.
-    const shift = rounds.length % targets.length;
-    rounds.push(await measureRound(stage, [...targets.slice(shift), ...targets.slice(0, shift)]));
-    console.log(`Round ${rounds.length} of ${most} is done.`);
+/** The floor and each of the others take turns, slice by slice: what disturbs the machine disturbs neighbours alike. */
+export async function measure(stage: Stage, floor: Target, others: readonly Target[]): Promise<Turns> {
+  const found: Record<Suite, Turn[]> = { json: [], burst: [], paced: [], latency: [] };
+  for (const suite of Object.keys(suites) as Suite[]) {
+    const visited = others.filter((target) => target.suites.includes(suite));
+    if (visited.length === 0) continue;
+    await setPace(stage, suites[suite].paceMs);
+    const turns = stage.quick ? 1 : suites[suite].slices;
+    let before = await measureSlice(stage, floor, suite);
+    for (let turn = 0; turn < turns; turn += 1) {
+      const figures: Record<string, Figures> = {};
+      for (let at = 0; at < visited.length; at += 1) {
+        // Another order every time, so that nobody always has the same neighbour.
+        const target = visited[(at + turn) % visited.length] as Target;
+        const own = await measureSlice(stage, target, suite);
+        const after = await measureSlice(stage, floor, suite);
+        if (isSteady(before, after)) {
+          figures[target.name] = { ...own, ratio: (2 * own.cpu) / (before.cpu + after.cpu) };
+          figures[floor.name] = { ...after, ratio: 1 };
+        }
+        before = after;
+      }
+      found[suite].push(figures);
+    }
+    console.log(`${suite}: ${turns} slices of each target.`);
   }
-  return rounds;
+  return found;
 }
 
-async function measureRound({ vendor, load, quick }: Stage, targets: readonly Target[]): Promise<Round> {
-  const round: Record<Suite, Record<string, Figures>> = { json: {}, burst: {}, paced: {}, latency: {} };
-  for (const name of Object.keys(suites) as Suite[]) {
-    const { stream, connections, ms, paceMs, units } = suites[name];
-    await vendor.ask(paceMs);
-    for (const target of targets.filter((each) => each.suites.includes(name))) {
-      const before = cpuMicroseconds(target.pid);
-      const { count, p50 } = await run(load, target, { stream, connections, ms: ms * (quick ? QUICK : 1) });
-      const cpu = (cpuMicroseconds(target.pid) - before) / (count * units);
-      round[name][target.name] = { cpu, p50 };
-    }
-  }
-  return round;
+const isSteady = ({ cpu: one }: Slice, { cpu: other }: Slice): boolean =>
+  Math.max(one, other) / Math.min(one, other) < STEADY;
+
+async function measureSlice(stage: Stage, target: Target, suite: Suite): Promise<Slice> {
+  const { stream, connections, ms, units } = suites[suite];
+  const [before, postgresBefore] = [cpuMicroseconds(target.pid), childrenMicroseconds(stage.postgresPid)];
+  const { count, p50 } = await run(stage, target, {
+    stream,
+    connections,
+    ms: ms * (stage.quick ? QUICK : 1),
+  });
+  const cpu = (cpuMicroseconds(target.pid) - before) / (count * units);
+  return { cpu, p50, postgres: (childrenMicroseconds(stage.postgresPid) - postgresBefore) / count };
 }
 
 async function run(
-  load: Worker<LoadOrder>,
+  { load }: Stage,
   { url, headers }: Addressee,
   loop: Omit<LoopOrder, 'kind' | 'url' | 'headers'>,
 ): Promise<LoopResult> {
@@ -115,15 +155,15 @@ async function run(
 }
 
 /** What 1,000 open streams take of a fresh process, in MiB. */
-export async function measureHeld({ vendor, load }: Stage, target: Addressee): Promise<number> {
-  await vendor.ask(0);
-  await run(load, target, { stream: false, connections: CONNECTIONS, count: HOLD_WARM_UP_REQUESTS });
-  await vendor.ask(HOLD_PACE_MS);
+export async function measureHeld(stage: Stage, target: Addressee): Promise<number> {
+  await setPace(stage, 0);
+  await run(stage, target, { stream: false, connections: CONNECTIONS, count: HOLD_WARM_UP_REQUESTS });
+  await setPace(stage, HOLD_PACE_MS);
   const before = residentMib(target.pid);
   const { url, headers } = target;
-  await load.ask({ kind: 'hold', url, headers, stream: true, count: HELD_STREAMS });
+  await stage.load.ask({ kind: 'hold', url, headers, stream: true, count: HELD_STREAMS });
   await delay(HOLD_MS);
   const after = residentMib(target.pid);
-  await load.ask({ kind: 'release' });
+  await stage.load.ask({ kind: 'release' });
   return after - before;
 }

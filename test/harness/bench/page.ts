@@ -2,8 +2,8 @@ import { cpus, release, totalmem } from 'node:os';
 import { StageError } from '../stage/project.ts';
 import type { Found } from './benchmark.ts';
 import type { Measurement } from './micro.ts';
-import { dutyTable, partsTable, telemetryTable } from './tables.ts';
-import { FLOOR, GATEWAY, UNWATCHED } from './targets.ts';
+import { dutyTable, partsTable, postgresMicroseconds, telemetryTable, tlsTable } from './tables.ts';
+import { ANTHROPIC, FLOOR, FLOOR_TLS, GATEWAY, UNWATCHED } from './targets.ts';
 import { HELD_STREAMS } from './workload.ts';
 
 /** docs/performance.md: two programs write it, each its own part. */
@@ -19,7 +19,7 @@ interface Content extends Found {
 }
 
 /** What `npm run bench` measured; the parts are taken over from the page as it was. */
-export function page({ rounds, held, date, foreignCores }: Content, before: string): string {
+export function page({ turns, held, date, foreignCores }: Content, before: string): string {
   return `# Performance
 
 \`npm run bench\` and \`npm run bench:micro\` wrote this page; its text is in \`test/harness/bench/page.ts\`. Only the ratios
@@ -28,15 +28,22 @@ machine's.
 
 ## The gateway against bare forwarders
 
-${dutyTable(rounds, held)}
+${dutyTable(turns, held)}
 
-Measured on ${date}: ${machine()}. ${rounds.length} rounds. ${neighbours(foreignCores)}
+Measured on ${date}: ${machine()}. ${neighbours(foreignCores)} For each request, which is one row,
+Postgres takes ${postgresMicroseconds(turns).toFixed(0)} µs of CPU on top.
+
+## With TLS to the vendor
+
+As every real one has it, against a floor that speaks TLS too:
+
+${tlsTable(turns)}
 
 ## What telemetry costs
 
 Against a gateway without any, in the same run:
 
-${telemetryTable(rounds)}
+${telemetryTable(turns)}
 ${partsOf(before) ?? parts('Not measured yet.')}
 ${explanation}`;
 }
@@ -78,13 +85,16 @@ function neighbours(foreignCores: number): string {
 const explanation = `## How to read it
 
 - The first three columns of numbers are CPU time (user and system, all threads of the process) divided by that of
-  ${FLOOR}, or of the gateway without telemetry, in the same round: the median of the rounds, the least and the most in
-  brackets.
+  ${FLOOR}. The two take turns in slices of a quarter of a second (paced: 1.3 s); each slice is compared with the floor's
+  just before and just after it, and left out where these two differ by more than a quarter: something else ran. The
+  median of the slices, with its standard error. The second table divides by ${FLOOR_TLS}, the third by the
+  gateway without telemetry, turn by turn.
 - **${FLOOR}** is the floor: Fastify with the body as bytes and \`Pool.dispatch\` of undici, whose handler writes to
   the raw response. **bare node:http** is the same without Fastify. Neither does any of a gateway's duties.
 - **${GATEWAY}** is \`dist/main.js\` with its defaults and every duty: service key, opening the sealed provider key,
   validation, routing, reading usage and cost, the gateway block, one log row committed to Postgres before the answer
   ends, metrics, and the access line. From the cache: the answer, the row and the telemetry, without an upstream call.
+- **${ANTHROPIC}**: a hundred events of its Messages API, each translated; the floor passes on OpenAI's.
 - **${UNWATCHED}** is the same without the access line, and with metrics that count nothing: the product has no such
   switch, so \`test/harness/bench/without-metrics.ts\` is loaded into it. **metrics** has no access line. Traces go to a
   collector on this machine that throws them away; spans beyond the SDK's queue are dropped, as they would be elsewhere.
@@ -98,17 +108,17 @@ const explanation = `## How to read it
 
 ## What it leaves out
 
-TLS on both sides, the network, and durable storage: Postgres runs on the same cores and does not wait for a disk. The
+TLS to the clients, the network, and durable storage: Postgres runs on the same cores and does not wait for a disk. The
 vendor answers at once. The load generator, the vendor, Postgres and the target share the machine, so throughput would
-say little and is not given. CPU times are those of the scheduler. A neighbour makes everything dearer for as long as it
-runs, so wide brackets mean a busy machine.
+say little and is not given, nor is what more processes on more cores would carry. CPU times are those of the scheduler.
 
 ## Run it again
 
 \`\`\`sh
-npm run bench                  # prints two tables and rewrites this page, in less than eight minutes
+npm run bench                  # prints the tables and rewrites this page, in less than eight minutes
 npm run bench -- 2026-01-31    # with this date on the page instead of today's
 npm run bench -- --quick       # a tenth of it, once: that it runs; the page stays as it is
+npm run bench -- --guard       # only whether a JSON request and an event cost far more than they should
 npm run bench:micro            # the parts, in less than a minute
 \`\`\`
 

@@ -5,6 +5,7 @@ import { openSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../../../src/dev/free-port.ts';
+import { childrenOf } from '../servers/signals.ts';
 import { measuredFile } from '../stage/measured.ts';
 import { inProject, root, StageError } from '../stage/project.ts';
 import type { Said } from './worker.ts';
@@ -26,25 +27,38 @@ export interface Worker<Order> extends Running {
   ask(order: Order): Promise<unknown>;
 }
 
+type Environment = Readonly<Record<string, string>>;
+
 /** How a gateway differs from the one with defaults. */
 export interface GatewayOptions {
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Environment;
   /** Names of files of this folder that are loaded before it. */
   readonly preload?: readonly string[];
 }
 
 /** A bare forwarder to that vendor. */
-export function startFloor(kind: 'http' | 'fastify', vendorUrl: string): Promise<Running> {
-  return startChild(measuredFile('bench', 'floor'), [kind, vendorUrl]);
+export function startFloor(
+  kind: 'http' | 'fastify',
+  vendorUrl: string,
+  env: Environment = {},
+): Promise<Running> {
+  return startChild(measuredFile('bench', 'floor'), [kind, vendorUrl], env);
 }
 
 /** A process of this folder that is not measured. */
-export function startWorker<Order>(name: 'vendor' | 'load'): Promise<Worker<Order>> {
-  return startChild(join(import.meta.dirname, `${name}.ts`));
+export function startWorker<Order>(
+  name: 'vendor' | 'load',
+  args: readonly string[] = [],
+): Promise<Worker<Order>> {
+  return startChild(join(import.meta.dirname, `${name}.ts`), args);
 }
 
-async function startChild<Order>(file: string, args: readonly string[] = []): Promise<Worker<Order>> {
-  const child = fork(file, args, { cwd: root });
+async function startChild<Order>(
+  file: string,
+  args: readonly string[],
+  env: Environment = {},
+): Promise<Worker<Order>> {
+  const child = fork(file, args, { cwd: root, env: { ...process.env, ...env } });
   const url = (await reply(child, file)) as string;
   const ask = (order: Order) => {
     const answer = reply(child, file);
@@ -93,6 +107,7 @@ export function gatewayEnvironment(databaseUrl: string, vendorUrl: string): Node
     DATABASE_URL: databaseUrl,
     GW_SEALING_KEYS: `bench:${randomBytes(32).toString('base64')}`,
     GW_OPENAI_BASE_URL: vendorUrl,
+    GW_ANTHROPIC_BASE_URL: vendorUrl,
     GW_HOST: '127.0.0.1',
     GW_ADMIN_HOST: '127.0.0.1',
     GW_DRAIN_SECONDS: '1',
@@ -141,11 +156,11 @@ async function isReady(adminPort: number): Promise<boolean> {
   return answer?.ok === true;
 }
 
-/** A user with an OpenAI key: the headers of their requests. */
-export async function registerUser(url: string): Promise<Record<string, string>> {
-  const user = await post(`${url}/v1/users`, {}, { email: 'bench@example.com' });
+/** A user with a key of one provider: the headers of their requests. */
+export async function registerUser(url: string, provider: string): Promise<Record<string, string>> {
+  const user = await post(`${url}/v1/users`, {}, { email: `${provider}@example.com` });
   const headers = { authorization: `Bearer ${user['api_key']}` };
-  await post(`${url}/v1/keys`, headers, { provider: 'openai', api_key: 'sk-bench' });
+  await post(`${url}/v1/keys`, headers, { provider, api_key: 'sk-bench' });
   return headers;
 }
 
@@ -175,6 +190,11 @@ export function cpuMicroseconds(pid: number): number {
     nanoseconds += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ', 1)[0]);
   }
   return nanoseconds / 1_000;
+}
+
+/** The same of a server's sessions, which are its children. */
+export function childrenMicroseconds(pid: number): number {
+  return childrenOf(pid).reduce((sum, child) => sum + cpuMicroseconds(child), 0);
 }
 
 /** Memory of a process that is in RAM, in MiB. */

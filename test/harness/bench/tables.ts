@@ -1,6 +1,16 @@
-import type { Figures, Round, Suite } from './measure.ts';
+import type { Figures, Suite, Turns } from './measure.ts';
 import type { Measurement } from './micro.ts';
-import { DIRECT, dutyRows, FLOOR, telemetryRows, UNWATCHED } from './targets.ts';
+import {
+  BARE_HTTP,
+  DIRECT,
+  dutyRows,
+  FLOOR,
+  FLOOR_TLS,
+  GATEWAY,
+  telemetryRows,
+  tlsRows,
+  UNWATCHED,
+} from './targets.ts';
 import { HELD_STREAMS } from './workload.ts';
 
 /** What was measured, as Markdown. */
@@ -9,22 +19,35 @@ const suites: readonly Suite[] = ['json', 'burst', 'paced'];
 const suiteHead = ['JSON request', 'event, burst', 'event, paced', 'CPU, µs: request / burst / paced'];
 
 /** What the gateway costs, against the floor. `held` are MiB by target. */
-export function dutyTable(rounds: readonly Round[], held: Readonly<Record<string, number>>): string {
+export function dutyTable(turns: Turns, held: Readonly<Record<string, number>>): string {
   const streams = HELD_STREAMS.toLocaleString('en');
   const head = ['target', ...suiteHead, 'added p50, ms', `MiB per ${streams} streams`];
   const rows = dutyRows.map((name) => [
     name,
-    ...suiteCells(rounds, name, FLOOR),
-    addedLatency(rounds, name),
+    ...suiteCells(turns, name, FLOOR),
+    [FLOOR, BARE_HTTP, GATEWAY].includes(name) ? addedLatency(turns, name) : '',
     held[name]?.toFixed(0) ?? '',
   ]);
   return markdown(head, rows);
 }
 
+/** What it costs where the vendor speaks TLS, against a floor that does so too. */
+export function tlsTable(turns: Turns): string {
+  return markdown(
+    ['target', ...suiteHead],
+    tlsRows.map((name) => [name, ...suiteCells(turns, name, FLOOR_TLS)]),
+  );
+}
+
 /** What telemetry costs, against a gateway that has none. */
-export function telemetryTable(rounds: readonly Round[]): string {
-  const rows = telemetryRows.map((name) => [name, ...suiteCells(rounds, name, UNWATCHED)]);
+export function telemetryTable(turns: Turns): string {
+  const rows = telemetryRows.map((name) => [name, ...suiteCells(turns, name, UNWATCHED)]);
   return markdown(['target', ...suiteHead], rows);
+}
+
+/** CPU of Postgres for one request, which is one row, in µs. */
+export function postgresMicroseconds(turns: Turns): number {
+  return median(turns.json.flatMap(({ [GATEWAY]: figures }) => figures?.postgres ?? []));
 }
 
 /** What the parts take. */
@@ -43,42 +66,50 @@ function markdown(head: readonly string[], rows: readonly (readonly string[])[])
 }
 
 /** The three ratios against `base`, and the CPU times behind them. */
-function suiteCells(rounds: readonly Round[], name: string, base: string): string[] {
-  const times = suites.map((suite) => absolute(rounds, suite, name)).filter((text) => text !== '');
-  return [...suites.map((suite) => ratio(rounds, suite, name, base)), times.join(' / ')];
+function suiteCells(turns: Turns, name: string, base: string): string[] {
+  const times = suites.map((suite) => absolute(turns, suite, name)).filter((text) => text !== '');
+  return [...suites.map((suite) => ratioCell(turns, suite, name, base)), times.join(' / ')];
 }
 
-/** CPU against another target of the same round: the median, and in brackets the least and the most. */
-function ratio(rounds: readonly Round[], suite: Suite, name: string, base: string): string {
-  const ratios = compared(rounds, suite, name, base, (own, other) => own.cpu / other.cpu);
-  if (ratios.length === 0) return '';
+function ratioCell(turns: Turns, suite: Suite, name: string, base: string): string {
+  if (!turns[suite].some((turn) => turn[name] !== undefined)) return '';
   if (name === base) return '1';
-  const [least, middle, most] = [Math.min(...ratios), median(ratios), Math.max(...ratios)];
-  return `${middle.toFixed(2)} (${least.toFixed(2)}–${most.toFixed(2)})`;
+  const { middle, error } = ratio(turns, suite, name, base);
+  // No slice of the two was left undisturbed.
+  if (Number.isNaN(middle)) return '–';
+  return `${middle.toFixed(2)} ± ${error.toFixed(2)}`;
 }
 
-function absolute(rounds: readonly Round[], suite: Suite, name: string): string {
-  const times = compared(rounds, suite, name, name, ({ cpu }) => cpu);
+/** CPU against another target of the same turn: the median, and its standard error. */
+export function ratio(turns: Turns, suite: Suite, name: string, base: string) {
+  const ratios = compared(turns, suite, name, base, (own, other) => own.ratio / other.ratio);
+  const mean = ratios.reduce((sum, one) => sum + one, 0) / ratios.length;
+  const variance = ratios.reduce((sum, one) => sum + (one - mean) ** 2, 0) / Math.max(1, ratios.length - 1);
+  return { middle: median(ratios), error: Math.sqrt(variance / ratios.length) };
+}
+
+function absolute(turns: Turns, suite: Suite, name: string): string {
+  const times = compared(turns, suite, name, name, ({ cpu }) => cpu);
   if (times.length === 0) return '';
   const middle = median(times);
   return middle.toFixed(middle < 10 ? 1 : 0);
 }
 
 /** Milliseconds on top of the vendor's own, one request at a time. */
-function addedLatency(rounds: readonly Round[], name: string): string {
-  const added = compared(rounds, 'latency', name, DIRECT, (own, direct) => own.p50 - direct.p50);
+function addedLatency(turns: Turns, name: string): string {
+  const added = compared(turns, 'latency', name, DIRECT, (own, direct) => own.p50 - direct.p50);
   return added.length === 0 ? '' : median(added).toFixed(2);
 }
 
-/** `work` of what each round found out about two targets; empty where the suite did not visit one of them. */
+/** `work` of what each turn found out about two targets; empty where the suite did not visit one of them. */
 function compared(
-  rounds: readonly Round[],
+  turns: Turns,
   suite: Suite,
   name: string,
   base: string,
   work: (own: Figures, other: Figures) => number,
 ): number[] {
-  return rounds.flatMap(({ [suite]: { [name]: own, [base]: other } }) =>
+  return turns[suite].flatMap(({ [name]: own, [base]: other }) =>
     own === undefined || other === undefined ? [] : work(own, other),
   );
 }

@@ -1,3 +1,4 @@
+import type { Suite } from './measure.ts';
 import type { GatewayOptions } from './processes.ts';
 
 /** Who is measured, by the name that the tables give it. */
@@ -10,6 +11,9 @@ export const DIRECT = 'direct';
 /** With its defaults: metrics and the access line, no traces. */
 export const GATEWAY = 'gateway';
 export const CACHED = 'gateway, from the cache';
+export const ANTHROPIC = "gateway, Anthropic's events translated";
+export const FLOOR_TLS = 'bare Fastify, TLS to the vendor';
+export const GATEWAY_TLS = 'gateway, TLS to the vendor';
 /** Not watched at all; what watching costs is measured against it. */
 export const UNWATCHED = 'no telemetry';
 const METRICS = 'metrics';
@@ -18,22 +22,45 @@ const ALL_TRACES = 'gateway, traces at 100 %';
 const AUTO = 'gateway, traces at 100 %, auto-instrumentation';
 
 /** The rows of the first table. */
-export const dutyRows: readonly string[] = [FLOOR, BARE_HTTP, GATEWAY, CACHED];
-/** The rows of the second table. */
+export const dutyRows: readonly string[] = [FLOOR, BARE_HTTP, GATEWAY, CACHED, ANTHROPIC];
+/** The rows of the second one. */
+export const tlsRows: readonly string[] = [FLOOR_TLS, GATEWAY_TLS];
+/** The rows of the third one. */
 export const telemetryRows: readonly string[] = [UNWATCHED, METRICS, GATEWAY, SOME_TRACES, ALL_TRACES, AUTO];
 
+const everySuite: readonly Suite[] = ['json', 'burst', 'paced', 'latency'];
+const streamSuites: readonly Suite[] = ['json', 'burst', 'paced'];
 const noAccessLine = { GW_LOG_LEVEL: 'warn' };
 
-/** How the gateways of the second table differ from the one with defaults. `collector` is where their spans go. */
-export function telemetryGateways(collector: string): Readonly<Record<string, GatewayOptions>> {
+/** How one target is started, and what visits it. */
+export interface TargetPlan extends GatewayOptions {
+  readonly kind: 'gateway' | 'fastify' | 'http';
+  readonly suites: readonly Suite[];
+  /** Whose key the caller has; without one, OpenAI's. */
+  readonly provider?: 'anthropic';
+  /** Headers of its own requests. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly overTls?: true;
+}
+
+/** All of them; `collector` is where spans go. */
+export function targetPlans(collector: string): Readonly<Record<string, TargetPlan>> {
   // Spans leave within the second or two of a measurement, so that sending them is counted too.
   const traces = { OTEL_EXPORTER_OTLP_ENDPOINT: collector, OTEL_BSP_SCHEDULE_DELAY: '500' };
   const onePercent = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.01' };
+  const watched = { kind: 'gateway', suites: streamSuites } as const;
   return {
-    [UNWATCHED]: { env: noAccessLine, preload: ['without-metrics'] },
-    [METRICS]: { env: noAccessLine },
-    [SOME_TRACES]: { env: { ...traces, ...onePercent } },
-    [ALL_TRACES]: { env: traces },
-    [AUTO]: { env: { ...traces, GW_OTEL_AUTO: '1' } },
+    [FLOOR]: { kind: 'fastify', suites: everySuite },
+    [BARE_HTTP]: { kind: 'http', suites: everySuite },
+    [GATEWAY]: { kind: 'gateway', suites: everySuite },
+    [CACHED]: { kind: 'gateway', suites: ['json'], headers: { 'x-gateway-cache': 'true' } },
+    [ANTHROPIC]: { kind: 'gateway', suites: ['burst', 'paced'], provider: 'anthropic' },
+    [FLOOR_TLS]: { kind: 'fastify', suites: streamSuites, overTls: true },
+    [GATEWAY_TLS]: { kind: 'gateway', suites: streamSuites, overTls: true },
+    [UNWATCHED]: { ...watched, env: noAccessLine, preload: ['without-metrics'] },
+    [METRICS]: { ...watched, env: noAccessLine },
+    [SOME_TRACES]: { ...watched, env: { ...traces, ...onePercent } },
+    [ALL_TRACES]: { ...watched, env: traces },
+    [AUTO]: { ...watched, env: { ...traces, GW_OTEL_AUTO: '1' } },
   };
 }

@@ -6,7 +6,7 @@ type Methods = Record<string, (...args: never) => unknown>;
 
 /** The methods of a class of the built gateway. */
 async function methods(file: string, name: string): Promise<Methods> {
-  const module = (await import(`../telemetry/${file}.js`)) as Record<string, { prototype: Methods }>;
+  const module = (await import(`../../telemetry/${file}.js`)) as Record<string, { prototype: Methods }>;
   const found = module[name];
   if (found === undefined) throw new Error(`There is no ${name} in ${file}.`);
   return found.prototype;

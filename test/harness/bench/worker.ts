@@ -1,3 +1,4 @@
+import { Server as SecureServer } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 
 /** What a child says: first where it listens (empty if it serves nothing), then one answer for each message. */
@@ -13,7 +14,8 @@ export function serveParent<Order>(server: Server | null, answer: (order: Order)
       say({ problem: error instanceof Error ? error.message : String(error) });
     }
   });
-  say({ result: server === null ? '' : `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  const scheme = server instanceof SecureServer ? 'https' : 'http';
+  say({ result: server === null ? '' : `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}` });
 }
 
 function say(said: Said): void {

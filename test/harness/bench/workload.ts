@@ -58,6 +58,44 @@ export const streamEvents: readonly Buffer[] = [...chunks()].map(
   },
 );
 
+const typedEvent = ({
+  type,
+  ...rest
+}: {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}): Buffer => Buffer.from(`event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`);
+
+/** As many events in Anthropic's words. */
+export const anthropicEvents: readonly Buffer[] = [
+  {
+    type: 'message_start',
+    message: {
+      id: 'msg_bench000000000000000000',
+      type: 'message',
+      role: 'assistant',
+      model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: { input_tokens: 210, output_tokens: 1 },
+    },
+  },
+  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+  ...Array.from({ length: EVENTS_PER_STREAM - 3 }, () => ({
+    type: 'content_block_delta',
+    index: 0,
+    delta: { type: 'text_delta', text: ' token' },
+  })),
+  { type: 'content_block_stop', index: 0 },
+  {
+    type: 'message_delta',
+    delta: { stop_reason: 'end_turn', stop_sequence: null },
+    usage: { output_tokens: 97 },
+  },
+  { type: 'message_stop' },
+].map(typedEvent);
+
 function* chunks(): Generator<Chunk> {
   yield { delta: { role: 'assistant', content: '' }, usage: null };
   for (let n = 3; n < EVENTS_PER_STREAM; n += 1) yield { delta: { content: ' token' }, usage: null };

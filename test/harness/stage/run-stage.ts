@@ -78,12 +78,14 @@ export async function withRunFolder<T>(work: (folder: string) => Promise<T>): Pr
   }
 }
 
-/** `work(folder, databaseUrl)` with a fresh Postgres and a folder that are gone afterwards, whatever happens. */
-export function withPostgres<T>(work: (folder: string, databaseUrl: string) => Promise<T>): Promise<T> {
+/** `work(folder, databaseUrl, pid)` with a fresh Postgres and a folder that are gone afterwards, whatever happens. */
+export function withPostgres<T>(
+  work: (folder: string, databaseUrl: string, pid: number) => Promise<T>,
+): Promise<T> {
   return withRunFolder(async (folder) => {
     const postgres = await startPostgres();
     try {
-      return await work(folder, postgres.url);
+      return await work(folder, postgres.url, postgres.pid);
     } finally {
       await postgres.close();
     }
