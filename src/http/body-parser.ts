@@ -2,15 +2,15 @@ import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LaterTurns, longestOfOneTurn } from '../chat/later-turn.ts';
 import { HttpRequestError, InvalidRequestError, overloaded } from '../core/errors.ts';
-import { inexactNumberPath, mostLongDigits } from '../core/json/inexact-number.ts';
-import { tallyEscapes } from '../core/json/json-escapes.ts';
-import type { JsonBounds } from '../core/json/json-values.ts';
-import { countJson } from '../core/json/json-values.ts';
-import { tallyLongDigits } from '../core/json/long-numbers.ts';
+import { inexactNumberPath } from '../core/json/inexact-number.ts';
+import type { JsonAllowance } from '../core/json/json-allowance.ts';
+import type { EscapeTally } from '../core/json/json-escapes.ts';
+import type { JsonTally } from '../core/json/json-tally.ts';
 import { parseStrictJson } from '../core/json/strict-json.ts';
 import { clientNetwork } from '../core/net/client-network.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
 import { bodyCost } from './body-cost.ts';
+import { costlyJson, jsonAllowanceFor, mostKeys } from './costly-json.ts';
 import { shownName } from './parse.ts';
 import { ArrivingBodies, readBody } from './read-body.ts';
 
@@ -18,21 +18,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** What the body takes of the budget; null where there is none. Released with the response, at the latest. */
     bodyHold: BodyHold | null;
+    /** What is left for texts of the body that are read as JSON later. */
+    jsonAllowance: JsonAllowance;
   }
 }
-
-/**
- * Values and keys of one body, and keys of one object: many times what a chat of the longest context needs, and no more
- * than is parsed, copied and put in order in a fifth of a second. How deep a body may be is in the tables, which the
- * route knows.
- */
-const bounds: JsonBounds = { values: 120_000, depth: Number.POSITIVE_INFINITY, keys: 10_000 };
-
-/**
- * Escapes in the strings of one body, of which ten times as many would be parsed and written again in half a second.
- * Code has one in 25 bytes; two million characters spelled by number are more than any model takes.
- */
-export const mostEscapes = 2_000_000;
 
 const notJson = (what: string): Error =>
   new InvalidRequestError(`The body is not valid ${what}.`, null, 'invalid_json');
@@ -51,27 +40,8 @@ function refusal(request: FastifyRequest, body: Buffer): Error | null {
   return isUtf8(body) ? null : notJson('UTF-8');
 }
 
-function beyond(bound: keyof JsonBounds): Error {
-  const [what, code] =
-    bound === 'keys' ? ['An object of the body', 'too_many_keys'] : ['The body', 'too_many_values'];
-  const unit = bound === 'keys' ? 'keys' : 'values and keys';
-  return new InvalidRequestError(`${what} holds more than ${bounds[bound]} ${unit}.`, null, code);
-}
-
-function tooManyEscapes(): Error {
-  const message = `The strings of the body hold more than ${mostEscapes} escapes (half a surrogate pair counts as ten); send characters as they are, in UTF-8.`;
-  return new InvalidRequestError(message, null, 'too_many_escapes');
-}
-
-function tooManyDigits(): Error {
-  const message = `The long numbers of the body hold more than ${mostLongDigits} digits.`;
-  return new InvalidRequestError(message, null, 'inexact_number');
-}
-
 /** The value, or the error as a value; a number that could not be passed on unchanged is one. */
-function parseExactly(body: Buffer, spellsByNumber: boolean): unknown {
-  const longDigits = tallyLongDigits(body, mostLongDigits);
-  if (longDigits > mostLongDigits) return tooManyDigits();
+function parseExactly(body: Buffer, { longDigits, spellsByNumber }: JsonTally & EscapeTally): unknown {
   const parsed = parseStrictJson(body.toString('utf8'), spellsByNumber);
   if (parsed.kind === 'no-json') return notJson('JSON');
   if (parsed.kind === 'forbidden-key') {
@@ -83,20 +53,13 @@ function parseExactly(body: Buffer, spellsByNumber: boolean): unknown {
   return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');
 }
 
-/** Whether any character is spelled by number; null: there are too many escapes, for which a short body has no room. */
-function lookAtEscapes(body: Buffer): boolean | null {
-  if (body.length <= mostEscapes / 2) return body.includes('\\u');
-  return tallyEscapes(body, mostEscapes)?.spellsByNumber ?? null;
-}
-
 /** What is known of a body before it is parsed decides whether there is room for it. */
-function readWithin(hold: BodyHold, onShortage: () => void, body: Buffer): unknown {
-  const spellsByNumber = lookAtEscapes(body);
-  if (spellsByNumber === null) return tooManyEscapes();
-  const values = countJson(body, bounds);
-  if (typeof values === 'string') return beyond(values);
-  if (hold.grow(body.length, bodyCost(body, values, spellsByNumber)))
-    return parseExactly(body, spellsByNumber);
+function readWithin(request: FastifyRequest, hold: BodyHold, onShortage: () => void, body: Buffer): unknown {
+  request.jsonAllowance = jsonAllowanceFor(body);
+  const tally = request.jsonAllowance.take(body, mostKeys);
+  if (typeof tally === 'string') return costlyJson(tally, null);
+  if (hold.grow(body.length, bodyCost(body, tally.values, tally.spellsByNumber)))
+    return parseExactly(body, tally);
   onShortage();
   return overloaded();
 }
@@ -123,6 +86,7 @@ export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, onShort
     done();
   });
   app.decorateRequest('bodyHold', null);
+  app.decorateRequest('jsonAllowance');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', (request, _payload, done) => {
     const hold = holdFor(request, budget);
@@ -131,7 +95,7 @@ export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, onShort
     readBody(request, limits, arriving, (error, body) => {
       if (body === null) return done(null, error);
       if (body.length === 0) return done(null, undefined);
-      const read = refusal(request, body) ?? readWithin(hold, onShortage, body);
+      const read = refusal(request, body) ?? readWithin(request, hold, onShortage, body);
       if (body.length <= longestOfOneTurn) return done(null, read);
       return later.add(() => done(null, read));
     });

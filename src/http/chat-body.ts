@@ -1,7 +1,10 @@
 import { InvalidRequestError } from '../core/errors.ts';
+import type { JsonAllowance } from '../core/json/json-allowance.ts';
 import type { ChatRequest } from '../core/request/chat-request.ts';
 import { chatRequestSchema, chatRequestWithDeveloperSchema } from '../core/request/chat-request.ts';
+import { costlyArguments } from '../core/request/tool-arguments.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
+import { costlyJson } from './costly-json.ts';
 import { parseOrThrow, shownName } from './parse.ts';
 
 const knownFields: ReadonlySet<string> = new Set(Object.keys(chatRequestSchema.shape));
@@ -51,9 +54,9 @@ function checkParts(messages: unknown, limit: number): void {
  * A parsed JSON body → ChatRequest (SPEC 4.5). Counts and depth are checked before anything is validated,
  * so that a hostile body costs no more than its own parsing. A `null` for an optional known field is left out; one for
  * a field that the operator lets through passes as it is, like any value of it. Throws InvalidRequestError naming the
- * field.
+ * field. `allowance`: what the body has left for the JSON in its texts.
  */
-export function parseChatBody(body: unknown, tables: RoutingTables): ChatRequest {
+export function parseChatBody(body: unknown, tables: RoutingTables, allowance: JsonAllowance): ChatRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new InvalidRequestError('The body must be a JSON object.', null, 'invalid_json');
   }
@@ -83,6 +86,8 @@ export function parseChatBody(body: unknown, tables: RoutingTables): ChatRequest
   }
   const schema = chat.developer_role ? chatRequestWithDeveloperSchema : chatRequestSchema;
   const request: ChatRequest = parseOrThrow(schema, known);
+  const costly = costlyArguments(request.messages, allowance);
+  if (costly !== null) throw costlyJson(costly.limit, shownName(costly.path));
   if (request.max_tokens !== undefined && request.max_completion_tokens !== undefined) {
     throw new InvalidRequestError(
       'max_tokens and max_completion_tokens mean the same; send one of them.',

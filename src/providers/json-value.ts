@@ -1,6 +1,7 @@
-import { isKeptNumber, parseExactly, TooManyNumbersError } from '../core/json/exact-json.ts';
-import type { JsonBounds } from '../core/json/json-values.ts';
-import { isBeyond } from '../core/json/json-values.ts';
+import { ExactReader, isKeptNumber, TooManyNumbersError } from '../core/json/exact-json.ts';
+import type { JsonBounds } from '../core/json/json-tally.ts';
+import { tallyJson } from '../core/json/json-tally.ts';
+import { mostLongDigits } from '../core/json/long-numbers.ts';
 
 /** A JSON object as parsed: nothing is known of its fields. */
 export type JsonRecord = Record<string, unknown>;
@@ -21,23 +22,27 @@ const maxKeys = 4096;
  * A whole answer: the log-probabilities of a thousand tokens with twenty alternatives each fit, and a hostile
  * one is parsed in less than a tenth of a second and 20 MiB.
  */
-export const answerBounds: JsonBounds = { values: 250_000, depth: maxDepth, keys: maxKeys };
-/** One event of a stream: a burst of two hundred such tokens. A stream may be nothing but such events. */
-export const eventBounds: JsonBounds = { values: 50_000, depth: maxDepth, keys: maxKeys };
+export const answerBounds: JsonBounds = {
+  values: 250_000,
+  depth: maxDepth,
+  keys: maxKeys,
+  longDigits: mostLongDigits,
+};
+/**
+ * One event of a stream: a burst of two hundred such tokens. A stream may be nothing but such events, so each has this
+ * allowance of its own: they come one by one, and a second of it takes as long as the vendor takes to send it.
+ */
+export const eventBounds: JsonBounds = { ...answerBounds, values: 50_000 };
 
-/** The value as `parseExactly` gives it; undefined, which JSON cannot say, when it is no JSON; null: not to be read. */
-function exactValue(text: string, bytes: Buffer): { readonly value: unknown } | null {
-  try {
-    return { value: parseExactly(text, bytes) };
-  } catch (error) {
-    return error instanceof TooManyNumbersError ? null : { value: undefined };
-  }
-}
-
-/** The parsed value with its digits kept, or undefined when `text` is not JSON or beyond an answer's bounds. */
-export function parseJson(text: string): unknown {
+/**
+ * The parsed value with its digits kept, or undefined when `text` is not JSON or beyond an answer's bounds. `reader`:
+ * of all texts of the request or answer.
+ */
+export function parseJson(text: string, reader = new ExactReader()): unknown {
   const bytes = Buffer.from(text);
-  return isBeyond(bytes, answerBounds) ? undefined : exactValue(text, bytes)?.value;
+  const tally = tallyJson(bytes, answerBounds);
+  if (typeof tally === 'string') return undefined;
+  return exactValue(reader, text, bytes, tally.longDigits);
 }
 
 /** A vendor's bytes, read: their text, and its value as `parseJson` gives it. */
@@ -46,12 +51,22 @@ export interface JsonText {
   readonly value: unknown;
 }
 
-/** Reads what a vendor sent as JSON. Null when it is beyond the bounds: then it is hardly ever parsed. */
+/** Reads what a vendor sent as JSON. Null when it is beyond the bounds: then it is not parsed. */
 export function readJson(bytes: Buffer, bounds: JsonBounds): JsonText | null {
-  if (isBeyond(bytes, bounds)) return null;
+  const tally = tallyJson(bytes, bounds);
+  if (typeof tally === 'string') return null;
   const text = bytes.toString('utf8').trim();
-  const read = exactValue(text, bytes);
-  return read === null ? null : { text, value: read.value };
+  return { text, value: exactValue(new ExactReader(), text, bytes, tally.longDigits) };
+}
+
+/** The value as `ExactReader` gives it; undefined, which JSON cannot say, when it is no JSON or has too many digits. */
+function exactValue(reader: ExactReader, text: string, bytes: Buffer, longDigits: number): unknown {
+  try {
+    return reader.parse(text, bytes, longDigits);
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof TooManyNumbersError) return undefined;
+    throw error;
+  }
 }
 
 /** The string, or '' for anything else. */

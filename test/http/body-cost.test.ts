@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { countJson } from '../../src/core/json/json-values.ts';
+import { tallyJson } from '../../src/core/json/json-tally.ts';
 import { bodyCost } from '../../src/http/body-cost.ts';
 
 setFlagsFromString('--expose-gc');
@@ -11,6 +11,7 @@ const unbounded = {
   values: Number.POSITIVE_INFINITY,
   depth: Number.POSITIVE_INFINITY,
   keys: Number.POSITIVE_INFINITY,
+  longDigits: Number.POSITIVE_INFINITY,
 };
 const many = 30_000;
 
@@ -58,9 +59,9 @@ test.each<[string, string]>([
   ['null', list(() => 'null')],
 ])('a body is charged no less than it costs: %s', (_name, text) => {
   const body = Buffer.from(text);
-  const values = countJson(body, unbounded);
-  if (typeof values === 'string') throw new Error('Nothing is beyond no bounds.');
-  const cost = bodyCost(body, values, text.includes('\\u'));
+  const tally = tallyJson(body, unbounded);
+  if (typeof tally === 'string') throw new Error('Nothing is beyond no bounds.');
+  const cost = bodyCost(body, tally.values, text.includes('\\u'));
   const heap = heapOf(text);
   expect(cost).toBeGreaterThanOrEqual(heap);
 });

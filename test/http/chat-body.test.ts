@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
+import type { ChatRequest } from '../../src/core/request/chat-request.ts';
 import type { RoutingTables } from '../../src/core/tables/tables.ts';
 import { parseChatBody } from '../../src/http/chat-body.ts';
+import { jsonAllowanceFor } from '../../src/http/costly-json.ts';
 import { testTables } from '../chat/story.ts';
 
 const tables = testTables({
@@ -13,9 +15,13 @@ const user = { role: 'user', content: 'hi' };
 const part = { type: 'text', text: 'a' };
 const body = (fields: object = {}): object => ({ model: 'gw/cheap', messages: [user], ...fields });
 
+function parse(value: unknown, of: RoutingTables): ChatRequest {
+  return parseChatBody(value, of, jsonAllowanceFor(Buffer.alloc(0)));
+}
+
 function refusal(value: unknown, of: RoutingTables = tables): [number, string, string | null, string | null] {
   try {
-    parseChatBody(value, of);
+    parse(value, of);
   } catch (error) {
     if (error instanceof GatewayError) return [error.status, error.type, error.param, error.code];
     throw error;
@@ -33,7 +39,7 @@ function nested(levels: number): unknown {
 describe('a chat body', () => {
   test('is handed on as it came, undefined fields left out', () => {
     const sent = body({ temperature: 0, stop: ['a', 'b'], tools: [{ type: 'function', odd: nested(2) }] });
-    expect(parseChatBody(sent, tables)).toEqual(sent);
+    expect(parse(sent, tables)).toEqual(sent);
   });
 
   test.each([[null], [undefined], [[]], ['text'], [1], [true]])('%j is refused', (value) => {
@@ -100,7 +106,7 @@ describe('a chat body', () => {
     ['9223372036854775807', '9223372036854775000'],
     ['-9223372036854775808', '-9223372036854775000'],
   ])('may hold the seed %s, an int64, as far as a number can', (given, sent) => {
-    const request = parseChatBody(body(JSON.parse(`{"seed":${given}}`) as object), tables);
+    const request = parse(body(JSON.parse(`{"seed":${given}}`) as object), tables);
     expect(JSON.stringify(request.seed)).toBe(sent);
   });
 
@@ -119,19 +125,19 @@ describe('a chat body', () => {
       tools: [{}, {}, {}],
       logit_bias: nested(7),
     };
-    expect(parseChatBody(body(fields), tables)).toEqual(body(fields));
+    expect(parse(body(fields), tables)).toEqual(body(fields));
   });
 
   test.each([{ include_usage: null }, { include_usage: null, include_obfuscation: false }])(
     'may hold the stream options %j: null is as if it were left out',
     (options) => {
       const { include_usage: _null, ...rest } = options;
-      expect(parseChatBody(body({ stream_options: options }), tables).stream_options).toEqual(rest);
+      expect(parse(body({ stream_options: options }), tables).stream_options).toEqual(rest);
     },
   );
 
   test('lets fields through that the operator names, unvalidated', () => {
-    expect(parseChatBody(body({ logit_bias: { 50256: -100 } }), tables)['logit_bias']).toEqual({
+    expect(parse(body({ logit_bias: { 50256: -100 } }), tables)['logit_bias']).toEqual({
       50256: -100,
     });
     expect(refusal(body({ logit_bias: {} }), testTables())[3]).toBe('unknown_field');
@@ -155,7 +161,7 @@ describe('a chat body', () => {
     fc.assert(
       fc.property(fc.oneof(fields, fc.jsonValue()), (value) => {
         try {
-          parseChatBody(value, tables);
+          parse(value, tables);
         } catch (error) {
           expect((error as GatewayError).status).toBe(422);
         }
@@ -178,7 +184,7 @@ describe('the role developer', () => {
 
   test('is a role like the others where they do', () => {
     const on = testTables({ chat: { developer_role: true } });
-    expect(parseChatBody({ model: 'gw/cheap', messages }, on).messages).toEqual(messages);
+    expect(parse({ model: 'gw/cheap', messages }, on).messages).toEqual(messages);
     const unknown = { model: 'gw/cheap', messages: [{ role: 'function', content: 'x' }] };
     expect(refusal(unknown, on)[2]).toBe('messages[0].role');
   });

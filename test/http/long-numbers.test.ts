@@ -1,6 +1,6 @@
 /** Bodies full of long numbers: each is read again and again before it is known whether it can be kept. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { mostLongDigits } from '../../src/core/json/inexact-number.ts';
+import { mostLongDigits } from '../../src/core/json/long-numbers.ts';
 import { cpuMsOf } from '../harness/measure/cpu-time.ts';
 import type { Edge } from './edge.ts';
 import { head, startEdge } from './edge.ts';

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { compileTables } from '../../src/core/tables/compile-tables.ts';
 import { validateTables } from '../../src/core/tables/validate-tables.ts';
 import { parseChatBody } from '../../src/http/chat-body.ts';
+import { jsonAllowanceFor } from '../../src/http/costly-json.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import type { TablesInput } from '../harness/gateway/tables.ts';
 import { tables } from '../harness/gateway/tables.ts';
@@ -52,7 +53,7 @@ test.each(cases.flatMap((chat) => Object.entries(bodies).map(([name, body]) => (
     const isDescribed = new Ajv2020({ strict: false }).validate(described?.schema ?? false, body);
     let isTaken = true;
     try {
-      parseChatBody(body, routing);
+      parseChatBody(body, routing, jsonAllowanceFor(Buffer.alloc(0)));
     } catch {
       isTaken = false;
     }

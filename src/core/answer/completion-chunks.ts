@@ -1,5 +1,5 @@
 import { ByteBuffer } from '../byte-buffer.ts';
-import { parseExactly } from '../json/exact-json.ts';
+import { ExactReader } from '../json/exact-json.ts';
 import { maxChoices, maxToolCalls } from './answer-limits.ts';
 import type { AnswerMessage, ChatCompletion, Choice, WireUsage } from './chat-completion.ts';
 import type { ChoiceInProgress } from './choice-in-progress.ts';
@@ -54,6 +54,8 @@ export class CompletionAccumulator {
   readonly #head: Record<string, unknown> = {};
   /** The line that is not complete yet. */
   readonly #carry = new ByteBuffer();
+  /** Of all chunks: log-probabilities, of which a stream may be full, are not stored. */
+  readonly #reader = new ExactReader();
   #size = 0;
   #broken = false;
 
@@ -114,7 +116,7 @@ export class CompletionAccumulator {
     if (text === '[DONE]') return;
     let chunk: JsonObject | null;
     try {
-      chunk = asObject(parseExactly(text));
+      chunk = asObject(this.#reader.parse(text));
     } catch {
       chunk = null;
     }

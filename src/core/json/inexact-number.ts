@@ -1,14 +1,8 @@
 import { JsonPath } from './json-path.ts';
 import { walkLongNumbers } from './long-numbers.ts';
 
-/** Numbers of one body that are looked at closely, at 2 us each; the next one counts as inexact. */
+/** Numbers of a request, or of an answer, that are looked at closely, at 2 us each; the next one counts as inexact. */
 export const mostLooked = 10_000;
-
-/**
- * Digits of all long numbers of one body. A double is printed with 17, so that as many as are looked at take a fifth of
- * it. 20 MB of them held up everybody for 0.4 s, between parsing and looking, and were refused then.
- */
-export const mostLongDigits = 1_000_000;
 
 /** Longer ones count as inexact unseen: a million digits take a tenth of a second to read. */
 const longestLooked = 1_000;
@@ -51,7 +45,7 @@ function isPrintedFraction(text: string): boolean {
 /**
  * The path (`tools[0].function.parameters.maximum`) of the first number in a valid JSON object that this process could
  * not pass on with the same value (SPEC 4.5, rule 2); null when there is none. `seed` has a rule of its own
- * (core/request/chat-request.ts). `tallyLongDigits` says whether there is anything to look at.
+ * (core/request/chat-request.ts). `tallyJson` says whether there is anything to look at.
  */
 export function inexactNumberPath(json: Buffer): string | null {
   const path = new JsonPath(json);

@@ -20,7 +20,8 @@ const none: EscapeTally = { weight: 0, spellsByNumber: false };
 
 /**
  * Looks at the escapes of a JSON text, each of which takes as long as twenty plain bytes to parse and to write. Null:
- * they weigh more than `most`. Text that is no JSON may be judged either way. Without escapes it is one search.
+ * they weigh more than `most`. Text that is no JSON may be judged either way. Apart from `tallyJson`: without escapes
+ * this is one search, which takes a hundredth of that walk.
  */
 export function tallyEscapes(json: Buffer, most: number): EscapeTally | null {
   let at = json.indexOf(backslash);

@@ -38,7 +38,7 @@ function refuseNewWork(deps: ChatRouteDeps): void {
 function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteDeps): ChatCall {
   const tables = deps.tables();
   const legacy = legacyHeaders(tables, deps.clock);
-  const body = parseChatBody(request.body, tables);
+  const body = parseChatBody(request.body, tables, request.jsonAllowance);
   const parsed = parseMode(body.model, legacy === null || legacy.ended ? null : legacy.name);
   if (parsed === null) {
     throw new InvalidRequestError(

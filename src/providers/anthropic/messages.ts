@@ -1,4 +1,6 @@
+import { ExactReader } from '../../core/json/exact-json.ts';
 import type { ChatMessage } from '../../core/request/chat-request.ts';
+import { mayBeObject } from '../../core/request/tool-arguments.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord, parseJson, textOf } from '../json-value.ts';
 import { strayFields } from '../stray-fields.ts';
@@ -50,18 +52,18 @@ function toolUseId(given: unknown, field: string, dropped: Set<string>): string 
   return textOf(given).replace(/[^a-zA-Z0-9_-]/g, '_') || '_';
 }
 
-function toolInput(given: unknown, dropped: Set<string>): JsonRecord {
+function toolInput(given: unknown, reader: ExactReader, dropped: Set<string>): JsonRecord {
   if (isRecord(given)) return given;
   const text = textOf(given);
   if (text.trim() === '') return {};
-  const value = parseJson(text);
+  const value = mayBeObject(text) ? parseJson(text, reader) : undefined;
   // Input must be an object; a model's broken or bare arguments are kept where the model can see them.
   if (isRecord(value)) return value;
   dropped.add('messages[].tool_calls[].function.arguments');
   return { arguments: text };
 }
 
-function toolUseBlocks(calls: unknown, dropped: Set<string>): ToolUseBlock[] {
+function toolUseBlocks(calls: unknown, reader: ExactReader, dropped: Set<string>): ToolUseBlock[] {
   if (!Array.isArray(calls)) return [];
   return calls.filter(isRecord).map((call: Untrusted<ClientCall>) => {
     const called: Untrusted<ClientFunctionCall> = isRecord(call.function) ? call.function : {};
@@ -69,7 +71,7 @@ function toolUseBlocks(calls: unknown, dropped: Set<string>): ToolUseBlock[] {
       type: 'tool_use',
       id: toolUseId(call.id, 'messages[].tool_calls[].id', dropped),
       name: textOf(called.name),
-      input: toolInput(called.arguments, dropped),
+      input: toolInput(called.arguments, reader, dropped),
     };
   });
 }
@@ -128,6 +130,7 @@ function trimPrefill(messages: Turn[]): void {
 export function translateMessages(given: readonly ChatMessage[]): Conversation {
   const system: ContentBlock[] = [];
   const open: OpenTurn[] = [];
+  const reader = new ExactReader();
   const dropped = new Set<string>();
   for (const message of given) {
     for (const name of Object.keys(message)) {
@@ -144,7 +147,7 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
     else {
       const { refusal, tool_calls: calls }: Untrusted<ClientMessage> = message;
       const refused = contentBlocks(textOf(refusal), dropped);
-      addBlocks(open, 'assistant', [...blocks, ...refused, ...toolUseBlocks(calls, dropped)]);
+      addBlocks(open, 'assistant', [...blocks, ...refused, ...toolUseBlocks(calls, reader, dropped)]);
     }
   }
   const messages = open.map(closedTurn);

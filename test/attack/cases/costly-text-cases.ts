@@ -71,6 +71,31 @@ function manyBody(random: Random): string {
   return `"}${`,{"role":"user","content":"${short}"}`.repeat(count)}],"user":"x`;
 }
 
+/** What the arguments of a tool call can be full of: whoever translates them reads each text by itself. */
+const inArguments: readonly [string, ...string[]] = [
+  '{}',
+  '[[]]',
+  '0',
+  '{"a":0}',
+  '0.12345678901234567890',
+  '1e100',
+  '1'.repeat(900),
+  `"${'\\ud800'.repeat(100)}"`,
+  `"${'\\n'.repeat(100)}"`,
+];
+
+/** Tool calls whose arguments are JSON of many small values, in few long texts or in thousands of short ones. */
+function argumentsBody(random: Random): string {
+  const item = random.pick(inArguments);
+  const bytes = random.size(64 * 1024, bodyLimitBytes - frameBytes);
+  const each = random.size(1_000, Math.max(1_000, bytes / 2));
+  // In its string each quote and backslash takes two bytes.
+  const text = JSON.stringify(`{"a":[${repeated(`${item},`, each)}0]}`);
+  const call = `{"id":"a","type":"function","function":{"name":"f","arguments":${text}}}`;
+  const calls = Array(Math.max(1, Math.floor(bytes / (call.length + 1)))).fill(call);
+  return `"},{"role":"assistant","content":null,"tool_calls":[${calls.join(',')}]}],"user":"x`;
+}
+
 /** A vendor's answer of one long string, in JSON; the limit of answers is 16 MiB. */
 function textAnswer(random: Random): VendorScript {
   const text = repeated(
@@ -93,7 +118,7 @@ export function costlyTextCase(seed: number): AttackCase {
   };
   const common = { reading: { kind: 'all' }, statuses: [200, 413, 422, 502, 503] } as const;
   if (random.chance(0.15)) return { ...common, sending, vendor: textAnswer(random) };
-  const inner = random.chance(0.8) ? textBody(random) : manyBody(random);
+  const inner = random.pick([textBody, textBody, textBody, manyBody, argumentsBody])(random);
   const rest = inner.startsWith('"}') ? inner : `${inner}"}],"user":"x`;
   const bytes = Buffer.from(`{"model":"gw/balanced","messages":[{"role":"user","content":"${rest}"}`);
   return { ...common, sending: { ...sending, body: { kind: 'bytes', bytes } }, vendor: null };
