@@ -1,10 +1,12 @@
 import type { CancelReason } from '../core/outcome.ts';
+import type { Placed } from '../core/placed-list.ts';
+import { PlacedList } from '../core/placed-list.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { KeptConnections } from './kept-connections.ts';
 import type { UnreadAnswers } from './unread-answers.ts';
 
 /** One chat request under way. */
-export interface ActiveRequest {
+export interface ActiveRequest extends Placed {
   abort(reason: CancelReason): void;
   /** Bytes written to the client that it has not taken yet. */
   readonly bufferedBytes: number;
@@ -15,7 +17,7 @@ export interface ActiveRequest {
  * work is taken.
  */
 export class Life {
-  readonly #active = new Set<ActiveRequest>();
+  readonly #active = new PlacedList<ActiveRequest>();
   /** What request bodies may take of the memory, and take now. */
   readonly bodies: BodyBudget;
   /** Connections of the API's listener. */
@@ -43,13 +45,13 @@ export class Life {
 
   /** Chat requests under way. */
   get activeCount(): number {
-    return this.#active.size;
+    return this.#active.length;
   }
 
   /** What slow clients have left in our memory. */
   get bufferedBytes(): number {
     let bytes = 0;
-    for (const one of this.#active) bytes += one.bufferedBytes;
+    for (const one of this.#active.entries) bytes += one.bufferedBytes;
     return bytes;
   }
 
@@ -58,11 +60,11 @@ export class Life {
   }
 
   remove(one: ActiveRequest): void {
-    this.#active.delete(one);
+    this.#active.remove(one);
   }
 
   /** The grace period is over: whoever is left gets an error event. */
   cutAll(): void {
-    for (const one of this.#active) one.abort('drain');
+    for (const one of [...this.#active.entries]) one.abort('drain');
   }
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { HttpRequestError, overloaded } from '../core/errors.ts';
+import { PlacedList } from '../core/placed-list.ts';
 import type { BodyHold } from './body-budget.ts';
 import type { EarlyBody } from './early-body.ts';
 
@@ -23,10 +24,10 @@ const left = (): Error => Object.assign(new Error('The client left.'), { code: '
 
 /**
  * Every body that is coming in, so that one sweep finds those that have stopped: a timer for each would cost all
- * for the sake of a few. Each knows its place in the list.
+ * for the sake of a few.
  */
 export class ArrivingBodies {
-  readonly #arriving: ArrivingBody[] = [];
+  readonly #arriving = new PlacedList<ArrivingBody>();
   readonly #timer: NodeJS.Timeout;
 
   constructor() {
@@ -38,19 +39,17 @@ export class ArrivingBodies {
   }
 
   add(body: ArrivingBody): void {
-    body.place = this.#arriving.push(body) - 1;
+    this.#arriving.add(body);
   }
 
   remove(body: ArrivingBody): void {
-    const last = this.#arriving.pop();
-    if (last === undefined || last === body) return;
-    this.#arriving[body.place] = last;
-    last.place = body.place;
+    this.#arriving.remove(body);
   }
 
   #sweep(): void {
     // From the end, since those that are refused leave.
-    for (let at = this.#arriving.length - 1; at >= 0; at -= 1) this.#arriving[at]?.expectProgress();
+    const { entries } = this.#arriving;
+    for (let at = entries.length - 1; at >= 0; at -= 1) entries[at]?.expectProgress();
   }
 }
 
@@ -65,7 +64,7 @@ type Done = (error: Error | null, body: Buffer | null) => void;
  * hundreds of bytes however little it holds.
  */
 class ArrivingBody {
-  place = 0;
+  place = -1;
   readonly #raw: IncomingMessage;
   readonly #early: EarlyBody | null;
   readonly #limits: BodyLimits;

@@ -18,6 +18,7 @@ const streamHeaders = {
 export class ReplyClient implements Client, ClientStream, ActiveRequest {
   readonly signal: AbortSignal;
   isOpen = false;
+  place = -1;
   readonly #reply: FastifyReply;
   readonly #raw: ServerResponse;
   readonly #life: Life;

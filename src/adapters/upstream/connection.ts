@@ -61,7 +61,7 @@ const joinedWriteLength = 64 * 1024;
 export class Connection {
   state: 'opening' | 'idle' | 'busy' | 'closed' = 'opening';
   /** Its place in the owner's list. */
-  place = 0;
+  place = -1;
   /** Monotonic milliseconds at which it became idle. */
   idleSinceMs = 0;
   /** The turn, as `AfterNextPoll` counts them, in which it became idle. */

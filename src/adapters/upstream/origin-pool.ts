@@ -1,3 +1,4 @@
+import { PlacedList } from '../../core/placed-list.ts';
 import type { AfterNextPoll, PollWaiter } from './after-next-poll.ts';
 import type { ConnectionOwner, OpenSocket, Waiting } from './connection.ts';
 import { Connection } from './connection.ts';
@@ -24,8 +25,8 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   readonly #idle: Connection[] = [];
   /** Until the next poll is over: of each its end is known then. */
   readonly #waiting: Waiting[] = [];
-  /** All of them, in no order; each knows its place. */
-  readonly #all: Connection[] = [];
+  /** All of them. */
+  readonly #all = new PlacedList<Connection>();
   #silences = 0;
   #silentAtMs = 0;
   #closed = false;
@@ -40,7 +41,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
 
   get stats(): PoolStats {
     let opening = 0;
-    for (const { state } of this.#all) if (state === 'opening') opening += 1;
+    for (const { state } of this.#all.entries) if (state === 'opening') opening += 1;
     const connected = this.#all.length - opening;
     return {
       connected,
@@ -93,11 +94,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   }
 
   onClosed(connection: Connection): void {
-    const last = this.#all.pop() as Connection;
-    if (last !== connection) {
-      last.place = connection.place;
-      this.#all[last.place] = last;
-    }
+    this.#all.remove(connection);
     const at = this.#idle.lastIndexOf(connection);
     if (at >= 0) this.#idle.splice(at, 1);
   }
@@ -122,7 +119,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
 
   async destroy(): Promise<void> {
     this.#closed = true;
-    for (const connection of this.#all.slice()) connection.cut();
+    for (const connection of this.#all.entries.slice()) connection.cut();
   }
 
   /** The connection used last among those that were idle, and not closed, at the last look at all sockets. */
@@ -144,7 +141,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
 
   #connect(call: Waiting): void {
     const connection = new Connection(this, this.#monotonicMs);
-    connection.place = this.#all.push(connection) - 1;
+    this.#all.add(connection);
     connection.open(this.#open, call);
   }
 }
