@@ -2,6 +2,7 @@ import { InvalidRequestError } from '../core/errors.ts';
 import type { JsonAllowance } from '../core/json/json-allowance.ts';
 import type { ChatRequest } from '../core/request/chat-request.ts';
 import { chatRequestSchema, chatRequestWithDeveloperSchema } from '../core/request/chat-request.ts';
+import { isPlainRequest } from '../core/request/plain-request.ts';
 import { costlyArguments } from '../core/request/tool-arguments.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
 import { costlyJson } from './costly-json.ts';
@@ -85,7 +86,7 @@ export function parseChatBody(body: unknown, tables: RoutingTables, allowance: J
     );
   }
   const schema = chat.developer_role ? chatRequestWithDeveloperSchema : chatRequestSchema;
-  const request: ChatRequest = parseOrThrow(schema, known);
+  const request = isPlainRequest(known) ? (known as ChatRequest) : parseOrThrow(schema, known);
   const costly = costlyArguments(request.messages, allowance);
   if (costly !== null) throw costlyJson(costly.limit, shownName(costly.path));
   if (request.max_tokens !== undefined && request.max_completion_tokens !== undefined) {
