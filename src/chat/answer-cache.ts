@@ -3,6 +3,7 @@ import type { CacheKeyParts } from '../core/request/cache-key.ts';
 import { cachedFor, cacheKey } from '../core/request/cache-key.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { attemptLimitMs, modeLabel } from '../core/request/chat-call.ts';
+import type { CancelSignal } from './cancellation.ts';
 import { DueTimer } from './due-timer.ts';
 import type { Leader } from './in-flight-requests.ts';
 import { InFlightRequests } from './in-flight-requests.ts';
@@ -44,7 +45,7 @@ export type CacheLookup =
   | {
       readonly kind: 'miss';
       /** Governs the upstream calls: outlives this client while others wait for the same answer. */
-      readonly signal: AbortSignal;
+      readonly signal: CancelSignal;
       /** One of the two must be called, once. Null: answered, but nothing to be stored and shared. */
       resolve(answer: StoredAnswer | null): void;
       /** Not answered: whoever waits longest goes on. */
@@ -52,7 +53,7 @@ export type CacheLookup =
     };
 
 /** The duty of one request to get its answer alone. */
-function alone(signal: AbortSignal): CacheLookup {
+function alone(signal: CancelSignal): CacheLookup {
   return { kind: 'miss', signal, resolve: () => undefined, reject: () => undefined };
 }
 
@@ -79,7 +80,7 @@ export class AnswerCache {
     call: ChatCall,
     candidates: readonly Candidate[],
     ttlSeconds: number,
-    signal: AbortSignal,
+    signal: CancelSignal,
   ): Promise<CacheLookup | null> {
     const { userId, request, options } = call;
     const target = targetOf(call, candidates);

@@ -9,6 +9,7 @@ import { planCandidates } from '../core/plan.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { StoreAway } from '../core/store-away.ts';
 import type { Provider } from '../providers/provider.ts';
+import type { CancelSignal } from './cancellation.ts';
 import type { ChatDeps } from './chat-deps.ts';
 import type { Client } from './client-stream.ts';
 import { fallBack } from './fallback.ts';
@@ -47,7 +48,7 @@ export function createChat(deps: ChatDeps): AnswerChat {
     const context = { call, client, settlement: new Settlement(call, deps), deps };
     try {
       const { json, sending } = await respond(context, holder, refresh);
-      await sending;
+      if (sending !== undefined) await sending;
       return json;
     } catch (thrown) {
       if (isExpected(thrown)) throw thrown;
@@ -62,13 +63,15 @@ async function respond(
   refresh: RefreshAccount,
 ): Promise<ChatResponse> {
   const { call, client, settlement, deps } = context;
-  const plan = await planCall(call, takeKeys(holder), deps, refresh);
+  const planned = planCall(call, takeKeys(holder), deps, refresh);
+  // Hardly ever a promise, and each that is awaited is a turn of the queue and some objects.
+  const plan = planned instanceof Promise ? await planned : planned;
   if (plan.kind === 'refused') throw await settleError(settlement, plan.error);
   deps.telemetry.candidatesSkipped(call, plan.skipped);
   const { cacheTtlSeconds } = call.options;
   if (cacheTtlSeconds === null) {
     deps.telemetry.cacheAnswered(call, 'bypass', null);
-    return tryCandidates(context, plan, client.signal);
+    return await tryCandidates(context, plan, client.signal);
   }
   const lookup = await deps.cache.join(call, plan.candidates, cacheTtlSeconds, client.signal);
   // The client left while waiting: the row is written on the way out.
@@ -118,38 +121,42 @@ function takeKeys(holder: KeyHolder): readonly HeldKey[] {
 }
 
 /** Plans, and once more with fresh keys when the plan failed for want of a key: it may be a second old. */
-async function planCall(
+function planCall(
   call: ChatCall,
   keys: readonly HeldKey[],
   deps: ChatDeps,
   refresh: RefreshAccount,
-): Promise<Plan> {
-  const input = {
-    isHeldBack: (candidate: Candidate) => deps.breakers.holdsBack(candidate),
-    lacks: ({ provider, facts }: Candidate) => (deps.providers[provider] as Provider).lacks(facts),
-  };
-  const plan = planCandidates(call, { ...input, keys });
+): Plan | Promise<Plan> {
+  const planWith = (held: readonly HeldKey[]): Plan =>
+    planCandidates(call, {
+      keys: held,
+      isHeldBack: (candidate: Candidate) => deps.breakers.holdsBack(candidate),
+      lacks: ({ provider, facts }: Candidate) => (deps.providers[provider] as Provider).lacks(facts),
+    });
+  const plan = planWith(keys);
   if (plan.kind === 'planned' || !plan.forWantOfKey) return plan;
-  const fresh = await refresh().catch((cause: unknown) => {
-    // The first plan stands while Postgres is away; any other cause is a bug that nobody else would report.
-    if (!(cause instanceof StoreAway)) deps.reportBug(cause, call);
-    return null;
-  });
-  return fresh === null ? plan : planCandidates(call, { ...input, keys: fresh.keys });
+  return refresh().then(
+    (fresh) => (fresh === null ? plan : planWith(fresh.keys)),
+    (cause: unknown) => {
+      // The first plan stands while Postgres is away; any other cause is a bug that nobody else would report.
+      if (!(cause instanceof StoreAway)) deps.reportBug(cause, call);
+      return plan;
+    },
+  );
 }
 
 async function tryCandidates(
   context: RequestContext,
   plan: PlannedCandidates,
-  signal: AbortSignal,
+  signal: CancelSignal,
 ): Promise<ChatResponse> {
   const { call, settlement, deps } = context;
   const result = await fallBack(call, plan, settlement.ledger, deps, signal);
   switch (result.kind) {
     case 'answered':
-      return respondWithAnswer(context, result.answer, result.candidate);
+      return await respondWithAnswer(context, result.answer, result.candidate);
     case 'stream-opened':
-      return respondWithStream(context, result.stream, result.attempt);
+      return await respondWithStream(context, result.stream, result.attempt);
     case 'cancelled': {
       const { usage, candidate } = result;
       if (candidate !== null) settlement.spent(usage, costMicroUsd(usage, candidate.price));

@@ -8,6 +8,7 @@ import type { Secret } from '../core/secret/secret.ts';
 import type { Provider, StreamContext, StreamTranslator, UpstreamRequest } from '../providers/provider.ts';
 import type { AttemptContext, AttemptOutcome } from './attempt-outcome.ts';
 import { outcomeOfExchange, unopenedKey, unreadableAddress } from './attempt-outcome.ts';
+import type { CancelSignal } from './cancellation.ts';
 import type { ChatDeps } from './chat-deps.ts';
 import type { ProviderEndpoint } from './endpoints.ts';
 import { Exchange } from './exchange.ts';
@@ -40,7 +41,7 @@ export async function attempt(
   call: ChatCall,
   deps: ChatDeps,
   requestDueMs: number,
-  signal: AbortSignal,
+  signal: CancelSignal,
 ): Promise<AttemptOutcome> {
   const { candidate } = opened;
   const endpoint = deps.endpointOf(candidate);
@@ -120,7 +121,7 @@ function send(
   prepared: PreparedAttempt,
   opened: OpenAttempt,
   deps: ChatDeps,
-  signal: AbortSignal,
+  signal: CancelSignal,
 ): Promise<UpstreamResult> {
   const { call, candidate, provider, streamContext, startedAtMs, requestDueMs, redact } = prepared;
   // Checked again where the socket is about to be opened, whatever the plan said.

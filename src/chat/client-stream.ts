@@ -1,3 +1,5 @@
+import type { CancelSignal } from './cancellation.ts';
+
 /**
  * The client's end of a streamed answer, as the story sees it. `http/sse-reply.ts` implements it on the
  * raw response; nothing leaves before `open`.
@@ -22,6 +24,6 @@ export interface ClientStream {
 /** Who waits for the answer. */
 export interface Client {
   /** Aborts with a CancelReason when the client leaves or the process must stop. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   readonly stream: ClientStream;
 }

@@ -7,7 +7,9 @@ import type { ChatCall } from '../core/request/chat-call.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
 import { attempt } from './attempt.ts';
 import type { AttemptLedger } from './attempt-ledger.ts';
+import type { AttemptOutcome } from './attempt-outcome.ts';
 import { brokenAttempt } from './attempt-outcome.ts';
+import type { CancelSignal } from './cancellation.ts';
 import type { ChatDeps } from './chat-deps.ts';
 import { OpenAttempt } from './open-attempt.ts';
 import type { OpenStream } from './open-stream.ts';
@@ -34,7 +36,7 @@ export async function fallBack(
   { candidates, unable }: Pick<PlannedCandidates, 'candidates' | 'unable'>,
   ledger: AttemptLedger,
   deps: ChatDeps,
-  signal: AbortSignal,
+  signal: CancelSignal,
 ): Promise<FallbackResult> {
   const requestDueMs = call.enteredAtMs + call.tables.document.timeouts.request_seconds * 1000;
   const failures: AttemptFailure[] = [];
@@ -46,10 +48,13 @@ export async function fallBack(
     }
     ledger.passOver(unable, index);
     const opened = new OpenAttempt(call, candidate, index + 1, startedAtMs, ledger, deps);
-    const outcome = await attempt(opened, call, deps, requestDueMs, signal).catch((cause: unknown) => {
+    let outcome: AttemptOutcome;
+    try {
+      outcome = await attempt(opened, call, deps, requestDueMs, signal);
+    } catch (cause) {
       deps.reportBug(cause, call);
-      return brokenAttempt();
-    });
+      outcome = brokenAttempt();
+    }
     switch (outcome.kind) {
       case 'answered': {
         const { answer } = outcome;

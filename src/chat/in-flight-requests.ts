@@ -1,8 +1,10 @@
+import type { CancelSignal } from './cancellation.ts';
+
 /** The duty to get the value. One of `resolve` and `reject` must be called, once, whatever happened. */
 export interface Leader<Value> {
   readonly kind: 'leader';
   /** Fires when nobody waits for the value any more, the leader included. Governs the work. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** Ends the request for all. Null: there is nothing to share, and whoever waits goes on alone. */
   resolve(value: Value | null): void;
   /** The work failed: whoever has waited longest leads from here, the others wait on. */
@@ -49,8 +51,8 @@ export class InFlightRequests<Value> {
    * The first caller of a key leads, later ones follow. A caller leaves when its own `signal` fires. Throws
    * its reason when it has fired already.
    */
-  join(key: string, signal: AbortSignal): Joined<Value> {
-    signal.throwIfAborted();
+  join(key: string, signal: CancelSignal): Joined<Value> {
+    if (signal.aborted) throw signal.reason;
     const inFlight = this.#inFlight.get(key);
     if (inFlight !== undefined) return inFlight.follow(signal);
     if (this.#inFlight.size >= this.#max)
@@ -66,7 +68,7 @@ export class InFlightRequests<Value> {
 
 /** One who has joined; the leader waits for nothing. */
 interface Participant<Value> {
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   readonly onAbort: () => void;
   resolve: ((end: FollowerResult<Value>) => void) | null;
 }
@@ -84,13 +86,13 @@ class InFlight<Value> {
     this.#over = over;
   }
 
-  lead(signal: AbortSignal): Leader<Value> {
+  lead(signal: CancelSignal): Leader<Value> {
     const leader: Participant<Value> = { signal, onAbort: () => this.#leave(leader), resolve: null };
     this.#enter(leader);
     return this.#leadBy(leader);
   }
 
-  follow(signal: AbortSignal): Follower<Value> {
+  follow(signal: CancelSignal): Follower<Value> {
     let leave = nothing;
     const result = new Promise<FollowerResult<Value>>((resolve, reject) => {
       const follower: Participant<Value> = {
@@ -112,7 +114,7 @@ class InFlight<Value> {
 
   #enter(participant: Participant<Value>): void {
     this.#inside.add(participant);
-    participant.signal.addEventListener('abort', participant.onAbort, { once: true });
+    participant.signal.addEventListener('abort', participant.onAbort);
   }
 
   #leave(participant: Participant<Value>): void {

@@ -2,6 +2,7 @@ import type { CancelReason, UpstreamHeaders } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import type { AnswerBudget } from './answer-budget.ts';
+import type { CancelSignal } from './cancellation.ts';
 import type { TransportFailure, UpstreamCall } from './ports.ts';
 import type { ChatTelemetry } from './telemetry-port.ts';
 
@@ -62,7 +63,7 @@ export interface ExchangeJob {
   readonly requestDueMs: number;
   readonly startedAtMs: number;
   readonly monotonicMs: () => number;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   readonly telemetry: Pick<ChatTelemetry, 'answerBegan' | 'streamStalled'>;
   readonly answers: AnswerBudget;
   /** Masks this attempt's key and the prompt in what the vendor says. */

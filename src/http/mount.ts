@@ -34,14 +34,14 @@ export interface Call<Name extends RouteName> {
 }
 
 type Handler<Name extends RouteName> = Routes[Name] extends { readonly story: true }
-  ? (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+  ? (request: FastifyRequest, reply: FastifyReply) => Promise<void>
   : (call: Call<Name>) => Answer<Name> | Promise<Answer<Name>>;
 
 /** What the routes do, by their names: one that is missing, or answers otherwise than described, does not compile. */
 export type Handlers<Name extends RouteName = RouteName> = { readonly [Key in Name]: Handler<Key> };
 
 type AnyHandler = (call: Call<RouteName>) => unknown;
-type StoryHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+type StoryHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /** The path as Fastify's router writes it. */
 function routerPath(route: Route): string {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
+import { Cancellation } from '../chat/cancellation.ts';
 import type { Client, ClientStream } from '../chat/client-stream.ts';
 import type { CancelReason } from '../core/outcome.ts';
 import type { ActiveRequest, Life } from './life.ts';
@@ -10,20 +11,20 @@ const streamHeaders = {
   'cache-control': 'no-store, no-cache',
   'x-accel-buffering': 'no',
 } as const;
+const jsonType = 'application/json; charset=utf-8';
 
 /**
- * A chat client on its raw response. Writes go past Fastify's pipeline once the stream is open; the raw
- * response alone shows reliably when the client has left.
+ * A chat client on its raw response. Answers go past Fastify's pipeline; the raw response alone shows reliably when
+ * the client has left.
  */
 export class ReplyClient implements Client, ClientStream, ActiveRequest {
-  readonly signal: AbortSignal;
+  readonly signal = new Cancellation();
   isOpen = false;
   place = -1;
   readonly #reply: FastifyReply;
   readonly #raw: ServerResponse;
   readonly #life: Life;
   readonly #userId: string;
-  readonly #controller = new AbortController();
   #onDrain: (() => void) | null = null;
 
   constructor(reply: FastifyReply, life: Life, userId: string) {
@@ -31,7 +32,6 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
     this.#raw = reply.raw;
     this.#life = life;
     this.#userId = userId;
-    this.signal = this.#controller.signal;
     life.add(this);
     this.#raw.once('close', this.#onClose);
     if (this.#raw.destroyed) this.#onClose();
@@ -46,19 +46,20 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   }
 
   abort(reason: CancelReason): void {
-    this.#controller.abort(reason);
+    this.signal.abort(reason);
   }
 
   open(): void {
     this.isOpen = true;
-    this.#reply.hijack();
-    if (this.#raw.destroyed) return;
-    const closing = this.#life.leaving ? { connection: 'close' } : {};
-    this.#raw.writeHead(200, {
-      ...(this.#reply.getHeaders() as Record<string, string>),
-      ...streamHeaders,
-      ...closing,
-    });
+    this.#begin(streamHeaders);
+  }
+
+  /** Writes a whole answer, for which Fastify's pipeline takes 3 µs more. */
+  answer(json: string): void {
+    const bytes = Buffer.byteLength(json);
+    if (!this.#begin({ 'content-type': jsonType, 'content-length': String(bytes) })) return;
+    this.keeps(bytes);
+    this.#raw.end(json);
   }
 
   write(bytes: Buffer | string): boolean {
@@ -83,6 +84,17 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
     this.#raw.destroy();
   }
 
+  /** Status 200 with the headers set so far and these. False: the client has left. */
+  #begin(headers: Readonly<Record<string, string>>): boolean {
+    this.#reply.hijack();
+    if (this.#raw.destroyed) return false;
+    const all = this.#reply.getHeaders() as Record<string, string>;
+    for (const name in headers) all[name] = headers[name] as string;
+    if (this.#life.leaving) all['connection'] = 'close';
+    this.#raw.writeHead(200, all);
+    return true;
+  }
+
   readonly #drained = (): void => {
     const callback = this.#onDrain;
     this.#onDrain = null;
@@ -91,7 +103,7 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
 
   readonly #onClose = (): void => {
     this.#life.remove(this);
-    if (!this.#raw.writableEnded) this.#controller.abort('client-gone');
+    if (!this.#raw.writableEnded) this.signal.abort('client-gone');
     this.#drained();
   };
 }

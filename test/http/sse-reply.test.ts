@@ -78,7 +78,7 @@ test('a stream opened while the process closes asks for the connection to be clo
 
 test('a client that leaves is noticed, and writing to it neither fails nor waits', async () => {
   const { client, sent, life } = await exchange();
-  const left = once(client.signal, 'abort');
+  const left = new Promise<void>((resolve) => client.signal.addEventListener('abort', resolve));
   sent.destroy();
   await left;
   expect(client.signal.reason).toBe('client-gone');

@@ -24,6 +24,8 @@ export interface ChatRouteDeps {
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
 }
 
+const noKeys: Account['keys'] = Object.freeze([]);
+
 function refuseNewWork(deps: ChatRouteDeps): void {
   if (deps.life.closing) throw draining();
   if (!deps.acceptsWork()) {
@@ -67,21 +69,21 @@ function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteD
 
 /** `POST /v1/chat/completions` (SPEC 4.5). */
 export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
-  const chat = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+  const chat = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     refuseNewWork(deps);
     const call = readCall(request, reply, deps);
     const client = new ReplyClient(reply, deps.life, call.userId);
     deps.life.unsettled += 1;
-    const holder = { keys: request.account.keys };
-    request.account = { ...request.account, keys: [] };
+    const { userId, keys, readAtMs } = request.account;
+    const holder = { keys };
+    request.account = { userId, keys: noKeys, readAtMs };
     let json: string | null;
     try {
       json = await deps.answerChat(call, holder, client, () => deps.refreshAccount(request.serviceKeyHash));
     } finally {
       deps.life.unsettled -= 1;
     }
-    if (json === null) return reply;
-    return reply.header('content-type', 'application/json; charset=utf-8').send(json);
+    if (json !== null) client.answer(json);
   };
   return { chat };
 }
