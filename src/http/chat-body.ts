@@ -2,7 +2,7 @@ import { InvalidRequestError } from '../core/errors.ts';
 import type { JsonAllowance } from '../core/json/json-allowance.ts';
 import type { ChatRequest } from '../core/request/chat-request.ts';
 import { chatRequestSchema, chatRequestWithDeveloperSchema } from '../core/request/chat-request.ts';
-import { isPlainRequest } from '../core/request/plain-request.ts';
+import { isPlainRequest, plainDepth } from '../core/request/plain-request.ts';
 import { costlyArguments } from '../core/request/tool-arguments.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
 import { costlyJson } from './costly-json.ts';
@@ -62,6 +62,8 @@ export function parseChatBody(body: unknown, tables: RoutingTables, allowance: J
     throw new InvalidRequestError('The body must be a JSON object.', null, 'invalid_json');
   }
   const { limits, chat } = tables.document;
+  if (limits.body_depth >= plainDepth && isPlainRequest(body) && body.messages.length <= limits.messages)
+    return body;
   const known: Record<string, unknown> = {};
   const passedThrough: Record<string, unknown> = {};
   // Not Object.entries: a body of 60,000 unknown fields would be listed whole before the first is refused.
@@ -86,7 +88,7 @@ export function parseChatBody(body: unknown, tables: RoutingTables, allowance: J
     );
   }
   const schema = chat.developer_role ? chatRequestWithDeveloperSchema : chatRequestSchema;
-  const request = isPlainRequest(known) ? (known as ChatRequest) : parseOrThrow(schema, known);
+  const request: ChatRequest = parseOrThrow(schema, known);
   const costly = costlyArguments(request.messages, allowance);
   if (costly !== null) throw costlyJson(costly.limit, shownName(costly.path));
   if (request.max_tokens !== undefined && request.max_completion_tokens !== undefined) {

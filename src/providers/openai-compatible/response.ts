@@ -23,6 +23,7 @@ function unreadable(reason: string): UnreadableAnswer {
 }
 
 function sameUsage(given: unknown, wire: WireUsage): boolean {
+  if (given === wire) return true;
   if (!isRecord(given)) return false;
   const keys = Object.keys(wire);
   return keys.length === Object.keys(given).length && keys.every((key) => given[key] === wire[key]);

@@ -42,7 +42,20 @@ function saneDetails(details: JsonRecord): JsonRecord {
   return sane.length === entries.length ? details : Object.fromEntries(sane);
 }
 
+/** True when nothing of it has to be put into form: it goes on as it came. */
+function isSane(given: JsonRecord, input: number, output: number): boolean {
+  for (const name in given) {
+    const value = given[name];
+    if (isRecord(value)) {
+      if (saneDetails(value) !== value) return false;
+    } else if (isNumber(value) && name.endsWith('_tokens') && !isTokenCount(value)) return false;
+  }
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = given;
+  return prompt === input && completion === output && total === input + output;
+}
+
 function wireOf(given: JsonRecord, input: number, output: number): WireUsage {
+  if (isSane(given, input, output)) return given as unknown as WireUsage;
   const wire: JsonRecord = { ...given };
   for (const [name, value] of Object.entries(given)) {
     if (isRecord(value)) wire[name] = saneDetails(value);

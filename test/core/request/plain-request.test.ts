@@ -9,7 +9,7 @@ const plain = { model: 'gw/balanced', messages: [message] };
 test.each([
   plain,
   { ...plain, stream: true, stream_options: { include_usage: true } },
-  { ...plain, messages: [{ role: 'tool', content: '', tool_call_id: 'c-1' }], max_tokens: 5, temperature: 2 },
+  { ...plain, messages: [message, { role: 'assistant', content: '' }], max_tokens: 5, temperature: 2 },
 ])('a plain body is known without the schema: %j', (body) => {
   expect(isPlainRequest(body)).toBe(true);
 });
