@@ -30,8 +30,8 @@ describe('lines for stdout', () => {
     expect(reader.text).toBe('');
     lines.flush();
     expect(reader.text).toBe('one\n');
-    lines.write(`${'x'.repeat(5000)}\n`);
-    expect(reader.text).toHaveLength(5005);
+    lines.write(`${'x'.repeat(20_000)}\n`);
+    expect(reader.text).toHaveLength(20_005);
   });
 
   test('are dropped beyond 16 MiB that nobody reads, but not those that exist nowhere else', () => {
