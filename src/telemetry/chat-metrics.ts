@@ -13,6 +13,7 @@ import type { RequestStatus, SettledRequest } from '../core/settled-request.ts';
 import { outcomeOf, shownProvider } from '../core/settled-request.ts';
 import { modes } from '../core/tables/mode.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
+import { LabelTree } from './label-tree.ts';
 import type { ModelLabels } from './model-label.ts';
 import type { CounterSeries, Families } from './series.ts';
 
@@ -46,7 +47,7 @@ export class ChatMetrics {
   readonly #tokens;
   readonly #cost;
   readonly #saved;
-  readonly #spending = new Map<string, Spending>();
+  readonly #spending = new LabelTree<Spending>();
   /** Streams between their first token and their last byte. */
   openStreams = 0;
 
@@ -130,8 +131,8 @@ export class ChatMetrics {
   }
 
   #spendingOf(mode: string, provider: string, model: string): Spending {
-    const key = `${mode} ${provider} ${model}`;
-    const known = this.#spending.get(key);
+    const labels = [mode, provider, model];
+    const known = this.#spending.get(labels);
     if (known !== undefined) return known;
     const tokens = (type: string) => this.#tokens.of(mode, provider, model, type);
     const spending = {
@@ -141,7 +142,7 @@ export class ChatMetrics {
       cachedInput: tokens('cached_input'),
       reasoning: tokens('reasoning'),
     };
-    this.#spending.set(key, spending);
+    this.#spending.set(labels, spending);
     return spending;
   }
 }

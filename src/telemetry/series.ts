@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client';
 import type { FamilyNameOf, LabelsOf } from './families.ts';
 import { metricFamilies } from './families.ts';
 import type { CounterFamily, HistogramFamily } from './family.ts';
+import { LabelTree } from './label-tree.ts';
 
 /**
  * Counters and histograms whose series are plain objects: a caller that holds one pays an addition, no label
@@ -49,9 +50,6 @@ export class Families {
   }
 }
 
-const keyOf = (values: readonly string[]): string =>
-  values.length === 1 ? (values[0] as string) : values.join('\u0000');
-
 abstract class Family<Series, Labels extends Names> {
   /** prom-client takes `_total` off counters in the OpenMetrics form. */
   name: string;
@@ -60,7 +58,8 @@ abstract class Family<Series, Labels extends Names> {
   readonly #families: Families;
   readonly #labelNames: readonly string[];
   readonly #maxSeries: number;
-  readonly #series = new Map<string, { readonly labels: Record<string, string>; readonly series: Series }>();
+  readonly #series: { readonly labels: Record<string, string>; readonly series: Series }[] = [];
+  readonly #byLabels = new LabelTree<Series>();
   /** The label sets that share a series; remembered, as far as there is room, to be counted once. */
   readonly #dropped = new Set<string>();
 
@@ -79,27 +78,27 @@ abstract class Family<Series, Labels extends Names> {
 
   /** The series of these label values; made at zero when it is new. */
   of(...values: LabelValues<Labels>): Series {
-    const key = keyOf(values);
-    const known = this.#series.get(key);
-    if (known !== undefined) return known.series;
-    return this.#series.size < this.#maxSeries ? this.#add(key, values) : this.#shared(key);
+    const known = this.#byLabels.get(values);
+    if (known !== undefined) return known;
+    return this.#series.length < this.#maxSeries ? this.#add(values) : this.#shared(values);
   }
 
-  #add(key: string, values: readonly string[]): Series {
+  #add(values: readonly string[]): Series {
     const series = this.make();
     const labels = Object.fromEntries(this.#labelNames.map((name, index) => [name, values[index] ?? '']));
-    this.#series.set(key, { labels, series });
+    this.#series.push({ labels, series });
+    this.#byLabels.set(values, series);
     return series;
   }
 
-  #shared(key: string): Series {
+  #shared(dropped: readonly string[]): Series {
+    const key = dropped.join('\u0000');
     if (this.#dropped.size < this.#maxSeries && !this.#dropped.has(key)) {
       this.#dropped.add(key);
       this.#families.dropped += 1;
     }
     const values = this.#labelNames.map(() => sharedLabel);
-    const sharedKey = keyOf(values);
-    return this.#series.get(sharedKey)?.series ?? this.#add(sharedKey, values);
+    return this.#byLabels.get(values) ?? this.#add(values);
   }
 
   protected abstract make(): Series;
@@ -107,7 +106,7 @@ abstract class Family<Series, Labels extends Names> {
 
   /** Called by prom-client for each scrape. */
   async getForPromString(): Promise<{ name: string; help: string; type: string; values: Sample[] }> {
-    const values = [...this.#series.values()].flatMap(({ labels, series }) => this.samples(series, labels));
+    const values = this.#series.flatMap(({ labels, series }) => this.samples(series, labels));
     return { name: this.name, help: this.help, type: this.type, values };
   }
 
