@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Account, Accounts, Clock } from '../chat/ports.ts';
-import { hashServiceKey, hasServiceKeyShape } from '../core/account/service-key.ts';
+import { hashServiceKey, hasServiceKeyShape, isCurrentKey } from '../core/account/service-key.ts';
 import { AuthenticationError } from '../core/errors.ts';
 import { clientNetwork } from '../core/net/client-network.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
@@ -41,6 +41,16 @@ function isUnambiguous(rawHeaders: readonly string[], authorization: string): bo
   return true;
 }
 
+/** Null for what can be no service key. Of a key that was good not long ago the checksum need not be made again. */
+function shapeOf(
+  token: string,
+  hash: string,
+  { accounts, tables, clock }: AuthDeps,
+): 'current' | 'legacy' | null {
+  if (isCurrentKey(token) && accounts.remembers(hash)) return 'current';
+  return hasServiceKeyShape(token, activeLegacyName(tables(), clock));
+}
+
 function openEarly(request: FastifyRequest, { accounts, bodies }: AuthDeps): EarlyHold {
   const { serviceKeyHash } = request;
   // A socket forgets its peer once the client has left: Fastify's type does not say so.
@@ -66,9 +76,10 @@ export function requireServiceKey(scope: FastifyInstance, deps: AuthDeps): void 
     const token = isUnambiguous(request.raw.rawHeaders, authorization)
       ? bearer.exec(authorization)?.[1]
       : undefined;
-    const shape =
-      token === undefined ? null : hasServiceKeyShape(token, activeLegacyName(deps.tables(), deps.clock));
-    if (token === undefined || shape === null) return done(refusal('malformed', request));
+    if (token === undefined) return done(refusal('malformed', request));
+    request.serviceKeyHash = hashServiceKey(token);
+    const shape = shapeOf(token, request.serviceKeyHash, deps);
+    if (shape === null) return done(refusal('malformed', request));
     if (shape === 'legacy') {
       markLegacy(reply, deps.tables());
       deps.httpTelemetry.legacyUsed('key');
@@ -84,7 +95,6 @@ export function requireServiceKey(scope: FastifyInstance, deps: AuthDeps): void 
       if (request.trace === before) done();
       else deps.httpTelemetry.within(request.trace, done);
     };
-    request.serviceKeyHash = hashServiceKey(token);
     const found = deps.accounts.find(request.serviceKeyHash);
     if (found instanceof Promise) {
       gatherUnknown(request, () => openEarly(request, deps));

@@ -21,6 +21,7 @@ function storable(_key: string, value: unknown): unknown {
 
 /** Any value; text that Postgres cannot store is replaced by U+FFFD. */
 function anyJson(value: unknown): string {
+  if (value === null) return 'null';
   const text = JSON.stringify(value);
   return unstorable.test(text) ? JSON.stringify(value, storable) : text;
 }
@@ -69,10 +70,13 @@ export const logColumns: readonly LogColumn[] = [
   { name: 'trace_id', type: 'text', json: ({ traceId }) => plainOrNull(traceId) },
 ];
 
+/** With what stands before each value. */
+const members = logColumns.map(({ name, json }) => ({ before: `,"${name}":`, json }));
+
 /** The row as one line of JSON: what the insert reads, the spool keeps, and is printed when nothing else is left. */
 export function encodeLogRow(settled: SettledRequest): string {
   let text = `{"created_micros":${settled.createdAtMicros}`;
-  for (const { name, json } of logColumns) text += `,"${name}":${json(settled)}`;
+  for (const { before, json } of members) text += before + json(settled);
   return `${text}}`;
 }
 

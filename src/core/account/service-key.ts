@@ -53,12 +53,17 @@ export function newServiceKey(randomBytes32: Buffer): string {
   return body + checksumOf(body, body.length);
 }
 
+/** True for the form of a key, whatever its checksum says. */
+export function isCurrentKey(text: string): boolean {
+  return currentShape.test(text);
+}
+
 /**
  * Whether a bearer token can be a service key at all, so that garbage costs no query. `legacyName` is the
  * service's former name while its surface is accepted (SPEC 5.4), else null.
  */
 export function hasServiceKeyShape(text: string, legacyName: string | null): 'current' | 'legacy' | null {
-  if (currentShape.test(text)) {
+  if (isCurrentKey(text)) {
     const bodyLength = prefix.length + bodyDigits;
     if (text.endsWith(checksumOf(text, bodyLength))) return 'current';
   }
