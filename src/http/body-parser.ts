@@ -11,7 +11,7 @@ import { clientNetwork } from '../core/net/client-network.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
 import { bodyCost } from './body-cost.ts';
 import { costlyJson, jsonAllowanceFor, mostKeys } from './costly-json.ts';
-import { shownName } from './parse.ts';
+import { notJson, shownName } from './parse.ts';
 import { ArrivingBodies, readBody } from './read-body.ts';
 
 declare module 'fastify' {
@@ -22,9 +22,6 @@ declare module 'fastify' {
     jsonAllowance: JsonAllowance;
   }
 }
-
-const notJson = (what: string): Error =>
-  new InvalidRequestError(`The body is not valid ${what}.`, null, 'invalid_json');
 
 const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
@@ -37,13 +34,13 @@ function refusal(request: FastifyRequest, body: Buffer): Error | null {
   if (named !== undefined && named !== 'utf-8' && named !== 'utf8') {
     return new HttpRequestError(415, 'The body must be UTF-8.', 'unsupported_charset');
   }
-  return isUtf8(body) ? null : notJson('UTF-8');
+  return isUtf8(body) ? null : notJson('The body is not valid UTF-8.');
 }
 
 /** The value, or the error as a value; a number that could not be passed on unchanged is one. */
 function parseExactly(body: Buffer, { longDigits, spellsByNumber }: JsonTally & EscapeTally): unknown {
   const parsed = parseStrictJson(body.toString('utf8'), spellsByNumber);
-  if (parsed.kind === 'no-json') return notJson('JSON');
+  if (parsed.kind === 'no-json') return notJson('The body is not valid JSON.');
   if (parsed.kind === 'forbidden-key') {
     return new InvalidRequestError(`The key ${parsed.key} is not allowed.`, parsed.key, 'forbidden_key');
   }

@@ -6,7 +6,7 @@ import { isPlainRequest, plainDepth } from '../core/request/plain-request.ts';
 import { costlyArguments } from '../core/request/tool-arguments.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
 import { costlyJson } from './costly-json.ts';
-import { parseOrThrow, shownName } from './parse.ts';
+import { notAnObject, parseOrThrow, shownName } from './parse.ts';
 
 const knownFields: ReadonlySet<string> = new Set(Object.keys(chatRequestSchema.shape));
 const optionalFields: ReadonlySet<string> = new Set(
@@ -59,7 +59,7 @@ function checkParts(messages: unknown, limit: number): void {
  */
 export function parseChatBody(body: unknown, tables: RoutingTables, allowance: JsonAllowance): ChatRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    throw new InvalidRequestError('The body must be a JSON object.', null, 'invalid_json');
+    throw notAnObject();
   }
   const { limits, chat } = tables.document;
   if (limits.body_depth >= plainDepth && isPlainRequest(body) && body.messages.length <= limits.messages)

@@ -14,6 +14,13 @@ export function shownName(name: string): string {
   return name.length > 64 ? `${name.slice(0, 64)}…` : name;
 }
 
+/** 422: what was sent is no JSON, or not as much of it as every body is. */
+export const notJson = (message: string): InvalidRequestError =>
+  new InvalidRequestError(message, null, 'invalid_json');
+
+/** 422: no body, or one that is some other JSON. */
+export const notAnObject = (): InvalidRequestError => notJson('The body must be a JSON object.');
+
 /** Parses or throws InvalidRequestError that names the first bad field. */
 export function parseOrThrow<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value);
@@ -23,9 +30,7 @@ export function parseOrThrow<Schema extends z.ZodType>(schema: Schema, value: un
     const name = shownName(pathText([...issue.path, ...issue.keys.slice(0, 1)]));
     throw new InvalidRequestError(`Unknown field: ${name}.`, name, 'unknown_field');
   }
-  const param = issue === undefined || issue.path.length === 0 ? null : shownName(pathText(issue.path));
-  throw new InvalidRequestError(
-    param === null ? 'The body must be a JSON object.' : `${param}: ${issue?.message}`,
-    param,
-  );
+  if (issue === undefined || issue.path.length === 0) throw notAnObject();
+  const param = shownName(pathText(issue.path));
+  throw new InvalidRequestError(`${param}: ${issue.message}`, param);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { decodeLogCursor } from '../core/log-cursor.ts';
 import { statsGroups } from '../core/stats-group.ts';
 import { parseTimestampMicros } from '../core/timestamp.ts';
 
@@ -6,24 +7,34 @@ import { parseTimestampMicros } from '../core/timestamp.ts';
 
 const maxPage = 1000;
 export const defaultPage = 100;
-const maxCursorLength = 1024;
+
+/** A parameter that is there twice is a list. */
+const parameter = z.string('must be sent once');
 
 /** Microseconds since the epoch. */
-const instantText = z.string().transform((text, context) => {
+const instantText = parameter.transform((text, context) => {
   const micros = parseTimestampMicros(text);
   if (micros !== null) return micros;
   context.addIssue({ code: 'custom', message: 'must be an ISO 8601 timestamp with a time zone' });
   return z.NEVER;
 });
 
+const pageText = parameter
+  .regex(/^-?[0-9]+$/, { error: 'must be an integer', abort: true })
+  .transform(Number)
+  .refine((limit) => limit >= 1 && limit <= maxPage, `must be between 1 and ${maxPage}`);
+
+const cursorText = parameter.transform((text, context) => {
+  const cursor = decodeLogCursor(text);
+  if (cursor !== null) return cursor;
+  context.addIssue({ code: 'custom', message: 'must be the next_cursor of another page' });
+  return z.NEVER;
+});
+
 /** `GET /v1/logs` (SPEC 4.6). */
 export const logsQuerySchema = z.object({
   since: instantText.optional(),
-  limit: z
-    .string()
-    .regex(/^[0-9]{1,9}$/, 'must be an integer')
-    .transform(Number)
-    .pipe(z.int().min(1).max(maxPage))
+  limit: pageText
     // As the description shows it.
     .meta({
       type: 'integer',
@@ -33,7 +44,7 @@ export const logsQuerySchema = z.object({
       description: `${defaultPage} by default.`,
     })
     .optional(),
-  cursor: z.string().max(maxCursorLength, 'is malformed').optional(),
+  cursor: cursorText.optional(),
 });
 export type LogsQuery = z.output<typeof logsQuerySchema>;
 
@@ -41,8 +52,7 @@ export type LogsQuery = z.output<typeof logsQuerySchema>;
 export const statsQuerySchema = z.object({
   since: instantText.optional(),
   until: instantText.optional(),
-  group_by: z
-    .string()
+  group_by: parameter
     .transform((text, context) => {
       const names = z.array(z.enum(statsGroups)).safeParse(text.split(','));
       if (names.success && new Set(names.data).size === names.data.length) return names.data;

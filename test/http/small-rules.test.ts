@@ -117,7 +117,9 @@ describe('a parsed body', () => {
     ['a wrong type, by its path', { list: [{ n: 1 }, { n: 'x' }] }, 'list[1].n', null],
     ['an unknown field, by its path', { list: [{ n: 1, m: 2 }] }, 'list[0].m', 'unknown_field'],
     ['an unknown top-level field', { list: [], more: 1 }, 'more', 'unknown_field'],
-    ['something that is no object', 'text', null, null],
+    ['something that is no object', 'text', null, 'invalid_json'],
+    ['nothing', undefined, null, 'invalid_json'],
+    ['a list', [], null, 'invalid_json'],
   ])('names %s', (_name, value, param, code) => {
     const error = thrown(() => parseOrThrow(schema, value));
     expect([error.status, error.param, error.code]).toEqual([422, param, code]);

@@ -4,14 +4,11 @@ import { providerNames } from '../provider-name.ts';
 import { isEmail } from './email.ts';
 
 /** Text that Postgres can hold and a person can read: no control characters, no lone surrogates. */
-const plainText = (name: string, most: number) =>
+const plainText = (most: number) =>
   z
     .string()
-    .refine(
-      (text) => text.isWellFormed() && !/\p{Cc}/u.test(text),
-      `${name} holds characters that are not allowed`,
-    )
-    .refine((text) => [...text].length <= most, `${name} may have at most ${most} characters`);
+    .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'holds characters that are not allowed')
+    .refine((text) => [...text].length <= most, `may have at most ${most} characters`);
 
 /** More than any address has, with some white space around: what is longer is not looked at. */
 const maxEmailText = 512;
@@ -49,10 +46,10 @@ export const registerKeySchema = z
       .max(maxSecretLength, { abort: true })
       .refine((text) => text.isWellFormed(), 'holds half a character'),
     base_url: z.string().max(maxUrlLength).nullish(),
-    declared_region: plainText('declared_region', maxRegionLength)
+    declared_region: plainText(maxRegionLength)
       .refine((text) => text.trim() !== '', 'must not be empty')
       .nullish(),
-    label: plainText('label', maxLabelLength).nullish(),
+    label: plainText(maxLabelLength).nullish(),
   })
   .superRefine(({ provider, api_key: secret }, context) => {
     const message = provider === 'self_hosted' ? null : vendorSecretProblem(secret);

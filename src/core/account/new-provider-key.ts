@@ -14,7 +14,7 @@ export interface NewProviderKey {
   readonly label: string | null;
 }
 
-/** `message` is a sentence that names the field. */
+/** `message` fits behind the name of the field. */
 export type CheckedProviderKey =
   | { readonly ok: true; readonly key: NewProviderKey }
   | { readonly ok: false; readonly field: keyof RegisterKeyBody; readonly message: string };
@@ -40,18 +40,18 @@ export function checkProviderKey(body: RegisterKeyBody): CheckedProviderKey {
   ) {
     return refuse(
       'label',
-      'label may not hold "/" or ":", nor be blank for self_hosted: overrides are split there.',
+      'may not hold "/" or ":", nor be blank for self_hosted: overrides are split there.',
     );
   }
   if (provider !== 'self_hosted') {
     for (const name of ['base_url', 'declared_region'] as const) {
-      if (body[name] != null) return refuse(name, `${name} may be set for self_hosted only.`);
+      if (body[name] != null) return refuse(name, 'may be set for self_hosted only.');
     }
     return { ok: true, key: { ...shared, baseUrl: null, declaredRegion: null } };
   }
-  if (baseUrl == null) return refuse('base_url', 'base_url is required for self_hosted.');
-  if (region == null) return refuse('declared_region', 'declared_region is required for self_hosted.');
+  if (baseUrl == null) return refuse('base_url', 'is required for self_hosted.');
+  if (region == null) return refuse('declared_region', 'is required for self_hosted.');
   const parsed = parseSelfHostedUrl(baseUrl);
-  if (!parsed.ok) return refuse('base_url', `base_url ${parsed.message}`);
+  if (!parsed.ok) return refuse('base_url', parsed.message);
   return { ok: true, key: { ...shared, baseUrl: parsed.url, declaredRegion: region } };
 }

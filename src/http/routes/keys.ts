@@ -24,7 +24,7 @@ export interface KeysDeps {
 function checkedKey(body: RegisterKeyBody): NewProviderKey {
   const checked = checkProviderKey(body);
   if (checked.ok) return checked.key;
-  throw new InvalidRequestError(checked.message, checked.field);
+  throw new InvalidRequestError(`${checked.field}: ${checked.message}`, checked.field);
 }
 
 /** What the caller is told of a key that may not stand beside the others. */

@@ -1,7 +1,6 @@
 import type { LogRowsQuery, StoredLogRow } from '../../adapters/postgres/read-log-rows.ts';
 import { formatMicroUsd } from '../../core/answer/cost.ts';
-import { InvalidRequestError } from '../../core/errors.ts';
-import { decodeLogCursor, encodeLogCursor } from '../../core/log-cursor.ts';
+import { encodeLogCursor } from '../../core/log-cursor.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
 import type { LogPage } from '../answer-schemas.ts';
 import type { LogsQuery } from '../query-schemas.ts';
@@ -32,13 +31,10 @@ function publicRow(row: StoredLogRow): LogPage['data'][number] {
 
 /**
  * One page of the user's rows, newest first (SPEC 4.6). `next_cursor` is set exactly when the page is full; it carries
- * `since`. Throws InvalidRequestError for a malformed cursor.
+ * `since`.
  */
 export async function logPage(deps: LogsDeps, userId: string, query: LogsQuery): Promise<LogPage> {
-  const cursor = query.cursor === undefined ? null : decodeLogCursor(query.cursor);
-  if (query.cursor !== undefined && cursor === null) {
-    throw new InvalidRequestError('The cursor is malformed.', 'cursor');
-  }
+  const cursor = query.cursor ?? null;
   const sinceMicros = query.since ?? cursor?.sinceMicros ?? null;
   const limit = query.limit ?? defaultPage;
   const rows = await deps.readLogRows(userId, { sinceMicros, after: cursor, limit });

@@ -6,7 +6,6 @@ import { encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { maintainPartitions } from '../../../src/adapters/postgres/partitions.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
-import { InvalidRequestError } from '../../../src/core/errors.ts';
 import { encodeLogCursor } from '../../../src/core/log-cursor.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import type { LogPage } from '../../../src/http/answer-schemas.ts';
@@ -134,9 +133,8 @@ test('nobody sees the rows of another, whatever the cursor', async () => {
   expect(page).toEqual({ data: [], next_cursor: null });
 });
 
-test('a malformed cursor is refused, and extreme ones are only misplaced', async () => {
-  const query = { since: null, limit: 10, cursor: 'x' };
-  await expect(readLogs(pool, randomUUID(), query)).rejects.toThrow(InvalidRequestError);
+test('extreme cursors are only misplaced', async () => {
+  const query = { since: null, limit: 10 };
   for (const createdAtMicros of [-62_135_596_800_000_000n, 253_402_300_799_999_999n]) {
     const cursor = encodeLogCursor({ createdAtMicros, id: 2n ** 63n - 1n, sinceMicros: createdAtMicros });
     expect((await readLogs(pool, randomUUID(), { ...query, cursor })).data).toEqual([]);

@@ -8,6 +8,7 @@ import type { RegisteredUser } from '../../../src/adapters/postgres/users.ts';
 import { registerUser } from '../../../src/adapters/postgres/users.ts';
 import type { Sealer } from '../../../src/adapters/system/sealer.ts';
 import type { NewProviderKey } from '../../../src/core/account/new-provider-key.ts';
+import { decodeLogCursor } from '../../../src/core/log-cursor.ts';
 import type { StatsGroup } from '../../../src/core/stats-group.ts';
 import type { LogPage, Stats } from '../../../src/http/answer-schemas.ts';
 import { logPage } from '../../../src/http/routes/logs.ts';
@@ -38,7 +39,11 @@ export function readLogs(
   userId: string,
   { since, limit, cursor }: { since: bigint | null; limit: number; cursor: string | null },
 ): Promise<LogPage> {
-  const query = { since: since ?? undefined, limit, cursor: cursor ?? undefined };
+  const query = {
+    since: since ?? undefined,
+    limit,
+    cursor: (cursor === null ? null : decodeLogCursor(cursor)) ?? undefined,
+  };
   return logPage({ readLogRows: (owner, rows) => readLogRows(pool, owner, rows) }, userId, query);
 }
 
