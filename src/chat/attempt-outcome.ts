@@ -29,7 +29,11 @@ export interface AttemptContext {
   readonly redact: (texts: readonly string[]) => readonly string[];
 }
 
-function failedUnasked(kind: FailureKind, reason: string): AttemptOutcome {
+function failedUnasked(
+  kind: FailureKind,
+  reason: string,
+  more: Pick<AttemptFailure, 'unusableAddress'> = {},
+): AttemptOutcome {
   const failure: AttemptFailure = {
     kind,
     status: null,
@@ -39,6 +43,7 @@ function failedUnasked(kind: FailureKind, reason: string): AttemptOutcome {
     reply: null,
     blamesCandidate: false,
     blamesProvider: false,
+    ...more,
   };
   return { kind: 'failed', failure };
 }
@@ -50,7 +55,8 @@ export function unopenedKey(): AttemptOutcome {
 
 /** The outcome of a self-hosted key without an address that can be read. */
 export function unreadableAddress(): AttemptOutcome {
-  return failedUnasked('unreachable', 'The stored address of this key cannot be read; register it again.');
+  const reason = 'The stored address of this key cannot be read; register it again.';
+  return failedUnasked('unreachable', reason, { unusableAddress: 'unreadable' });
 }
 
 /** The outcome of an attempt that threw: the next candidate may not need the code that did. */
@@ -164,6 +170,6 @@ function transportFailure({ kind, message }: TransportFailure): AttemptFailure {
     blamesCandidate: kind !== 'forbidden-address' && kind !== 'no-room',
     blamesProvider: connects,
     ...(kind === 'reset' && { connectionCut: true }),
-    ...(kind === 'forbidden-address' && { addressRefused: true }),
+    ...(kind === 'forbidden-address' && { unusableAddress: 'refused' }),
   };
 }

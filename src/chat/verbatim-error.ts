@@ -1,5 +1,5 @@
 import type { GatewayError } from '../core/errors.ts';
-import { ApiError, noRoom, ProviderError, storedKeyUnreadable } from '../core/errors.ts';
+import { ApiError, addressUnusable, noRoom, ProviderError, storedKeyUnreadable } from '../core/errors.ts';
 import { longestUsefulRetrySeconds } from '../core/final-error.ts';
 import type { AttemptFailure, UpstreamReply } from '../core/outcome.ts';
 
@@ -27,7 +27,6 @@ const maxHeaderBytes = 128;
 const passedOn = ['retry-after', 'retry-after-ms', 'x-should-retry'];
 
 const mayRepeat = { 'x-should-retry': 'true' } as const;
-const mayNotRepeat = { 'x-should-retry': 'false' } as const;
 
 const isError = (status: number): boolean => status >= lowestError && status <= highestError;
 
@@ -61,13 +60,12 @@ const repeatHint = ' It was not sent again; repeating the request is up to the c
 
 /** Our own error, mostly a 502. An error inside of a 200 keeps the vendor's words and code. */
 function ownError(failure: AttemptFailure): GatewayError {
-  const { status, kind, reason, vendorCode, connectionCut, addressRefused } = failure;
+  const { status, kind, reason, vendorCode, connectionCut, unusableAddress } = failure;
   if (kind === 'internal-error')
     return new ApiError(new Error('The only candidate failed for an error of ours.'));
   if (kind === 'no-room') return noRoom({}, reason);
   if (kind === 'key-unreadable') return storedKeyUnreadable(reason);
-  if (addressRefused === true)
-    return new ProviderError(reason, { code: 'address_refused', headers: mayNotRepeat });
+  if (unusableAddress !== undefined) return addressUnusable(reason, unusableAddress);
   if (status !== null || kind === 'unreadable')
     return new ProviderError(reason, { code: vendorCode ?? 'upstream_failed' });
   return connectionCut === true

@@ -74,7 +74,8 @@ export class GatewayError extends Error {
   }
 }
 
-const noRetry = { 'x-should-retry': 'false' } as const;
+/** The repeat would end in the same way (docs/decisions/0001). */
+export const noRetry = { 'x-should-retry': 'false' } as const;
 
 /** 401: missing or bad service key. */
 export class AuthenticationError extends GatewayError {
@@ -180,6 +181,15 @@ export function storedKeyUnreadable(
     code: 'stored_key_unreadable',
     headers: noRetry,
   });
+}
+
+/** 502: no provider was asked, since there is no address that may be used; it stays so until somebody changes it. */
+export function addressUnusable(
+  message: string,
+  why: 'refused' | 'unreadable',
+  details: GatewayErrorDetails = {},
+): ProviderError {
+  return new ProviderError(message, { ...details, code: `address_${why}`, headers: noRetry });
 }
 
 /** 503: the process is about to end; `what` of the request, where it had begun. */

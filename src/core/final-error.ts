@@ -1,7 +1,9 @@
 import type { AttemptReport, GatewayErrorDetails } from './errors.ts';
 import {
   ApiError,
+  addressUnusable,
   GatewayError,
+  noRetry,
   noRoom,
   ProviderError,
   RateLimitError,
@@ -49,10 +51,25 @@ function retryHeaders(failures: readonly AttemptFailure[]): Record<string, strin
   return headers;
 }
 
-const noRetry = { 'x-should-retry': 'false' } as const;
+/** Keys, model names and addresses stay as they are until somebody changes them. */
+function isLasting({ kind, unusableAddress }: AttemptFailure): boolean {
+  const family = familyOf[kind];
+  return family === 'rejected' || family === 'key-unreadable' || unusableAddress !== undefined;
+}
 
-/** Keys and model names stay as they are until somebody changes them. */
-const isLasting = (family: Family): boolean => family === 'rejected' || family === 'key-unreadable';
+/** No answer that can be used from any of them: a repeat may help, unless nobody can be asked. */
+function allBroken(failures: readonly AttemptFailure[], details: GatewayErrorDetails): GatewayError {
+  const addresses = new Set(failures.map(({ unusableAddress }) => unusableAddress));
+  if (addresses.has(undefined)) {
+    return new ProviderError('Every candidate failed.', { ...details, code: 'upstream_failed' });
+  }
+  const why = addresses.has('refused') ? 'refused' : 'unreadable';
+  return addressUnusable(
+    'No candidate has an address that may be used. No provider was asked.',
+    why,
+    details,
+  );
+}
 
 /**
  * The exhaustion truth table (SPEC 7; docs/decisions/0003): what a tier request answers once every
@@ -72,7 +89,7 @@ export function finalError(
         details({ code: 'upstream_rate_limited', headers: retryHeaders(failures) }),
       );
     case 'broken':
-      return new ProviderError('Every candidate failed.', details({ code: 'upstream_failed' }));
+      return allBroken(failures, details({}));
     case 'refused':
       return new GatewayError(
         'invalid_request_error',
@@ -101,7 +118,7 @@ export function finalError(
     default:
       return new ServiceUnavailableError(
         'All candidates failed, for different reasons.',
-        details({ code: 'upstream_mixed', headers: [...families].every(isLasting) ? noRetry : {} }),
+        details({ code: 'upstream_mixed', headers: failures.every(isLasting) ? noRetry : {} }),
       );
   }
 }

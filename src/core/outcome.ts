@@ -54,8 +54,8 @@ export interface AttemptFailure {
   readonly blamesProvider: boolean;
   /** The connection ended behind the request, which may have been carried out; the client decides on a repeat. */
   readonly connectionCut?: true;
-  /** Our outbound policy refused the address, and will refuse it again. */
-  readonly addressRefused?: true;
+  /** Nobody was asked: our outbound policy refuses the address, or what is stored of it is none. It stays so. */
+  readonly unusableAddress?: 'refused' | 'unreadable';
 }
 
 /** Why a request was cancelled from our side of the wire. */

@@ -18,10 +18,19 @@ export const unreadableStream = failure('the stream holds an unreadable event', 
 /** An event longer than the limit: it cannot be told from an endless line. */
 export const oversizedEvent = failure('an event of the stream is too large', 'event_too_large');
 
+/** Of a vendor that reports an error and says nothing of it. */
+const unsaid = 'the provider reported an error';
+
 /** An error the vendor reported inside a stream whose status was 200. */
 export function reportedFailure(value: unknown): UpstreamError {
   const { message, code } = readErrorValue(value);
-  return failure(message || 'the provider reported an error', code ?? 'stream_error');
+  return failure(message || unsaid, code ?? 'stream_error');
+}
+
+/** An error the vendor reported in the place of a whole answer, with status 200. */
+export function reportedInstead(value: unknown): UnreadableAnswer {
+  const { message, code } = readErrorValue(value);
+  return { kind: 'unreadable', reason: message || unsaid, code: code ?? 'upstream_failed' };
 }
 
 /**

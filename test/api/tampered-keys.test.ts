@@ -258,6 +258,8 @@ describe('a row that an older release sealed', () => {
       await database.query(`UPDATE provider_keys SET base_url = ${url} WHERE id = $1`, [rows.ownKey]);
       const response = await chat(rows.victim.client, {}, { 'x-gateway-override-model': 'self_hosted:m' });
       expect(response.status).toBe(502);
+      expect(response.headers['x-should-retry']).toBe('false');
+      expect(response.text).toContain('"address_unreadable"');
       expect(response.text).toContain('The stored address of this key cannot be read');
       expect(arrivals(rows.secrets.own)).toEqual([]);
     },

@@ -253,6 +253,12 @@ describe('the error of an override', () => {
     expect([error.status, error.code]).toEqual([status, code]);
   });
 
+  test.each(['refused', 'unreadable'] as const)('of an address that is %s is not worth a repeat', (why) => {
+    const failure = failed(null, { status: null, kind: 'unreachable', unusableAddress: why });
+    const { status, code, headers } = overrideError(failure) as GatewayError;
+    expect([status, code, headers]).toEqual([502, `address_${why}`, { 'x-should-retry': 'false' }]);
+  });
+
   test('keeps the hints on retrying and nothing else', () => {
     const headers = {
       'content-type': 'text/plain',

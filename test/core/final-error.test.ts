@@ -138,6 +138,33 @@ describe('Retry-After of an exhausted tier', () => {
     expect(error.headers['x-should-retry']).toBe(hint);
   });
 
+  const refusedAddress = { ...failure('unreachable'), unusableAddress: 'refused' } as const;
+  const unreadableAddress = { ...failure('unreachable'), unusableAddress: 'unreadable' } as const;
+
+  test.each<[name: string, mix: readonly AttemptFailure[], status: number, code: string, hint?: string]>([
+    ['one is refused', [refusedAddress], 502, 'address_refused', 'false'],
+    ['all are refused', [refusedAddress, refusedAddress], 502, 'address_refused', 'false'],
+    ['one cannot be read', [unreadableAddress], 502, 'address_unreadable', 'false'],
+    ['some of both', [unreadableAddress, refusedAddress], 502, 'address_refused', 'false'],
+    ['beside a timeout', [refusedAddress, failure('timed-out')], 502, 'upstream_failed'],
+    ['beside a server that is away', [refusedAddress, failure('unreachable')], 502, 'upstream_failed'],
+    ['beside a rejected key', [refusedAddress, failure('key-rejected')], 503, 'upstream_mixed', 'false'],
+    [
+      'beside a key that does not open',
+      [refusedAddress, failure('key-unreadable')],
+      503,
+      'upstream_mixed',
+      'false',
+    ],
+    ['beside a rate limit', [refusedAddress, failure('rate-limited', 1000)], 503, 'upstream_mixed'],
+  ])('after addresses that cannot be used, %s', (_name, mix, status, code, hint) => {
+    for (const order of [mix, mix.toReversed()]) {
+      const error = finalError(order, []);
+      expect([error.status, error.code, error.headers['x-should-retry']]).toEqual([status, code, hint]);
+      expect(error.message.includes('No provider was asked')).toBe(code.startsWith('address_'));
+    }
+  });
+
   test('stored keys that cannot be read are laid to no vendor', () => {
     const { message } = finalError([failure('key-unreadable')], []);
     expect(message).not.toMatch(/reject|refus/);

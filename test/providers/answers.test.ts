@@ -16,6 +16,8 @@ interface AnswerCase {
   readonly usage?: Partial<Usage>;
   /** Words of the reason when the answer is unreadable. */
   readonly unreadable?: string;
+  /** The code that an override answers then. */
+  readonly code?: string;
   /** The vendor does not say why it ended. */
   readonly incomplete?: true;
 }
@@ -33,6 +35,8 @@ describe('whole answers', () => {
       expect(answer.reason).not.toContain('again');
       if (given.incomplete === true) return;
       expect(answer.reason).toContain(given.unreadable ?? '(expected a readable answer)');
+      if (given.code !== undefined) expect(answer.code).toBe(given.code);
+      expect(answer.code ?? '').not.toMatch(/^stream_/);
       return;
     }
     expect(given.unreadable).toBeUndefined();

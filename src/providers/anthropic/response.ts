@@ -5,7 +5,7 @@ import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
 import { answerBounds, isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
-import { incompleteAnswer, reportedFailure } from '../stream-failure.ts';
+import { incompleteAnswer, reportedInstead } from '../stream-failure.ts';
 import { toolCallId } from '../tool-call-id.ts';
 import { finishReasonOf } from './stop-reason.ts';
 import { UsageReader } from './usage.ts';
@@ -60,10 +60,7 @@ export function translateAnthropicAnswer(
   const { value } = read;
   if (value === undefined) return unreadable('the answer is not JSON');
   if (!isRecord(value)) return unreadable('the answer is not an object');
-  if (isErrorValue(value)) {
-    const { message, code } = reportedFailure(value);
-    return { kind: 'unreadable', reason: message, code };
-  }
+  if (isErrorValue(value)) return reportedInstead(value);
   const given: Untrusted<Message> = value;
   if (!Array.isArray(given.content)) return unreadable('the answer holds no content');
   const reader = new UsageReader();

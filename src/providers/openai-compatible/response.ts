@@ -6,7 +6,7 @@ import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
 import { answerBounds, isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
-import { incompleteAnswer, reportedFailure } from '../stream-failure.ts';
+import { incompleteAnswer, reportedInstead } from '../stream-failure.ts';
 import { properChoice } from './choice.ts';
 import { readUsage } from './usage.ts';
 import type { WireChoice, WireCompletion, WireMessage } from './wire.ts';
@@ -97,10 +97,7 @@ export function translateCompatibleAnswer(
   if (value === undefined) return unreadable('the answer is not JSON');
   if (!isRecord(value)) return unreadable('the answer is not an object');
   const given: Untrusted<WireCompletion> = value;
-  if (isErrorValue(value)) {
-    const { message, code } = reportedFailure(given);
-    return { kind: 'unreadable', reason: message, code };
-  }
+  if (isErrorValue(value)) return reportedInstead(given);
   const givenChoices = given.choices;
   if (!Array.isArray(givenChoices) || givenChoices.length === 0) {
     return unreadable('the answer holds no choices');
