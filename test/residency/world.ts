@@ -9,6 +9,7 @@ import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
 import type { RoutingTables } from '../../src/core/tables/tables.ts';
 import { BodyBudget } from '../../src/http/body-budget.ts';
+import { jsonAllowanceFor } from '../../src/http/costly-json.ts';
 import { toGatewayError } from '../../src/http/error-handler.ts';
 import { Life } from '../../src/http/life.ts';
 import { mountRoutes } from '../../src/http/mount.ts';
@@ -78,9 +79,11 @@ export class ResidencyWorld {
     this.app.decorateRequest('serviceKeyHash', '');
     this.app.decorateRequest('trace', null);
     this.app.decorateRequest('enteredAtMs', 0);
+    this.app.decorateRequest('jsonAllowance');
     this.app.addHook('onRequest', (request, _reply, done) => {
       const userId = request.headers['x-user'] as UserId;
       request.serviceKeyHash = userId;
+      request.jsonAllowance = jsonAllowanceFor(Buffer.alloc(0));
       request.account = { userId, keys: this.#believed(userId), readAtMs: 0 };
       done();
     });
