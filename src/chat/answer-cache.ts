@@ -7,7 +7,8 @@ import type { CancelSignal } from './cancellation.ts';
 import { DueTimer } from './due-timer.ts';
 import type { Leader } from './in-flight-requests.ts';
 import { InFlightRequests } from './in-flight-requests.ts';
-import { LaterTurns, longestOfOneTurn } from './later-turn.ts';
+import type { LaterTurns } from './later-turn.ts';
+import { longestOfOneTurn } from './later-turn.ts';
 import type { Clock, ResponseCache } from './ports.ts';
 import type { StoredAnswer } from './stored-answer.ts';
 import { decodeStoredAnswer, encodeStoredAnswer } from './stored-answer.ts';
@@ -32,10 +33,9 @@ function keyOf(parts: CacheKeyParts, later: LaterTurns): string | Promise<string
 }
 
 async function hashedLater(text: string, later: LaterTurns): Promise<string> {
-  const turn = (): Promise<void> => new Promise((resolve) => later.add(resolve));
-  await turn();
+  await later.turn();
   const key = cacheKey(text);
-  await turn();
+  await later.turn();
   return key;
 }
 
@@ -64,12 +64,13 @@ function alone(signal: CancelSignal): CacheLookup {
 export class AnswerCache {
   readonly #store: ResponseCache;
   readonly #monotonicMs: Clock['monotonicMs'];
-  readonly #later = new LaterTurns();
+  readonly #later: LaterTurns;
   readonly #inFlight = new InFlightRequests<StoredAnswer>(maxInFlight);
 
-  constructor(store: ResponseCache, monotonicMs: Clock['monotonicMs']) {
+  constructor(store: ResponseCache, monotonicMs: Clock['monotonicMs'], later: LaterTurns) {
     this.#store = store;
     this.#monotonicMs = monotonicMs;
+    this.#later = later;
   }
 
   /**

@@ -12,6 +12,7 @@ import type { CancelSignal } from './cancellation.ts';
 import type { ChatDeps } from './chat-deps.ts';
 import type { ProviderEndpoint } from './endpoints.ts';
 import { Exchange } from './exchange.ts';
+import { longestOfOneTurn } from './later-turn.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { ExchangeEnd } from './open-stream.ts';
 import type { UpstreamCall } from './ports.ts';
@@ -95,7 +96,18 @@ function otherForm({ provider, streamContext, call }: PreparedAttempt, end: Exch
   return provider.otherForm?.(end.status, end.body, call.request) ?? null;
 }
 
-function upstreamCall(prepared: PreparedAttempt, deps: ChatDeps, request: UpstreamRequest): UpstreamCall {
+/** The body as it is handed to the transport: to write a large one as bytes is a turn's work of its own. */
+async function bytesOf(body: string, deps: ChatDeps): Promise<Buffer> {
+  await deps.later.turn();
+  return Buffer.from(body);
+}
+
+function upstreamCall(
+  prepared: PreparedAttempt,
+  deps: ChatDeps,
+  request: UpstreamRequest,
+  body: string | Buffer,
+): UpstreamCall {
   const { candidate, endpoint, provider, call, secret } = prepared;
   return {
     provider: candidate.provider,
@@ -109,7 +121,7 @@ function upstreamCall(prepared: PreparedAttempt, deps: ChatDeps, request: Upstre
       ...request.headers,
       ...provider.authHeaders(secret.reveal()),
     },
-    body: request.body,
+    body,
     residency: candidate.residency,
     residencyRequested: call.options.residency,
     userAddress: candidate.provider === 'self_hosted',
@@ -117,7 +129,7 @@ function upstreamCall(prepared: PreparedAttempt, deps: ChatDeps, request: Upstre
   };
 }
 
-function send(
+async function send(
   prepared: PreparedAttempt,
   opened: OpenAttempt,
   deps: ChatDeps,
@@ -131,20 +143,21 @@ function send(
   const request = provider.translateRequest(call.request, streamContext);
   opened.leftOut(request.dropped);
   const translator = call.request.stream === true ? provider.streamTranslator(streamContext) : null;
+  const body = request.body.length > longestOfOneTurn ? await bytesOf(request.body, deps) : request.body;
+  const job = {
+    call,
+    upstreamCall: upstreamCall(prepared, deps, request, body),
+    translator,
+    attemptDueMs: startedAtMs + attemptLimitMs(call),
+    requestDueMs,
+    startedAtMs,
+    monotonicMs: deps.clock.monotonicMs,
+    signal,
+    telemetry: deps.telemetry,
+    answers: deps.answers,
+    redact,
+  };
   return new Promise((resolve) => {
-    const job = {
-      call,
-      upstreamCall: upstreamCall(prepared, deps, request),
-      translator,
-      attemptDueMs: startedAtMs + attemptLimitMs(call),
-      requestDueMs,
-      startedAtMs,
-      monotonicMs: deps.clock.monotonicMs,
-      signal,
-      telemetry: deps.telemetry,
-      answers: deps.answers,
-      redact,
-    };
     new Exchange(job, (end) => resolve({ end, translator })).start(deps.transport);
   });
 }

@@ -5,6 +5,7 @@ import type { AnswerBudget } from './answer-budget.ts';
 import type { AnswerCache } from './answer-cache.ts';
 import type { CandidateBreakers } from './candidate-breakers.ts';
 import type { ProviderEndpoint } from './endpoints.ts';
+import type { LaterTurns } from './later-turn.ts';
 import type { Clock, OpenKey, RequestForms, RequestLog, UpstreamTransport } from './ports.ts';
 import type { ChatTelemetry } from './telemetry-port.ts';
 
@@ -21,6 +22,8 @@ export interface ChatDeps {
   /** What large answers may take of the memory, and take now. */
   readonly answers: AnswerBudget;
   readonly telemetry: ChatTelemetry;
+  /** Where the steps of large requests wait for their turns; the process has one. */
+  readonly later: LaterTurns;
   readonly clock: Clock;
   readonly newId: () => string;
   /** Receives bugs of ours whose request goes on: with another candidate, or to an end by an error event. */

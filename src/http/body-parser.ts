@@ -1,11 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { LaterTurns, longestOfOneTurn } from '../chat/later-turn.ts';
+import type { LaterTurns } from '../chat/later-turn.ts';
+import { longestOfOneTurn } from '../chat/later-turn.ts';
 import { HttpRequestError, InvalidRequestError, overloaded } from '../core/errors.ts';
 import { inexactNumberPath } from '../core/json/inexact-number.ts';
 import type { JsonAllowance } from '../core/json/json-allowance.ts';
-import type { EscapeTally } from '../core/json/json-escapes.ts';
-import type { JsonTally } from '../core/json/json-tally.ts';
 import { parseStrictJson } from '../core/json/strict-json.ts';
 import { clientNetwork } from '../core/net/client-network.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
@@ -37,28 +36,37 @@ function refusal(request: FastifyRequest, body: Buffer): Error | null {
   return isUtf8(body) ? null : notJson('The body is not valid UTF-8.');
 }
 
-/** The value, or the error as a value; a number that could not be passed on unchanged is one. */
-function parseExactly(body: Buffer, { longDigits, spellsByNumber }: JsonTally & EscapeTally): unknown {
-  const parsed = parseStrictJson(body.toString('utf8'), spellsByNumber);
+/**
+ * The value, or the error as a value; a number that could not be passed on unchanged is one. What is known of a body
+ * before it is parsed decides whether there is room for it. `yield`: a large one goes on in another turn.
+ */
+function* readWithin(
+  request: FastifyRequest,
+  hold: BodyHold,
+  onShortage: () => void,
+  body: Buffer,
+): Generator<undefined, unknown> {
+  const refused = refusal(request, body);
+  if (refused !== null) return refused;
+  request.jsonAllowance = jsonAllowanceFor(body);
+  const tally = request.jsonAllowance.take(body, mostKeys);
+  if (typeof tally === 'string') return costlyJson(tally, null);
+  if (!hold.grow(body.length, bodyCost(body, tally.values, tally.spellsByNumber))) {
+    onShortage();
+    return overloaded();
+  }
+  yield;
+  const text = body.toString('utf8');
+  yield;
+  const parsed = parseStrictJson(text, tally.spellsByNumber);
   if (parsed.kind === 'no-json') return notJson('The body is not valid JSON.');
   if (parsed.kind === 'forbidden-key') {
     return new InvalidRequestError(`The key ${parsed.key} is not allowed.`, parsed.key, 'forbidden_key');
   }
-  const path = longDigits === 0 ? null : inexactNumberPath(body);
+  const path = tally.longDigits === 0 ? null : inexactNumberPath(body);
   if (path === null) return parsed.value;
   const param = shownName(path);
   return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');
-}
-
-/** What is known of a body before it is parsed decides whether there is room for it. */
-function readWithin(request: FastifyRequest, hold: BodyHold, onShortage: () => void, body: Buffer): unknown {
-  request.jsonAllowance = jsonAllowanceFor(body);
-  const tally = request.jsonAllowance.take(body, mostKeys);
-  if (typeof tally === 'string') return costlyJson(tally, null);
-  if (hold.grow(body.length, bodyCost(body, tally.values, tally.spellsByNumber)))
-    return parseExactly(body, tally);
-  onShortage();
-  return overloaded();
 }
 
 /** Whom a body is booked to: the account, or the client's network where there is none. */
@@ -75,9 +83,13 @@ function holdFor(request: FastifyRequest, budget: BodyBudget): BodyHold {
  * A refused body comes out as a value and is thrown one step later: an error of the parser itself would
  * close the connection.
  */
-export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, onShortage: () => void): void {
+export function acceptOnlyJson(
+  app: FastifyInstance,
+  budget: BodyBudget,
+  later: LaterTurns,
+  onShortage: () => void,
+): void {
   const arriving = new ArrivingBodies();
-  const later = new LaterTurns();
   app.addHook('onClose', (_app, done) => {
     arriving.close();
     done();
@@ -92,9 +104,13 @@ export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, onShort
     readBody(request, limits, arriving, (error, body) => {
       if (body === null) return done(null, error);
       if (body.length === 0) return done(null, undefined);
-      const read = refusal(request, body) ?? readWithin(request, hold, onShortage, body);
-      if (body.length <= longestOfOneTurn) return done(null, read);
-      return later.add(() => done(null, read));
+      const steps = readWithin(request, hold, onShortage, body);
+      let step = steps.next();
+      if (body.length > longestOfOneTurn && step.done !== true) {
+        return later.run(steps, (value) => done(null, value));
+      }
+      while (step.done !== true) step = steps.next();
+      return done(null, step.value);
     });
   });
   app.addHook('preValidation', (request, _reply, done) => {

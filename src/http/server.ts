@@ -9,6 +9,7 @@ import type {
   FastifyRequest,
 } from 'fastify';
 import { fastify, LogController } from 'fastify';
+import type { LaterTurns } from '../chat/later-turn.ts';
 import { NotFoundError, overloaded } from '../core/errors.ts';
 import { smallBodyBytes } from './body-budget.ts';
 import { acceptOnlyJson } from './body-parser.ts';
@@ -71,11 +72,12 @@ export interface ServerLimits {
 
 /**
  * A Fastify instance with every limit set, our error writer, our body rule and the request id on each
- * answer. Routes are the caller's.
+ * answer. Routes are the caller's; `later` has the steps of large requests, of the whole process.
  */
 export async function createServer(
   limits: ServerLimits,
   life: Life,
+  later: LaterTurns,
   log: FastifyBaseLogger,
   telemetry: HttpTelemetry,
 ): Promise<FastifyInstance> {
@@ -131,7 +133,7 @@ export async function createServer(
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= Math.min(smallBodyBytes, limits.bodyLimitBytes);
   });
-  acceptOnlyJson(app, life.bodies, () => telemetry.requestShed('body_bytes'));
+  acceptOnlyJson(app, life.bodies, later, () => telemetry.requestShed('body_bytes'));
   await shedLoad(app, limits, life, telemetry);
   return app;
 }

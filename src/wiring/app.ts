@@ -8,7 +8,9 @@ import { AnswerCache } from '../chat/answer-cache.ts';
 import type { AnswerChat } from '../chat/answer-chat.ts';
 import { createChat } from '../chat/answer-chat.ts';
 import { CandidateBreakers } from '../chat/candidate-breakers.ts';
+import type { ChatDeps } from '../chat/chat-deps.ts';
 import { endpointsOf } from '../chat/endpoints.ts';
+import { LaterTurns } from '../chat/later-turn.ts';
 import type { RequestForms } from '../chat/ports.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { createAdminServer } from '../http/admin-server.ts';
@@ -71,11 +73,12 @@ async function createServers(foundation: Foundation): Promise<Servers> {
   const { accounts } = stores;
   const breakers = new CandidateBreakers(clock.monotonicMs);
   const answers = new AnswerBudget(settings.heapBytes * answersHeapShare, randomInt(2 ** 31));
-  const app = await createServer(settings, life, log, telemetry);
+  const later = new LaterTurns();
+  const app = await createServer(settings, life, later, log, telemetry);
   watchGauges(metrics, { settings, tables, stores, life, breakers, upstream, version: packageVersion() });
   watchPressure(metrics, () => app.memoryUsage(), settings, life.bodies, answers);
   await registerRoutes(app, {
-    answerChat: chatOn(foundation, breakers, answers),
+    answerChat: chatOn(foundation, { breakers, answers, later }),
     acceptsWork: () => stores.requestLog.accepting(),
     accounts,
     bodies: life.bodies,
@@ -104,7 +107,10 @@ async function createServers(foundation: Foundation): Promise<Servers> {
 }
 
 /** The story of chat requests on this foundation. */
-function chatOn(foundation: Foundation, breakers: CandidateBreakers, answers: AnswerBudget): AnswerChat {
+function chatOn(
+  foundation: Foundation,
+  shared: Pick<ChatDeps, 'breakers' | 'answers' | 'later'>,
+): AnswerChat {
   const { settings, stores, sealer, clock, metrics, upstream, telemetry, log } = foundation;
   return createChat({
     transport: upstream,
@@ -112,10 +118,9 @@ function chatOn(foundation: Foundation, breakers: CandidateBreakers, answers: An
     endpointOf: endpointsOf(providers, settings.vendorBaseUrls),
     openKey: metrics.stores.openKey(sealer.open),
     requestForms: rememberedForms(),
-    cache: new AnswerCache(metrics.stores.cache(stores.answers), clock.monotonicMs),
+    cache: new AnswerCache(metrics.stores.cache(stores.answers), clock.monotonicMs, shared.later),
     requestLog: stores.requestLog,
-    breakers,
-    answers,
+    ...shared,
     telemetry,
     clock,
     newId: randomUUID,

@@ -19,7 +19,7 @@ const usualWidth = 24;
  */
 const hoarders = 8;
 
-/** Bodies of 20 MB. Of two that end within one turn of the loop, each is parsed in it, a tenth of a second long. */
+/** Bodies of 20 MB. Of two that end within one turn of the loop, each is counted in it. */
 const largeAtOnce = 1;
 
 const family = (name: string, make: Family['make'], count: number, more: Partial<Family> = {}): Family => ({

@@ -2,12 +2,13 @@ import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { attempt } from '../../src/chat/attempt.ts';
 import type { AttemptOutcome } from '../../src/chat/attempt-outcome.ts';
+import { longestOfOneTurn } from '../../src/chat/later-turn.ts';
 import type { TransportFailureKind } from '../../src/chat/ports.ts';
 import type { Candidate } from '../../src/core/candidate.ts';
 import type { AttemptFailure } from '../../src/core/outcome.ts';
 import { openAiAnswer, openAiError, openAiStream } from '../harness/vendors/openai-wire.ts';
 import type { CallParts, FakeUpstream } from './story.ts';
-import { callOf, candidateOf, heldKey, secretOf, testTables, World } from './story.ts';
+import { callOf, candidateOf, heldKey, secretOf, settled, testTables, World } from './story.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
@@ -66,6 +67,35 @@ describe('what is sent', () => {
     expect(upstream.call.body).not.toContain(secretOf(openai.key));
     upstream.reply(200, openAiAnswer('openai-model'));
     expect((await outcome).kind).toBe('answered');
+  });
+
+  test('is written at once where it is short, and as bytes in a turn of its own where it is large', async () => {
+    const short = begin(openai);
+    await settled();
+    expect(short.world.transport.calls).toHaveLength(1);
+    const content = 'é'.repeat(longestOfOneTurn);
+    const { world, outcome } = begin(openai, { request: { messages: [{ role: 'user', content }] } });
+    await settled();
+    expect(world.transport.calls).toHaveLength(0);
+    const upstream = await world.transport.call(0);
+    expect(upstream.call.body).toBeInstanceOf(Buffer);
+    expect(upstream.body['messages']).toEqual([{ role: 'user', content }]);
+    for (const call of [upstream, await short.world.transport.call(0)]) call.reply(200, openAiAnswer('m'));
+    expect([(await outcome).kind, (await short.outcome).kind]).toEqual(['answered', 'answered']);
+  });
+
+  test('is nothing when the client leaves before a large one has its turn', async () => {
+    const world = new World();
+    const leaving = new AbortController();
+    const call = callOf({
+      tables,
+      request: { messages: [{ role: 'user', content: 'x'.repeat(2 * longestOfOneTurn) }] },
+    });
+    const opened = world.openAttempt(call, openai);
+    const outcome = attempt(opened, call, world.deps, performance.now() + 300_000, leaving.signal);
+    leaving.abort('client-gone');
+    expect(await outcome).toMatchObject({ kind: 'cancelled', reason: 'client-gone' });
+    expect(world.transport.calls).toHaveLength(0);
   });
 
   test('to a user-given address says so, and stays below its path', async () => {

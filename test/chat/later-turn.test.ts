@@ -59,3 +59,23 @@ test('a step that throws stops none behind it', async () => {
   expect(await thrown).toEqual(new Error('a bug'));
   for (const listener of listeners) process.on('uncaughtException', listener);
 });
+
+test('the parts of a piece of work have a turn each, and so has its result; others have theirs in between', async () => {
+  const turns = new LaterTurns();
+  const order: string[] = [];
+  function* parts(name: string): Generator<undefined, string> {
+    order.push(`${name} 1`);
+    yield;
+    order.push(`${name} 2`);
+    return name;
+  }
+  await new Promise<void>((resolve) => {
+    turns.run(parts('a'), (name) => order.push(`${name} done`));
+    turns.run(parts('b'), () => resolve());
+  });
+  expect(order).toEqual(['a 1', 'b 1', 'a 2', 'b 2', 'a done']);
+  const first = turns.turn().then(() => order.push('turn'));
+  order.push('before');
+  await first;
+  expect(order.slice(-2)).toEqual(['before', 'turn']);
+});

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { CacheLookup } from '../../src/chat/answer-cache.ts';
 import { AnswerCache } from '../../src/chat/answer-cache.ts';
+import { LaterTurns } from '../../src/chat/later-turn.ts';
 import { callOf, candidateOf, FakeStore } from './story.ts';
 
 /** A clock apart from the timers: what counts is what it says. */
@@ -25,7 +26,7 @@ function join(cache: AnswerCache, timeoutMs: number): Promise<CacheLookup | null
 }
 
 test('each waits as long as an attempt of its own may take, by the clock, and goes on alone', async () => {
-  const cache = new AnswerCache(new FakeStore(), () => nowMs);
+  const cache = new AnswerCache(new FakeStore(), () => nowMs, new LaterTurns());
   const leader = await join(cache, 60_000);
   let waits = true;
   const follower = join(cache, 5_000).finally(() => {

@@ -8,6 +8,7 @@ import { CandidateBreakers } from '../../src/chat/candidate-breakers.ts';
 import type { ChatDeps } from '../../src/chat/chat-deps.ts';
 import type { Client, ClientStream } from '../../src/chat/client-stream.ts';
 import { endpointsOf } from '../../src/chat/endpoints.ts';
+import { LaterTurns } from '../../src/chat/later-turn.ts';
 import { OpenAttempt } from '../../src/chat/open-attempt.ts';
 import type {
   Account,
@@ -154,7 +155,7 @@ export class FakeUpstream implements UpstreamControl {
   }
 
   get body(): Record<string, unknown> {
-    return JSON.parse(this.call.body) as Record<string, unknown>;
+    return JSON.parse(this.call.body.toString()) as Record<string, unknown>;
   }
 
   pause(): void {
@@ -339,6 +340,7 @@ export class World {
   readonly forms = new Map<string, string>();
   answers = new AnswerBudget(1024 * 1024, 1);
   readonly breakers = new CandidateBreakers(() => performance.now());
+  readonly later = new LaterTurns();
   readonly opened: string[] = [];
   /** Set: rows are committed only when the test says so. */
   commit: Promise<void> = Promise.resolve();
@@ -384,7 +386,8 @@ export class World {
         },
         accepting: () => true,
       },
-      cache: new AnswerCache(this.store, () => performance.now()),
+      cache: new AnswerCache(this.store, () => performance.now(), this.later),
+      later: this.later,
       reportBug: (cause) => void this.bugs.push(cause),
       reportUnopenedKey: (keyId, { requestId }) => void this.unopened.push([keyId, requestId]),
     };

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { createSystemClock } from '../../src/adapters/system/system-clock.ts';
+import { LaterTurns } from '../../src/chat/later-turn.ts';
 import type { Account, Accounts } from '../../src/chat/ports.ts';
 import type { RoutingTables } from '../../src/core/tables/tables.ts';
 import { requireServiceKey } from '../../src/http/auth.ts';
@@ -102,7 +103,7 @@ export async function startEdge(
     legacyUsed: () => undefined,
   };
   const log = pino({ level: 'silent' });
-  const app = await createServer({ ...limitsOfTests, ...limits }, life, log, telemetry);
+  const app = await createServer({ ...limitsOfTests, ...limits }, life, new LaterTurns(), log, telemetry);
   let letIn: (() => void)[] = [];
   doors(app);
   await app.register(async (scope) => {

@@ -3,6 +3,7 @@ import { ConnectError } from './guarded-connector.ts';
 import type { ResponseHead } from './response-head.ts';
 import type { ResponseFault, ResponseReader } from './response-parser.ts';
 import { ResponseParser } from './response-parser.ts';
+import { writeRequest } from './write-request.ts';
 
 /** Why a call on this connection gave no whole answer. */
 export type ConnectionFault = ResponseFault | 'reset';
@@ -48,9 +49,6 @@ const readBuffer = Buffer.allocUnsafeSlow(readBufferBytes);
 
 /** Silence that is worth telling: a path that is broken says nothing on any connection. */
 const suspectMs = 1_000;
-
-/** A request that is larger is written as head and body, and not put together first. */
-const joinedWriteLength = 64 * 1024;
 
 /**
  * One socket to one origin, which carries one call at a time.
@@ -124,22 +122,14 @@ export class Connection {
   };
 
   /** Writes one request whole; `call` receives the answer. */
-  send(head: string, body: string, call: ConnectionCall): void {
+  send(head: string, body: string | Buffer, call: ConnectionCall): void {
     if (this.state !== 'idle')
       throw new Error(`A request was written to a connection that is ${this.state}.`);
-    const socket = this.#socket as Socket;
     this.state = 'busy';
     this.#call = call;
     this.#parser = new ResponseParser(this.#reader);
     this.#heardAtMs = this.#monotonicMs();
-    if (body.length <= joinedWriteLength) {
-      socket.write(head + body, 'utf8');
-      return;
-    }
-    socket.cork();
-    socket.write(head, 'latin1');
-    socket.write(body, 'utf8');
-    socket.uncork();
+    writeRequest(this.#socket as Socket, head, body);
   }
 
   pause(): void {

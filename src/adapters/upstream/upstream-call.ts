@@ -33,7 +33,7 @@ type Lease = Pick<PoolLease<unknown>, 'release'>;
 export class ActiveCall implements ConnectionCall, Waiting, UpstreamControl {
   state: 'waiting' | 'sent' | 'over' = 'waiting';
   #head: string;
-  #body: string;
+  #body: string | Buffer;
   readonly #userAddress: boolean;
   readonly #lease: Lease | null;
   readonly #listener: UpstreamListener;

@@ -155,6 +155,30 @@ describe('a call', () => {
     expect([sent.status, sent.headers['x-vendor'], sent.text]).toEqual([201, 'yes', '{"ok":true}']);
   });
 
+  test('with a body of many megabytes as bytes brings all of them, in order', async () => {
+    const body = Buffer.alloc(9 * 1024 * 1024 + 1, 'A part of a long prompt. ');
+    const seen: Buffer[] = [];
+    const { origin } = await httpServer((request, response) => {
+      request.on('data', (part: Buffer) => seen.push(part)).on('end', () => response.end('x'));
+    });
+    expect(await new Sent(open(), callTo(origin, { body })).over).toBe('end');
+    expect(Buffer.concat(seen).equals(body)).toBe(true);
+  });
+
+  test('that is answered before its body was read ends its socket: the rest may still be sent', async () => {
+    const { origin, sockets } = await listen(
+      createTcpServer((socket) => {
+        socket.once('data', () => socket.pause().write(raw('x')));
+      }),
+    );
+    const upstream = open();
+    for (let count = 0; count < 2; count += 1) {
+      const sent = new Sent(upstream, callTo(origin, { body: Buffer.alloc(64 * 1024 * 1024, '{') }));
+      expect([await sent.over, sent.text]).toEqual(['end', 'x']);
+    }
+    expect(sockets).toHaveLength(2);
+  });
+
   test('uses the socket of the one before', async () => {
     const { origin, sockets } = await httpServer((_request, response) => response.end('x'));
     const upstream = open();

@@ -1,0 +1,27 @@
+import type { Socket } from 'node:net';
+
+/** A request that is larger is written as head and body, and not put together first. */
+const joinedWriteLength = 64 * 1024;
+/** TLS seals, and keeps, what it is given in one write; a part takes it a millisecond. */
+const partBytes = 1024 * 1024;
+
+/** Writes one request. Of a body given as bytes the next part follows when the socket has passed the last one on. */
+export function writeRequest(socket: Socket, head: string, body: string | Buffer): void {
+  if (typeof body !== 'string') {
+    socket.write(head, 'latin1');
+    writeParts(socket, body, 0);
+  } else if (body.length <= joinedWriteLength) socket.write(head + body, 'utf8');
+  else {
+    socket.cork();
+    socket.write(head, 'latin1');
+    socket.write(body, 'utf8');
+    socket.uncork();
+  }
+}
+
+function writeParts(socket: Socket, body: Buffer, from: number): void {
+  const next = from + partBytes;
+  socket.write(body.subarray(from, next), (error) => {
+    if (error == null && next < body.length) writeParts(socket, body, next);
+  });
+}
