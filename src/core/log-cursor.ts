@@ -12,7 +12,7 @@ export interface LogCursor {
 }
 
 const format = /^1,(-?\d{1,18}),(\d{1,19}),(-?\d{1,18})?$/;
-const longestCursor = 128; // the longest encoding is 84 characters
+export const longestCursor = 128; // the longest encoding is 84 characters
 const largestBigint = 2n ** 63n - 1n;
 function isInstant(micros: bigint): boolean {
   return micros >= earliestMicros && micros <= latestMicros;

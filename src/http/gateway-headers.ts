@@ -1,19 +1,23 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { InvalidRequestError } from '../core/errors.ts';
-import { isProviderName } from '../core/provider-name.ts';
+import { isProviderName, providerNames } from '../core/provider-name.ts';
 import type { ChatOptions, Override } from '../core/request/chat-call.ts';
 
 const ttlSeconds = { fallback: 3600, least: 60, most: 86_400 } as const;
 const timeoutSeconds = { least: 1, most: 300 } as const;
 const maxModelLength = 256;
 const integer = /^-?[0-9]+$/;
+/** What `parseOverride` takes, for the description. */
+const overridePattern = `^(${providerNames.join('|')}|self_hosted/[^:]+):.{1,${maxModelLength}}$`;
 
 /** One `X-Gateway-*` header. */
 interface HeaderDefinition<Value> {
   readonly name: string;
   /** In the OpenAPI description. */
   readonly description: string;
+  /** The same as JSON Schema: values that are taken as they are. */
+  readonly schema: Readonly<Record<string, unknown>>;
   /**
    * What may not be ignored under its name from before the rename, though that is no longer read: the request would
    * go where its sender did not want it.
@@ -38,28 +42,33 @@ export const gatewayHeaders = {
   cache: header({
     name: 'X-Gateway-Cache',
     description: '"true" opts in to cache look-up and store',
+    schema: { type: 'boolean', default: false },
     parse: (value) => value.trim().toLowerCase() === 'true',
   }),
   'cache-ttl': header({
     name: 'X-Gateway-Cache-TTL',
     description: `Seconds, clamped to ${ttlSeconds.least}..${ttlSeconds.most}; default ${ttlSeconds.fallback}`,
+    schema: { type: 'integer', default: ttlSeconds.fallback },
     parse: (value, name) => clampedInteger(value, ttlSeconds, name),
   }),
   'override-model': header({
     name: 'X-Gateway-Override-Model',
     description: '<provider>:<model>; self_hosted/<label or key id>:<model> picks one of several keys',
+    schema: { type: 'string', pattern: overridePattern },
     neverIgnored: true,
     parse: parseOverride,
   }),
   residency: header({
     name: 'X-Gateway-Residency',
     description: '"india" restricts routing to India-residency keys',
+    schema: { type: 'string', enum: ['india'] },
     neverIgnored: true,
     parse: parseResidency,
   }),
   timeout: header({
     name: 'X-Gateway-Timeout',
     description: `Seconds per upstream attempt, clamped to ${timeoutSeconds.least}..${timeoutSeconds.most}`,
+    schema: { type: 'integer' },
     parse: (value, name) => clampedInteger(value, timeoutSeconds, name) * 1000,
   }),
 } as const;

@@ -4,6 +4,7 @@ import { chatRequestWithDeveloperSchema } from '../core/request/chat-request.ts'
 import { contentFieldNames } from '../core/request/content-fields.ts';
 import type { RoutingTablesDocument } from '../core/tables/routing-tables.ts';
 import { errorBodySchema } from './answer-schemas.ts';
+import type { RegistrationPolicy } from './registration-policy.ts';
 import { requestIdHeader } from './request-id.ts';
 import type { Route } from './route-table.ts';
 import { pathParameter, routeList } from './route-table.ts';
@@ -46,8 +47,27 @@ function nullable(schema: Json): Json {
 
 type ChatRules = RoutingTablesDocument['chat'];
 
-/** Of tables that say nothing of it. */
-const plainChat: ChatRules = { developer_role: false, passthrough_fields: [] };
+/** What the description depends on beside the table of routes. */
+export interface ApiFacts {
+  /** What the tables in use say of chat bodies. */
+  readonly chat: ChatRules;
+  /** False in a profile without a database, whose routes that need one are `not_in_profile`. */
+  readonly hasStore: boolean;
+  readonly registration: RegistrationPolicy['mode'];
+}
+
+/** Of a gateway whose tables and settings say nothing of it. */
+const byDefault: ApiFacts = {
+  chat: { developer_role: false, passthrough_fields: [] },
+  hasStore: true,
+  registration: 'open',
+};
+
+/** Whether this gateway has the route: one that answers everybody 403 or 404 is none. */
+function isThere({ undescribed, needsStore, auth }: Route, { hasStore, registration }: ApiFacts): boolean {
+  if (undescribed === true || (needsStore && !hasStore)) return false;
+  return auth !== 'registration' || registration !== 'closed';
+}
 /** The operator lets the field through, whatever it holds; the vendor judges it (docs/decisions/0003). */
 function passedThrough(name: string): Json {
   const elsewhere = contentFieldNames.includes(name)
@@ -71,14 +91,30 @@ function requestBody({ body, story }: Route, chat: ChatRules): Json {
   return { requestBody: { required: true, content: jsonContent(schema) } };
 }
 
+/** What may be called without a service key says so. */
+function securityOf({ auth }: Route, { registration }: ApiFacts): Json {
+  if (auth === 'service-key') return {};
+  return { security: registration === 'token' ? [{ registrationToken: [] }] : [] };
+}
+
+/** Lists are written with commas. */
+const inQueryAs = ([name, { description, ...schema }]: [string, Json]): Json => ({
+  name,
+  in: 'query',
+  ...(description !== undefined && { description }),
+  ...(schema['type'] === 'array' && { style: 'form', explode: false }),
+  schema,
+});
+
 function parametersOf(route: Route): Json {
   const inPath = pathParameter(route);
-  const inQuery = route.query === undefined ? {} : (jsonSchema(route.query)['properties'] as Json);
+  const inQuery =
+    route.query === undefined ? {} : (jsonSchema(route.query)['properties'] as Record<string, Json>);
   const inHeaders = route.headers === undefined ? [] : [...Object.values(route.headers), requestIdHeader];
   const parameters = [
     ...(inPath === null ? [] : [{ name: inPath, in: 'path', required: true, schema: text }]),
-    ...Object.entries(inQuery).map(([name, schema]) => ({ name, in: 'query', schema })),
-    ...inHeaders.map(({ name, description }) => ({ name, in: 'header', description, schema: text })),
+    ...Object.entries(inQuery).map(inQueryAs),
+    ...inHeaders.map(({ name, description, schema }) => ({ name, in: 'header', description, schema })),
   ];
   return parameters.length === 0 ? {} : { parameters };
 }
@@ -93,23 +129,23 @@ function success({ answer, story }: Route): Json {
   };
 }
 
-function operation(route: Route, chat: ChatRules): Json {
+function operation(route: Route, facts: ApiFacts): Json {
   return {
     summary: route.summary,
     responses: { [route.status]: success(route), default: failure },
-    ...requestBody(route, chat),
+    ...requestBody(route, facts.chat),
     ...parametersOf(route),
-    ...(route.auth === 'service-key' ? {} : { security: [] }),
+    ...securityOf(route, facts),
   };
 }
 
-function paths(chat: ChatRules): Json {
+function paths(facts: ApiFacts): Json {
   const described: Record<string, Json> = {};
   for (const route of routeList) {
-    if (route.undescribed === true) continue;
+    if (!isThere(route, facts)) continue;
     described[route.path] = {
       ...described[route.path],
-      [route.method.toLowerCase()]: operation(route, chat),
+      [route.method.toLowerCase()]: operation(route, facts),
     };
   }
   return described;
@@ -121,8 +157,11 @@ export function packageVersion(): string {
   return String((JSON.parse(text) as { version?: string }).version);
 }
 
-/** The OpenAPI 3.1 description, made from the table of routes, as chat bodies are taken under these tables. */
-export function openApiDocument(chat = plainChat): Json {
+const bearer = { type: 'http', scheme: 'bearer' } as const;
+
+/** The OpenAPI 3.1 description, made from the table of routes, of a gateway with these tables and settings. */
+export function openApiDocument(facts = byDefault): Json {
+  const hasToken = facts.hasStore && facts.registration === 'token';
   return {
     openapi: '3.1.0',
     info: {
@@ -131,10 +170,10 @@ export function openApiDocument(chat = plainChat): Json {
       description: 'LLM gateway in the OpenAI Chat Completions shape, bring-your-own-key.',
     },
     security: [{ serviceKey: [] }],
-    paths: paths(chat),
+    paths: paths(facts),
     components: {
       schemas: { Error: jsonSchema(errorBodySchema) },
-      securitySchemes: { serviceKey: { type: 'http', scheme: 'bearer' } },
+      securitySchemes: { serviceKey: bearer, ...(hasToken && { registrationToken: bearer }) },
     },
   };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { decodeLogCursor } from '../core/log-cursor.ts';
+import { decodeLogCursor, longestCursor } from '../core/log-cursor.ts';
 import { statsGroups } from '../core/stats-group.ts';
 import { parseTimestampMicros } from '../core/timestamp.ts';
 
@@ -12,24 +12,32 @@ export const defaultPage = 100;
 const parameter = z.string('must be sent once');
 
 /** Microseconds since the epoch. */
-const instantText = parameter.transform((text, context) => {
-  const micros = parseTimestampMicros(text);
-  if (micros !== null) return micros;
-  context.addIssue({ code: 'custom', message: 'must be an ISO 8601 timestamp with a time zone' });
-  return z.NEVER;
-});
+const instantText = parameter
+  .transform((text, context) => {
+    const micros = parseTimestampMicros(text);
+    if (micros !== null) return micros;
+    context.addIssue({ code: 'custom', message: 'must be an ISO 8601 timestamp with a time zone' });
+    return z.NEVER;
+  })
+  .meta({ format: 'date-time', description: 'ISO 8601 with a time zone.' });
 
 const pageText = parameter
   .regex(/^-?[0-9]+$/, { error: 'must be an integer', abort: true })
   .transform(Number)
   .refine((limit) => limit >= 1 && limit <= maxPage, `must be between 1 and ${maxPage}`);
 
-const cursorText = parameter.transform((text, context) => {
-  const cursor = decodeLogCursor(text);
-  if (cursor !== null) return cursor;
-  context.addIssue({ code: 'custom', message: 'must be the next_cursor of another page' });
-  return z.NEVER;
-});
+const cursorText = parameter
+  .transform((text, context) => {
+    const cursor = decodeLogCursor(text);
+    if (cursor !== null) return cursor;
+    context.addIssue({ code: 'custom', message: 'must be the next_cursor of another page' });
+    return z.NEVER;
+  })
+  .meta({
+    maxLength: longestCursor,
+    pattern: '^[A-Za-z0-9_-]+$',
+    description: 'The next_cursor of the page before; opaque.',
+  });
 
 /** `GET /v1/logs` (SPEC 4.6). */
 export const logsQuerySchema = z.object({
@@ -62,6 +70,8 @@ export const statsQuerySchema = z.object({
       });
       return z.NEVER;
     })
+    // Written with commas.
+    .meta({ type: 'array', items: { type: 'string', enum: statsGroups }, minItems: 1, uniqueItems: true })
     .optional(),
 });
 export type StatsQuery = z.output<typeof statsQuerySchema>;

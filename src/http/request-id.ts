@@ -5,7 +5,8 @@ const acceptable = /^[A-Za-z0-9_-]{1,128}$/;
 /** As the description shows it. */
 export const requestIdHeader = {
   name: 'X-Request-ID',
-  description: '[A-Za-z0-9_-]{1,128}; echoed on every response',
+  description: 'Echoed on every response; a malformed one is replaced',
+  schema: { type: 'string', pattern: acceptable.source },
 } as const;
 
 /**

@@ -5,7 +5,6 @@ import { requireServiceKey } from './auth.ts';
 import type { HttpTelemetry } from './http-telemetry.ts';
 import type { Handlers } from './mount.ts';
 import { mountRoutes, refuseStoreRoutes } from './mount.ts';
-import { openApiDocument } from './openapi.ts';
 import type { RouteNameWith } from './route-table.ts';
 import type { ChatRouteDeps } from './routes/chat-completions.ts';
 import { chatHandlers } from './routes/chat-completions.ts';
@@ -30,6 +29,8 @@ export interface StoreRoutesDeps
 export interface RoutesDeps extends AuthDeps, ChatRouteDeps {
   readonly clock: Clock;
   readonly httpTelemetry: HttpTelemetry;
+  /** The API description. */
+  readonly describe: () => Readonly<Record<string, unknown>>;
   /** Null in a profile without a database. */
   readonly store: StoreRoutesDeps | null;
 }
@@ -60,7 +61,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RoutesDeps): Pr
     const storeless: Handlers<RouteNameWith<'needsStore', false>> = {
       ...chatHandlers(deps),
       ...modelsHandlers(deps),
-      describe: () => openApiDocument(deps.tables().document.chat),
+      describe: deps.describe,
     };
     mountRoutes(scope, storeless);
     if (store !== null) mountRoutes(scope, storeHandlers(store, deps));

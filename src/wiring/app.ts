@@ -77,6 +77,16 @@ async function createServers(foundation: Foundation): Promise<Servers> {
   const app = await createServer(settings, life, later, log, telemetry);
   watchGauges(metrics, { settings, tables, stores, life, breakers, upstream, version: packageVersion() });
   watchPressure(metrics, () => app.memoryUsage(), settings, life.bodies, answers);
+  const store = storeRoutesDeps(settings, stores, sealer, clock.monotonicMs, {
+    metrics: metrics.stores,
+    httpTelemetry: telemetry,
+  });
+  const describe = () =>
+    openApiDocument({
+      chat: tables.current().document.chat,
+      hasStore: store !== null,
+      registration: settings.registration,
+    });
   await registerRoutes(app, {
     answerChat: chatOn(foundation, { breakers, answers, later }),
     acceptsWork: () => stores.requestLog.accepting(),
@@ -87,10 +97,8 @@ async function createServers(foundation: Foundation): Promise<Servers> {
     life,
     clock,
     httpTelemetry: telemetry,
-    store: storeRoutesDeps(settings, stores, sealer, clock.monotonicMs, {
-      metrics: metrics.stores,
-      httpTelemetry: telemetry,
-    }),
+    describe,
+    store,
   });
   const admin = createAdminServer(
     {
@@ -99,7 +107,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
       storeReady: stores.storeState,
       metrics: () => metrics.registry.metrics(),
       metricsContentType: metrics.registry.contentType,
-      openApi: () => openApiDocument(tables.current().document.chat),
+      openApi: describe,
     },
     log,
   );

@@ -92,6 +92,11 @@ describe('a route that needs a database', () => {
   });
 });
 
+test('the description has only what is in this profile', async () => {
+  const { paths } = (await client().get('/openapi.json')).json<{ paths: Record<string, unknown> }>();
+  expect(Object.keys(paths).sort()).toEqual(['/v1/chat/completions', '/v1/models', '/v1/models/{id}']);
+});
+
 describe('a start that cannot work', () => {
   test.each([
     ['without a service key', { GW_SERVICE_KEY: undefined }, /GW_SERVICE_KEY/],

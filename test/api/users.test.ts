@@ -150,12 +150,20 @@ describe('an address that is none', () => {
 describe('registration by policy', () => {
   const token = 'a-token-of-enough-length';
 
+  /** What the description says of registration; undefined: nothing. */
+  async function described({ adminUrl }: GatewayUnderTest): Promise<unknown> {
+    const { text } = await httpClient(adminUrl).get('/openapi.json');
+    const { paths } = JSON.parse(text) as { paths: Record<string, { post?: { security?: unknown } }> };
+    return paths['/v1/users']?.post?.security;
+  }
+
   test('token needs the token, which is checked before the body', async () => {
     const guarded = await startGateway({ env: { GW_REGISTRATION: 'token', GW_REGISTRATION_TOKEN: token } });
     try {
       const attempt = (authorization: string | undefined, body: unknown = { email: freshEmail() }) =>
         httpClient(guarded.url).post('/v1/users', body, authorization === undefined ? {} : { authorization });
       expect((await attempt(`Bearer ${token}`)).status).toBe(201);
+      expect(await described(guarded)).toEqual([{ registrationToken: [] }]);
       for (const wrong of [undefined, 'Bearer wrong', `Bearer ${token}x`, token])
         for (const body of [{ email: freshEmail() }, { email: 'none' }, '{'])
           expectError(await attempt(wrong, body), { status: 401, type: 'authentication_error' });
@@ -170,6 +178,7 @@ describe('registration by policy', () => {
     try {
       const response = await httpClient(closed.url).post('/v1/users', { email: freshEmail() });
       expectError(response, { status: 403, type: 'invalid_request_error' });
+      expect(await described(closed)).toBeUndefined();
       expect((await httpClient(closed.url, user.api_key).get('/v1/keys')).status).toBe(200);
     } finally {
       await closed.stop();

@@ -48,7 +48,11 @@ test.each(cases.flatMap((chat) => Object.entries(bodies).map(([name, body]) => (
   'under $chat a body $name is described as it is taken',
   ({ chat, body }) => {
     const routing = compiled(chat);
-    const document = openApiDocument(routing.document.chat) as unknown as Described;
+    const document = openApiDocument({
+      chat: routing.document.chat,
+      hasStore: true,
+      registration: 'open',
+    }) as unknown as Described;
     const described = document.paths['/v1/chat/completions']?.post.requestBody.content['application/json'];
     const isDescribed = new Ajv2020({ strict: false }).validate(described?.schema ?? false, body);
     let isTaken = true;

@@ -3,12 +3,16 @@ import { maxUrlLength } from '../net/self-hosted-url.ts';
 import { providerNames } from '../provider-name.ts';
 import { isEmail } from './email.ts';
 
+/** No control characters, in the spelling of JSON Schema. */
+const plainPattern = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$';
+
 /** Text that Postgres can hold and a person can read: no control characters, no lone surrogates. */
 const plainText = (most: number) =>
   z
     .string()
     .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'holds characters that are not allowed')
-    .refine((text) => [...text].length <= most, `may have at most ${most} characters`);
+    .refine((text) => [...text].length <= most, `may have at most ${most} characters`)
+    .meta({ maxLength: most, pattern: plainPattern });
 
 /** More than any address has, with some white space around: what is longer is not looked at. */
 const maxEmailText = 512;
@@ -34,6 +38,35 @@ function vendorSecretProblem(secret: string): string | null {
   return vendorSecret.test(secret) ? null : 'must be printable ASCII, since it travels in a header';
 }
 
+/** Which fields go with which provider, as the description shows it: `checkProviderKey` and the refinement below. */
+const fieldsByProvider = [
+  {
+    title: 'A server of your own',
+    required: ['base_url', 'declared_region'],
+    properties: {
+      provider: { const: 'self_hosted' },
+      base_url: {
+        type: 'string',
+        format: 'uri',
+        description:
+          'https, or http where the host is localhost, *.localhost, or a private, loopback or link-local IP address',
+      },
+      declared_region: { type: 'string', pattern: '\\S' },
+      label: { pattern: '^[^/:]*[^/:\\s][^/:]*$' },
+    },
+  },
+  {
+    title: 'A vendor',
+    properties: {
+      provider: { enum: providerNames.filter((name) => name !== 'self_hosted') },
+      api_key: { pattern: vendorSecret.source },
+      base_url: { type: 'null' },
+      declared_region: { type: 'null' },
+      label: { pattern: '^[^/:]*$' },
+    },
+  },
+];
+
 /**
  * `POST /v1/keys` (SPEC 4.2). Which fields go with which provider is checked by the route. A server of the user's own
  * may have any placeholder for a key (`headerText` says what is sent of it), a vendor has one that a header can carry.
@@ -54,7 +87,8 @@ export const registerKeySchema = z
   .superRefine(({ provider, api_key: secret }, context) => {
     const message = provider === 'self_hosted' ? null : vendorSecretProblem(secret);
     if (message !== null) context.addIssue({ code: 'custom', path: ['api_key'], message });
-  });
+  })
+  .meta({ oneOf: fieldsByProvider });
 
 export type RegisterKeyBody = z.infer<typeof registerKeySchema>;
 
