@@ -8,6 +8,7 @@ import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { formatMicroUsd } from '../../../src/core/answer/cost.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
+import { livingBytes } from '../../harness/measure/memory.ts';
 import type { TestDatabase } from '../../harness/servers/postgres.ts';
 import { createDatabase } from '../../harness/servers/postgres.ts';
 import { logRow, tenOClockMicros } from './log-rows.ts';
@@ -179,7 +180,7 @@ test('percentiles never fall with the fraction, and an open class gives its lowe
 
 test('others have their turns while thousands of groups are added up', async () => {
   const sums = { requests: '1', successes: '1', cache_hits: '0', input_tokens: '1', output_tokens: '1' };
-  const row = { ...sums, cost_micro_usd: '1', saved_micro_usd: '0', latency_buckets: [] };
+  const row = { ...sums, cost_micro_usd: '1', saved_micro_usd: '0', latency_buckets: '' };
   const rows = Array.from({ length: 5000 }, (_, index) => ({ ...row, model: `m${index}` }));
   let turns = 0;
   const count = (): void => {
@@ -193,4 +194,33 @@ test('others have their turns while thousands of groups are added up', async () 
   expect(stats.totals.requests).toBe(5000);
   expect(stats.groups).toHaveLength(5000);
   expect(turns).toBeGreaterThanOrEqual(15);
+});
+
+test('the largest answer takes less than 20 MiB while it is put together', async () => {
+  const userId = randomUUID();
+  const buckets = Array.from({ length: latencyBucketCount }, (_, k) => `(g * 7919 + ${k} * 104729) % 100000`);
+  await pool.query(
+    `INSERT INTO request_rollups (user_id, hour, provider, model, mode, lane, requests, successes, cache_hits,
+       input_tokens, output_tokens, cost_micro_usd, saved_micro_usd, latency_buckets)
+     SELECT $1, '2026-11-20T10:00:00Z', 'self_hosted', rpad('model-' || g, 200, 'x'), 'override', 0,
+       g, g, g, g, g, g, g, ARRAY[${buckets.join(', ')}]
+     FROM generate_series(1, 10000) AS g`,
+    [userId],
+  );
+  const before = livingBytes();
+  let most = 0;
+  let turns = 0;
+  const look = (): void => {
+    turns += 1;
+    // Each look collects garbage: now and then is enough, since what is kept grows and shrinks slowly.
+    if (turns % 10 === 0) most = Math.max(most, livingBytes() - before);
+    next = setImmediate(look);
+  };
+  let next = setImmediate(look);
+  const answer = await readStats(pool, userId, { ...all, groupBy: ['provider', 'model', 'mode', 'day'] });
+  clearImmediate(next);
+  expect(answer.groups).toHaveLength(10_000);
+  const text = JSON.stringify(answer);
+  expect(Math.max(most, livingBytes() - before)).toBeLessThan(20 * 1024 * 1024);
+  expect(JSON.parse(text)).toEqual(answer);
 });
