@@ -58,8 +58,8 @@ const expressions: Record<StatsGroup, string> = {
 };
 
 /**
- * Sums of bigints arrive as text. Those of latency classes are one text, taken apart when its row is added up: as lists,
- * the rows of the largest answer took 18 MiB.
+ * Sums of bigints arrive as text. Those of latency classes are one text, taken apart when its row is added up: as
+ * lists, the rows of the largest answer took 18 MiB.
  */
 type Row = Record<SummedColumn | StatsGroup, string> & { readonly latency_buckets: string };
 
