@@ -1,27 +1,22 @@
 /** SPEC 1.2 and 4.5: what lies in the database, and what does not. */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chat, chatOk, logRowsOnceThere } from '../harness/gateway/chat.ts';
 import { addKey, registerUser, registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
 
-let gateway: GatewayUnderTest;
+const gateway = useGateway();
 let database: pg.Client;
 
 beforeAll(async () => {
-  gateway = await startGateway();
   database = new pg.Client({ connectionString: gateway.database.url });
   await database.connect();
 });
 
 afterAll(async () => {
   await database?.end();
-  await gateway?.stop();
 });
-
-beforeEach(() => gateway.vendors.clear());
 
 /** Every row of every table as text, binary columns in hex. */
 async function dump(): Promise<string> {

@@ -1,24 +1,12 @@
 /** SPEC 5: who may call what. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chatBody, chatPath } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import { httpClient, sendRaw } from '../harness/gateway/http-client.ts';
-import type { User } from '../harness/gateway/register.ts';
-import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  gateway = await startGateway();
-  user = await registerWithKeys(gateway.url);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
+const gateway = useGateway();
+const user = useUser(gateway);
 
 const unauthorized = { status: 401, type: 'authentication_error' };
 const anonymous = () => httpClient(gateway.url);

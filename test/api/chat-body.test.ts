@@ -1,27 +1,13 @@
 /** SPEC 4.5: the body fields of a chat request, each bound inclusive and one step outside. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chat, chatBody, chatOk, chatPath } from '../harness/gateway/chat.ts';
 import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
 import { sendRaw } from '../harness/gateway/http-client.ts';
-import type { User } from '../harness/gateway/register.ts';
-import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
 import { tables } from '../harness/gateway/tables.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  gateway = await startGateway({ tables: tables({ chat: { passthrough_fields: ['reasoning_effort'] } }) });
-  user = await registerWithKeys(gateway.url);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
-
-beforeEach(() => gateway.vendors.clear());
+const gateway = useGateway({ tables: tables({ chat: { passthrough_fields: ['reasoning_effort'] } }) });
+const user = useUser(gateway);
 
 const sent = () => gateway.vendors.openai.ledger.at(-1)?.body ?? {};
 

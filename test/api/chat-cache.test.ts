@@ -1,7 +1,7 @@
 /** SPEC 4.5, routing rule 4, and 2.4: the opt-in cache. */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   chat,
   chatBody,
@@ -12,13 +12,13 @@ import {
   streamed,
 } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
-import type { User } from '../harness/gateway/register.ts';
 import { providerSecret, registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { metric } from '../harness/measure/fault-metrics.ts';
 import { startRedis } from '../harness/servers/redis.ts';
+import { useServer } from '../harness/servers/use-started.ts';
 import { answer, failure, tokensThen } from '../harness/vendors/vendor-plans.ts';
 import { gate, heldBy } from '../harness/vendors/vendor-reply.ts';
 import type { Completion } from '../harness/vendors/wire-types.ts';
@@ -32,22 +32,9 @@ const fresh = (additions: Record<string, unknown> = {}) => ({
 type Store = 'memory' | 'redis';
 
 describe.each<Store>(['memory', 'redis'])('with the cache in %s', (store) => {
-  let gateway: GatewayUnderTest;
-  let user: User;
-  let redis: Awaited<ReturnType<typeof startRedis>> | null = null;
-
-  beforeAll(async () => {
-    if (store === 'redis') redis = await startRedis();
-    gateway = await startGateway(redis === null ? {} : { redisUrl: redis.url });
-    user = await registerWithKeys(gateway.url);
-  });
-
-  afterAll(async () => {
-    await gateway?.stop();
-    await redis?.close();
-  });
-
-  beforeEach(() => gateway.vendors.clear());
+  const redis = store === 'redis' ? useServer(startRedis) : null;
+  const gateway = useGateway(() => (redis === null ? {} : { redisUrl: redis.url }));
+  const user = useUser(gateway);
 
   const calls = () => gateway.vendors.ledger().length;
 
@@ -309,23 +296,16 @@ describe.each<Store>(['memory', 'redis'])('with the cache in %s', (store) => {
 });
 
 describe('in Redis', () => {
-  let gateway: GatewayUnderTest;
-  let user: User;
-  let redis: Awaited<ReturnType<typeof startRedis>>;
+  const redis = useServer(startRedis);
+  const gateway = useGateway(() => ({ redisUrl: redis.url }));
+  const user = useUser(gateway);
   let client: Redis;
 
-  beforeAll(async () => {
-    redis = await startRedis();
+  beforeAll(() => {
     client = new Redis(redis.url);
-    gateway = await startGateway({ redisUrl: redis.url });
-    user = await registerWithKeys(gateway.url);
   });
 
-  afterAll(async () => {
-    client?.disconnect();
-    await gateway?.stop();
-    await redis?.close();
-  });
+  afterAll(() => client?.disconnect());
 
   test.each([
     [undefined, 3600],

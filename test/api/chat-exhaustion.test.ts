@@ -1,11 +1,9 @@
 /** SPEC 7 and 4.5: what a tier request answers when every candidate failed. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chat, logRowsOnceThere } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
-import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
 import {
   closeSilently,
@@ -18,21 +16,9 @@ import {
 } from '../harness/vendors/vendor-plans.ts';
 import type { Script } from '../harness/vendors/vendor-reply.ts';
 
-let gateway: GatewayUnderTest;
-let user: User;
-let pair: User;
-
-beforeAll(async () => {
-  gateway = await startGateway();
-  user = await registerWithKeys(gateway.url);
-  pair = await registerWithKeys(gateway.url, ['openai', 'sarvam']);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
-
-beforeEach(() => gateway.vendors.clear());
+const gateway = useGateway();
+const user = useUser(gateway);
+const pair = useUser(gateway, ['openai', 'sarvam']);
 
 type Class = '429' | 'upstream' | 'refused' | 'rejected' | 'unexpected';
 

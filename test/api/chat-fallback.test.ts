@@ -1,5 +1,5 @@
 /** SPEC 4.5, routing rule 1: every way in which a candidate can fail, and the next one that answers. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   chat,
   chatBody,
@@ -9,10 +9,8 @@ import {
   logRowsOnceThere,
   streamed,
 } from '../harness/gateway/chat.ts';
-import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
 import {
   answer,
@@ -34,19 +32,8 @@ import {
 import type { Script } from '../harness/vendors/vendor-reply.ts';
 import { gzipped } from '../harness/vendors/vendor-reply.ts';
 
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  gateway = await startGateway();
-  user = await registerWithKeys(gateway.url);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
-
-beforeEach(() => gateway.vendors.clear());
+const gateway = useGateway();
+const user = useUser(gateway);
 
 const failures: [name: string, script: Script, headers?: Record<string, string>][] = [
   ...[400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 503, 504, 520, 529].map(

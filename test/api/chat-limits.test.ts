@@ -1,5 +1,5 @@
 /** The limits of the tables: what is too long, too big or too slow is cut, whoever sends it. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   chat,
   chatBody,
@@ -10,12 +10,10 @@ import {
   streamed,
 } from '../harness/gateway/chat.ts';
 import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
-import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import { takeApart } from '../harness/gateway/sse-reader.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
 import { tables } from '../harness/gateway/tables.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
 import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
 import {
@@ -30,33 +28,22 @@ import {
 import type { Script, Step } from '../harness/vendors/vendor-reply.ts';
 import { gzipped } from '../harness/vendors/vendor-reply.ts';
 
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  gateway = await startGateway({
-    tables: tables({
-      timeouts: { attempt_seconds: 1, stream_idle_seconds: 1, request_seconds: 2.5 },
-      limits: {
-        messages: 50,
-        message_parts: 5,
-        body_depth: 16,
-        stop_sequences: 4,
-        answer_bytes: 100_000,
-        event_bytes: 10_000,
-        stream_bytes: 200_000,
-        cache_entry_bytes: 5_000,
-      },
-    }),
-  });
-  user = await registerWithKeys(gateway.url);
+const gateway = useGateway({
+  tables: tables({
+    timeouts: { attempt_seconds: 1, stream_idle_seconds: 1, request_seconds: 2.5 },
+    limits: {
+      messages: 50,
+      message_parts: 5,
+      body_depth: 16,
+      stop_sequences: 4,
+      answer_bytes: 100_000,
+      event_bytes: 10_000,
+      stream_bytes: 200_000,
+      cache_entry_bytes: 5_000,
+    },
+  }),
 });
-
-afterAll(async () => {
-  await gateway?.stop();
-});
-
-beforeEach(() => gateway.vendors.clear());
+const user = useUser(gateway);
 
 const rest = async () =>
   takeApart(await (await user.client.stream(chatPath, chatBody({ stream: true }))).rest());

@@ -1,36 +1,18 @@
 /** SPEC 4.5, routing rule 2, and 4.2: the override header, and the self_hosted endpoints that it reaches. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chat, chatOk, gatewayOf, streamed } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
-import type { User } from '../harness/gateway/register.ts';
-import { addKey, registerUser, registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
-import type { FakeVendor } from '../harness/vendors/fake-vendor.ts';
+import { addKey, registerUser } from '../harness/gateway/register.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
+import { useServer } from '../harness/servers/use-started.ts';
 import { startFakeVendor } from '../harness/vendors/fake-vendor.ts';
 import { defaultText, openAiAnswer } from '../harness/vendors/openai-wire.ts';
 import { answer, closeSilently, failure, hang, reset, respond } from '../harness/vendors/vendor-plans.ts';
 import type { Script } from '../harness/vendors/vendor-reply.ts';
 
-let gateway: GatewayUnderTest;
-let user: User;
-let ownServer: FakeVendor;
-
-beforeAll(async () => {
-  ownServer = await startFakeVendor();
-  gateway = await startGateway();
-  user = await registerWithKeys(gateway.url);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-  await ownServer?.close();
-});
-
-beforeEach(() => {
-  gateway.vendors.clear();
-  ownServer.clear();
-});
+const ownServer = useServer(startFakeVendor);
+const gateway = useGateway();
+const user = useUser(gateway);
 
 const override = (value: string) => ({ 'x-gateway-override-model': value });
 const india = { 'x-gateway-residency': 'india' };

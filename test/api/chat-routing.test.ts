@@ -1,21 +1,18 @@
 /** SPEC 4.5, routing rules 1 and 3: order, residency, capability, and what a vendor is sent. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chat, chatBody, chatOk, chatPath } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { addKey, providerSecret, registerUser, registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
 import { tables } from '../harness/gateway/tables.ts';
-import type { FakeVendor } from '../harness/vendors/fake-vendor.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
+import { useServer } from '../harness/servers/use-started.ts';
 import { startFakeVendor } from '../harness/vendors/fake-vendor.ts';
 import type { VendorName } from '../harness/vendors/vendor-pack.ts';
 import { answer, failure } from '../harness/vendors/vendor-plans.ts';
 import type { Completion } from '../harness/vendors/wire-types.ts';
 
-let gateway: GatewayUnderTest;
-let user: User;
-let ownServer: FakeVendor;
+const ownServer = useServer(startFakeVendor);
 
 const blind = {
   vision: false,
@@ -25,32 +22,18 @@ const blind = {
   multiple_choices: false,
 };
 
-beforeAll(async () => {
-  ownServer = await startFakeVendor();
-  const base = tables();
-  gateway = await startGateway({
-    tables: tables({
-      models: [
-        ...(base.models ?? []),
-        { provider: 'openai', match: 'gpt-test-small', ...blind },
-        { provider: 'together', match: 'tog/test', ...blind, tools: true },
-        { provider: 'sarvam', match: 'sarvam-test', vision: false },
-        { provider: 'anthropic', match: 'claude-test-small', ...blind },
-      ],
-    }),
-  });
-  user = await registerWithKeys(gateway.url);
+const gateway = useGateway({
+  tables: tables({
+    models: [
+      ...(tables().models ?? []),
+      { provider: 'openai', match: 'gpt-test-small', ...blind },
+      { provider: 'together', match: 'tog/test', ...blind, tools: true },
+      { provider: 'sarvam', match: 'sarvam-test', vision: false },
+      { provider: 'anthropic', match: 'claude-test-small', ...blind },
+    ],
+  }),
 });
-
-afterAll(async () => {
-  await gateway?.stop();
-  await ownServer?.close();
-});
-
-beforeEach(() => {
-  gateway.vendors.clear();
-  ownServer.clear();
-});
+const user = useUser(gateway);
 
 const override = (value: string) => ({ 'x-gateway-override-model': value });
 const india = { 'x-gateway-residency': 'india' };

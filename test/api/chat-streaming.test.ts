@@ -1,6 +1,6 @@
 /** SPEC 4.5, streaming. */
 import { connect } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   chatBody,
   chatPath,
@@ -9,12 +9,10 @@ import {
   logRowsOnceThere,
   streamed,
 } from '../harness/gateway/chat.ts';
-import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import { takeApart } from '../harness/gateway/sse-reader.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
 import { tables } from '../harness/gateway/tables.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually, untilStill } from '../harness/measure/eventually.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
 import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
@@ -31,19 +29,8 @@ import {
 } from '../harness/vendors/vendor-plans.ts';
 import { gate, heldBy, splitAt } from '../harness/vendors/vendor-reply.ts';
 
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  gateway = await startGateway({ tables: tables({ timeouts: { stream_idle_seconds: 1 } }) });
-  user = await registerWithKeys(gateway.url);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
-
-beforeEach(() => gateway.vendors.clear());
+const gateway = useGateway({ tables: tables({ timeouts: { stream_idle_seconds: 1 } }) });
+const user = useUser(gateway);
 
 const openStream = (headers: Record<string, string> = {}, additions: Record<string, unknown> = {}) =>
   user.client.stream(chatPath, chatBody({ stream: true, ...additions }), headers);

@@ -1,23 +1,12 @@
 /** SPEC 2.4 and 1.9: what an answer costs; the response, the log row and the statistics say the same. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chatOk, gatewayOf, logRowsOnceThere, streamed } from '../harness/gateway/chat.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { answer } from '../harness/vendors/vendor-plans.ts';
 import { costPattern } from '../harness/vendors/wire-types.ts';
 
-let gateway: GatewayUnderTest;
-
-beforeAll(async () => {
-  gateway = await startGateway();
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
-
-beforeEach(() => gateway.vendors.clear());
+const gateway = useGateway();
 
 type Usage = Record<string, unknown> | null;
 /** Prices of the test tables, micro-dollars per token: gpt-test 1 / 5 / cached 0.1, claude-test 2 / 10 / 0.2 / write 2.5. */

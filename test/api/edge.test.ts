@@ -1,29 +1,16 @@
 /** What no proper client would send: smuggled, flooded, slow and broken HTTP on a raw socket. */
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chatBody, chatPath, logRowsOnceThere } from '../harness/gateway/chat.ts';
 import { httpClient, sendRaw } from '../harness/gateway/http-client.ts';
-import type { User } from '../harness/gateway/register.ts';
-import { addKey, registerUser, registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { addKey, registerUser } from '../harness/gateway/register.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { answer } from '../harness/vendors/vendor-plans.ts';
 import smuggling from './smuggling.json' with { type: 'json' };
 
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  gateway = await startGateway();
-  user = await registerWithKeys(gateway.url);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
-
-beforeEach(() => gateway.vendors.clear());
+const gateway = useGateway();
+const user = useUser(gateway);
 
 const bytes = (text: string) => Buffer.from(text, 'latin1');
 

@@ -1,28 +1,14 @@
 /** SPEC 7: one envelope for every error, those of HTTP itself included. */
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chatBody, chatPath } from '../harness/gateway/chat.ts';
 import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
 import type { HttpResponse } from '../harness/gateway/http-client.ts';
 import { sendRaw } from '../harness/gateway/http-client.ts';
-import type { User } from '../harness/gateway/register.ts';
-import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  gateway = await startGateway({ env: { GW_BODY_LIMIT_BYTES: '65536' } });
-  user = await registerWithKeys(gateway.url);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
-
-beforeEach(() => gateway.vendors.clear());
+const gateway = useGateway({ env: { GW_BODY_LIMIT_BYTES: '65536' } });
+const user = useUser(gateway);
 
 const refused = (status: number) => ({ status, type: 'invalid_request_error' });
 

@@ -1,14 +1,12 @@
 /** Bodies that are large, many, or refused before they have arrived, at the heap of the chart's smallest pod. */
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chatBody, chatPath } from '../harness/gateway/chat.ts';
 import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
 import { httpClient, sendRaw } from '../harness/gateway/http-client.ts';
-import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { metric } from '../harness/measure/fault-metrics.ts';
 import { hang } from '../harness/vendors/vendor-plans.ts';
@@ -17,21 +15,10 @@ const mebibyte = 1024 * 1024;
 const overloaded = { status: 503, type: 'service_unavailable_error', code: 'overloaded' } as const;
 const tooLarge = { status: 413, type: 'invalid_request_error', code: 'body_too_large' } as const;
 
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  gateway = await startGateway({
-    env: { NODE_OPTIONS: '--max-old-space-size=307', GW_MAX_EVENT_LOOP_DELAY_MS: '0' },
-  });
-  user = await registerWithKeys(gateway.url, ['openai']);
+const gateway = useGateway({
+  env: { NODE_OPTIONS: '--max-old-space-size=307', GW_MAX_EVENT_LOOP_DELAY_MS: '0' },
 });
-
-afterAll(async () => {
-  await gateway?.stop();
-});
-
-beforeEach(() => gateway.vendors.clear());
+const user = useUser(gateway, ['openai']);
 
 /** A chat of exactly `bytes`. */
 function chatOf(bytes: number, filling = 'z'): string {

@@ -1,16 +1,15 @@
 /** SPEC 9.2, 4.5 header rule 1 and 5.4: the surface from before the rename, until its sunset and after. */
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chat, chatOk } from '../harness/gateway/chat.ts';
 import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
-import { registerWithKeys } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
 import { tables } from '../harness/gateway/tables.ts';
-import type { VendorPack } from '../harness/vendors/vendor-pack.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
+import { useServer } from '../harness/servers/use-started.ts';
 import { startVendorPack } from '../harness/vendors/vendor-pack.ts';
 import { hang } from '../harness/vendors/vendor-plans.ts';
 import { scrape } from '../telemetry/exercised-gateway.ts';
@@ -35,26 +34,11 @@ async function legacyKeyOf(gateway: GatewayUnderTest, user: User): Promise<strin
   return key;
 }
 
-let vendors: VendorPack;
-beforeAll(async () => {
-  vendors = await startVendorPack();
-});
-afterAll(async () => {
-  await vendors?.close();
-});
-beforeEach(() => vendors.clear());
+const vendors = useServer(startVendorPack);
 
 describe('before the sunset', () => {
-  let gateway: GatewayUnderTest;
-  let user: User;
-
-  beforeAll(async () => {
-    gateway = await startGateway({ vendors, tables: tables({ legacy: { name, sunset: future } }) });
-    user = await registerWithKeys(gateway.url);
-  });
-  afterAll(async () => {
-    await gateway?.stop();
-  });
+  const gateway = useGateway({ vendors, tables: tables({ legacy: { name, sunset: future } }) });
+  const user = useUser(gateway);
 
   const expectMarked = (headers: Readonly<Record<string, unknown>>) => {
     expect(headers['deprecation']).toBeTypeOf('string');
@@ -173,16 +157,8 @@ describe.each([
   ['after the default sunset', { legacy: { name } }, true],
   ['without a legacy surface', {}, false],
 ])('%s', (_title, overrides, ended) => {
-  let gateway: GatewayUnderTest;
-  let user: User;
-
-  beforeAll(async () => {
-    gateway = await startGateway({ vendors, tables: tables(overrides) });
-    user = await registerWithKeys(gateway.url);
-  });
-  afterAll(async () => {
-    await gateway?.stop();
-  });
+  const gateway = useGateway({ vendors, tables: tables(overrides) });
+  const user = useUser(gateway);
 
   test('an old key answers 401', async () => {
     const client = httpClient(gateway.url, await legacyKeyOf(gateway, user));

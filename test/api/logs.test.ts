@@ -1,34 +1,24 @@
 /** SPEC 4.6 and 2.5: the request logs. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { chat, chatOk, logRows, logRowsOnceThere } from '../harness/gateway/chat.ts';
 import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
-import type { User } from '../harness/gateway/register.ts';
 import { registerUser, registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { failure } from '../harness/vendors/vendor-plans.ts';
 import type { LogPage, LogRowBody } from '../harness/vendors/wire-types.ts';
 import { costPattern, microsecondsPattern } from '../harness/vendors/wire-types.ts';
 
-let gateway: GatewayUnderTest;
+const gateway = useGateway();
 /** Holds seven rows from the start. */
-let user: User;
+const user = useUser(gateway);
 
 beforeAll(async () => {
-  gateway = await startGateway();
-  user = await registerWithKeys(gateway.url);
   for (let index = 0; index < 7; index += 1)
     await chatOk(user.client, {}, { 'x-request-id': `seed-${index}` });
   await logRowsOnceThere(user.client, 7);
 });
-
-afterAll(async () => {
-  await gateway?.stop();
-});
-
-beforeEach(() => gateway.vendors.clear());
 
 const page = async (query: string, owner = user): Promise<LogPage> => {
   const response = await owner.client.get(`/v1/logs${query}`);

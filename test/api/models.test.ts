@@ -1,12 +1,11 @@
 /** GET /v1/models in OpenAI's shape: the modes; beside them the override targets of the caller's keys. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chat } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
-import { registerUser, registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { registerUser } from '../harness/gateway/register.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 
 interface Model {
   readonly id: string;
@@ -15,17 +14,8 @@ interface Model {
   readonly owned_by: string;
 }
 
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  gateway = await startGateway();
-  user = await registerWithKeys(gateway.url, ['openai', 'sarvam']);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
+const gateway = useGateway();
+const user = useUser(gateway, ['openai', 'sarvam']);
 
 const modes = ['gw/cheap', 'gw/balanced', 'gw/premium'];
 const list = async (owner: User) => {

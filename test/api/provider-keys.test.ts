@@ -1,28 +1,18 @@
 /** SPEC 4.2 to 4.4 and 2.2: registering, listing and deleting provider keys. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chat } from '../harness/gateway/chat.ts';
 import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { addKey, registerUser } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import type { KeyRecord } from '../harness/vendors/wire-types.ts';
 import { microsecondsPattern, uuidPattern } from '../harness/vendors/wire-types.ts';
 import baseUrls from './base-urls.json' with { type: 'json' };
 
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  gateway = await startGateway();
-  user = await registerUser(gateway.url);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
+const gateway = useGateway();
+const user = useUser(gateway, []);
 
 const selfHosted = (additions: Record<string, unknown> = {}) => ({
   provider: 'self_hosted',

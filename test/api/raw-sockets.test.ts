@@ -6,12 +6,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { httpClient, sendRaw } from '../harness/gateway/http-client.ts';
-import type { User } from '../harness/gateway/register.ts';
-import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
 import data from './raw-sockets.json' with { type: 'json' };
 import known from './smuggling.json' with { type: 'json' };
@@ -21,18 +18,12 @@ const limitMs = 10_000;
 const bystanderLimitMs = 1_500;
 const leastCases = 300;
 
-let gateway: GatewayUnderTest;
-let user: User;
+const gateway = useGateway();
+const user = useUser(gateway);
 let cases = 0;
-
-beforeAll(async () => {
-  gateway = await startGateway();
-  user = await registerWithKeys(gateway.url);
-});
 
 afterAll(async () => {
   expect(cases, 'cases').toBeGreaterThanOrEqual(leastCases);
-  await gateway?.stop();
 });
 
 const bytes = (text: string) => Buffer.from(text, 'latin1');

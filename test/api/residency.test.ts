@@ -1,12 +1,9 @@
 /** SPEC 4.5, routing rule 3, as a property: whatever else a request asks for, India means India. */
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { chatBody, chatPath, logRowsOnceThere } from '../harness/gateway/chat.ts';
-import type { User } from '../harness/gateway/register.ts';
-import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import {
   answer,
   failure,
@@ -16,19 +13,8 @@ import {
   tokensThen,
 } from '../harness/vendors/vendor-plans.ts';
 
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  gateway = await startGateway();
-  user = await registerWithKeys(gateway.url);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
-
-beforeEach(() => gateway.vendors.clear());
+const gateway = useGateway();
+const user = useUser(gateway);
 
 const plans = {
   answer: answer(),

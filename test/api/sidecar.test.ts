@@ -1,22 +1,21 @@
 /** The sidecar profile: no database, one service key and the provider keys from files, rows on stdout. */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { newServiceKey } from '../../src/core/account/service-key.ts';
 import { chat, chatOk, streamed } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
+import { useFolder } from '../harness/servers/use-started.ts';
 
 const serviceKey = newServiceKey(randomBytes(32));
 const canary = 'sk-canary-sidecar-5d1f';
-let folder: string;
-let gateway: GatewayUnderTest;
+const folder = useFolder();
 
-const keysFile = (): string => join(folder, 'keys.yaml');
+const keysFile = (): string => join(folder.path, 'keys.yaml');
 
 const environment = (): Record<string, string | undefined> => ({
   DATABASE_URL: undefined,
@@ -27,15 +26,9 @@ const environment = (): Record<string, string | undefined> => ({
   GW_PROVIDER_KEYS_FILE: keysFile(),
 });
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'model-gateway-sidecar-'));
+const gateway = useGateway(async () => {
   await writeFile(keysFile(), JSON.stringify([{ provider: 'openai', api_key: canary }]));
-  gateway = await startGateway({ env: environment() });
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-  await rm(folder, { recursive: true, force: true });
+  return { env: environment() };
 });
 
 const client = () => httpClient(gateway.url, serviceKey);

@@ -1,13 +1,11 @@
 /** GET /v1/stats: the caller's sums, equal to the log rows to the last digit. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { chat, chatOk, logRowsOnceThere, streamed } from '../harness/gateway/chat.ts';
 import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
-import type { User } from '../harness/gateway/register.ts';
-import { registerUser, registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { registerUser } from '../harness/gateway/register.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { answer, failure } from '../harness/vendors/vendor-plans.ts';
 import type { LogRowBody } from '../harness/vendors/wire-types.ts';
@@ -38,8 +36,8 @@ interface Stats {
   readonly groups: readonly (Sums & Readonly<Record<string, unknown>>)[];
 }
 
-let gateway: GatewayUnderTest;
-let user: User;
+const gateway = useGateway();
+const user = useUser(gateway);
 let rows: readonly LogRowBody[];
 
 /** Micro-dollars of a six-decimal string, exactly. */
@@ -70,8 +68,6 @@ function sumsOf(some: readonly LogRowBody[]) {
 }
 
 beforeAll(async () => {
-  gateway = await startGateway();
-  user = await registerWithKeys(gateway.url);
   for (let index = 0; index < 12; index += 1) {
     const usage = {
       prompt_tokens: 37 * index + 1,
@@ -90,10 +86,6 @@ beforeAll(async () => {
   await chat(user.client, {}, { 'x-gateway-override-model': 'openai:gpt-test' });
   rows = await logRowsOnceThere(user.client, 18);
   await eventually(async () => ((await stats()).totals.requests === rows.length ? true : undefined));
-});
-
-afterAll(async () => {
-  await gateway?.stop();
 });
 
 describe('GET /v1/stats', () => {

@@ -1,29 +1,27 @@
 /** SPEC 1.2 and SECURITY.md: who can write the rows of the database cannot have a provider key sent to a server of theirs. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chat } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { addKey, registerUser } from '../harness/gateway/register.ts';
 import { sealedByFirstVersion } from '../harness/gateway/sealed-v1.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
+import { useServer } from '../harness/servers/use-started.ts';
 import type { FakeVendor } from '../harness/vendors/fake-vendor.ts';
 import { startFakeVendor } from '../harness/vendors/fake-vendor.ts';
 
 const masterKey = randomBytes(32);
 
-let gateway: GatewayUnderTest;
-let database: pg.Client;
 /** The server of whoever writes the rows. */
-let thief: FakeVendor;
+const thief = useServer(startFakeVendor);
 /** The server that the self_hosted keys were registered for. */
-let ownServer: FakeVendor;
+const ownServer = useServer(startFakeVendor);
+const gateway = useGateway({ env: { GW_SEALING_KEYS: `k1:${masterKey.toString('base64')}` } });
+let database: pg.Client;
 
 beforeAll(async () => {
-  [thief, ownServer] = await Promise.all([startFakeVendor(), startFakeVendor()]);
-  gateway = await startGateway({ env: { GW_SEALING_KEYS: `k1:${masterKey.toString('base64')}` } });
   database = new pg.Client({ connectionString: gateway.database.url });
   await database.connect();
   // Who may write rows may own the table: no constraint protects a key.
@@ -36,14 +34,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await database?.end();
-  await gateway?.stop();
-  await Promise.all([thief?.close(), ownServer?.close()]);
-});
-
-beforeEach(() => {
-  gateway.vendors.clear();
-  thief.clear();
-  ownServer.clear();
 });
 
 /** A user with a key of OpenAI and one for their own server, and somebody else with the same. */

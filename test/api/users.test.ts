@@ -1,26 +1,22 @@
 /** SPEC 4.1 and 2.1: registering a user. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
 import type { HttpClient } from '../harness/gateway/http-client.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { startRedis } from '../harness/servers/redis.ts';
 import type { Registration } from '../harness/vendors/wire-types.ts';
 import { uuidPattern } from '../harness/vendors/wire-types.ts';
 
-let gateway: GatewayUnderTest;
+const gateway = useGateway();
 let client: HttpClient;
 
-beforeAll(async () => {
-  gateway = await startGateway();
+beforeAll(() => {
   client = httpClient(gateway.url);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
 });
 
 const freshEmail = () => `${randomUUID()}@example.com`;

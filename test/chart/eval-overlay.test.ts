@@ -1,15 +1,12 @@
 /** k8s/README.md, "Try it": its own commands, against a gateway configured as the evaluation overlay configures it. */
 import { spawn } from 'node:child_process';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { DemoServer } from '../../src/demo/demo-server.ts';
+import { expect, test } from 'vitest';
 import { startDemoServer } from '../../src/demo/demo-server.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
-import type { RedisProcess } from '../harness/servers/redis.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { startRedis } from '../harness/servers/redis.ts';
+import { useFolder, useServer } from '../harness/servers/use-started.ts';
 import { readFile, readObjects, root } from './chart-files.ts';
 
 interface Container {
@@ -49,34 +46,24 @@ function readmeCommands(): string {
   return blocks.slice(1).join('\n');
 }
 
-let redis: RedisProcess;
-let demo: DemoServer;
-let gateway: GatewayUnderTest;
-let folder: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'model-gateway-eval-'));
-  const tablesFile = join(root, 'k8s/base/tables.yaml');
-  [redis, demo] = await Promise.all([startRedis(), startDemoServer({ port: 0, host: '127.0.0.1' })]);
-  const env = {
+const folder = useFolder();
+const redis = useServer(startRedis);
+const demo = useServer(() => startDemoServer({ port: 0, host: '127.0.0.1' }));
+const gateway = useGateway(() => ({
+  redisUrl: redis.url,
+  env: {
     ...overlayEnvironment(),
-    GW_TABLES_FILE: tablesFile,
+    GW_TABLES_FILE: join(root, 'k8s/base/tables.yaml'),
     GW_ADMIN_PORT: '0',
     GW_DRAIN_DELAY_SECONDS: '0',
     // A busy machine must not look like a busy gateway.
     GW_MAX_EVENT_LOOP_DELAY_MS: '0',
-  };
-  gateway = await startGateway({ env, redisUrl: redis.url });
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-  await Promise.all([demo?.close(), redis?.close(), rm(folder, { recursive: true, force: true })]);
-});
+  },
+}));
 
 /** Runs the commands with a `kubectl` that knows the one answer they ask for: the address of the demo model. */
 async function runCommands(commands: string): Promise<{ code: number | null; out: string }> {
-  const kubectl = join(folder, 'kubectl');
+  const kubectl = join(folder.path, 'kubectl');
   await writeFile(
     kubectl,
     `#!/bin/sh\ncase "$*" in *'get service demo-model'*clusterIP*) printf 127.0.0.1;; *) exit 1;; esac\n`,
@@ -85,7 +72,7 @@ async function runCommands(commands: string): Promise<{ code: number | null; out
   const here = commands
     .replaceAll('127.0.0.1:8080', new URL(gateway.url).host)
     .replaceAll(':8081', `:${new URL(demo.url).port}`);
-  const env = { ...process.env, PATH: `${folder}:${process.env['PATH']}` };
+  const env = { ...process.env, PATH: `${folder.path}:${process.env['PATH']}` };
   const child = spawn('sh', ['-eu', '-c', here], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let out = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (out += String(chunk)));

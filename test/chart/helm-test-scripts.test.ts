@@ -1,23 +1,12 @@
 /** The scripts of `helm test`, run against a gateway as their pods would run them. */
 import { createServer } from 'node:http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { freePort } from '../../src/dev/free-port.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { runHelmTest } from './helm-test-script.ts';
 
-let open: GatewayUnderTest;
-let walled: GatewayUnderTest;
-
-beforeAll(async () => {
-  open = await startGateway();
-  walled = await startGateway({ env: { GW_OUTBOUND_POLICY: 'public-only' } });
-});
-
-afterAll(async () => {
-  await open?.stop();
-  await walled?.stop();
-});
+const open = useGateway();
+const walled = useGateway({ env: { GW_OUTBOUND_POLICY: 'public-only' } });
 
 test.each(['ready', 'chat', 'streaming'])('%s passes against a healthy gateway', async (name) => {
   expect(await runHelmTest(name, open)).toMatchObject({

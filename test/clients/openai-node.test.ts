@@ -1,28 +1,17 @@
 /** The official OpenAI client for Node against the gateway: what its users rely on. */
 import OpenAI from 'openai';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { User } from '../harness/gateway/register.ts';
-import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { answer, failure, tokensThen } from '../harness/vendors/vendor-plans.ts';
 import { uuidPattern } from '../harness/vendors/wire-types.ts';
 
-let gateway: GatewayUnderTest;
-let user: User;
+const gateway = useGateway();
+const user = useUser(gateway);
 let openai: OpenAI;
 
-beforeAll(async () => {
-  gateway = await startGateway();
-  user = await registerWithKeys(gateway.url);
+beforeAll(() => {
   openai = new OpenAI({ apiKey: user.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
 });
-
-afterAll(async () => {
-  await gateway?.stop();
-});
-
-beforeEach(() => gateway.vendors.clear());
 
 const question = { model: 'gw/balanced', messages: [{ role: 'user' as const, content: 'Say hello.' }] };
 const override = (model: string) => ({ headers: { 'X-Gateway-Override-Model': model } });

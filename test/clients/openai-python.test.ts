@@ -1,11 +1,8 @@
 /** The official OpenAI client for Python against the gateway. */
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { pythonWith, runPython } from '../harness/clients/python-venv.ts';
-import type { User } from '../harness/gateway/register.ts';
-import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { skipWithout } from '../harness/stage/tools.ts';
 import { answer, failure, tokensThen } from '../harness/vendors/vendor-plans.ts';
 import { uuidPattern } from '../harness/vendors/wire-types.ts';
@@ -28,17 +25,8 @@ interface Seen {
   readonly errors: Readonly<Record<string, Failure | null>>;
 }
 
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  gateway = await startGateway();
-  user = await registerWithKeys(gateway.url);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
+const gateway = useGateway();
+const user = useUser(gateway);
 
 test('the Python client sees answers, streams, tools, errors and models as it expects them', async () => {
   const python = skipWithout('python3', 'the Python client runs on it');

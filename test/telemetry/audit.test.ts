@@ -1,25 +1,17 @@
 /** Who came, which keys were added and deleted, and who was turned away: a line each, never a secret. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { AuthFailure } from '../../src/http/http-telemetry.ts';
 import { AuditLog, refusalsPerWindow, refusalWindowMs } from '../../src/telemetry/audit-log.ts';
 import { chat, chatOk } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import { addKey, registerUser } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { failure, hang, reset } from '../harness/vendors/vendor-plans.ts';
 
-let gateway: GatewayUnderTest;
-
-beforeAll(async () => {
-  gateway = await startGateway({ env: { GW_LOG_LEVEL: 'trace' } });
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
+const gateway = useGateway({ env: { GW_LOG_LEVEL: 'trace' } });
 
 const audited = (matches: (line: Record<string, unknown>) => boolean) =>
   gateway.logs().filter((line) => line['audit'] !== undefined && matches(line));

@@ -1,17 +1,17 @@
 /** The bundle of auto-instrumentations: what it adds to the spans of our own, and what it must not. */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { chatOk, streamed } from '../harness/gateway/chat.ts';
-import type { User } from '../harness/gateway/register.ts';
 import { providerSecret, registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
-import type { OtlpReceiver, ReceivedSpan } from '../harness/servers/otlp-receiver.ts';
+import type { ReceivedSpan } from '../harness/servers/otlp-receiver.ts';
 import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
 import { redisUrl } from '../harness/servers/redis.ts';
+import { useServer } from '../harness/servers/use-started.ts';
 import { answer, failure, reset } from '../harness/vendors/vendor-plans.ts';
 
 /** The last flush may take a second, the rest of the stop another. */
@@ -22,20 +22,9 @@ const traceOf = () => {
   return { traceId, headers: { traceparent: `00-${traceId}-${randomBytes(8).toString('hex')}-01` } };
 };
 
-let collector: OtlpReceiver;
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  collector = await startOtlpReceiver();
-  gateway = await startGateway({ env: { ...collector.env, GW_OTEL_AUTO: '1' }, redisUrl: redisUrl() });
-  user = await registerWithKeys(gateway.url);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-  await collector?.close();
-});
+const collector = useServer(startOtlpReceiver);
+const gateway = useGateway(() => ({ env: { ...collector.env, GW_OTEL_AUTO: '1' }, redisUrl: redisUrl() }));
+const user = useUser(gateway);
 
 /** The spans of a trace once the store spans of these names are there, and every parent with its child. */
 const wholeTrace = (traceId: string, names: readonly RegExp[]) =>

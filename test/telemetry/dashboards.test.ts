@@ -1,10 +1,9 @@
 /** Dashboards, alerts and runbooks against the metrics that a running gateway really has. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { scrape, startExercisedGateway } from './exercised-gateway.ts';
+import { scrape, useExercisedGateway } from './exercised-gateway.ts';
 import type { Exposition } from './exposition.ts';
 import type { Selector } from './promql.ts';
 import { parseExpression } from './promql.ts';
@@ -91,12 +90,11 @@ const foreign: Readonly<Record<string, readonly string[]>> = {
 /** Exported for those who ask, on no dashboard and in no alert; each with its reason. */
 const unused: Readonly<Record<string, string>> = {};
 
-let gateway: GatewayUnderTest;
+const { gateway } = useExercisedGateway();
 let live: Exposition;
 const labelsByMetric = new Map<string, Set<string>>();
 
 beforeAll(async () => {
-  ({ gateway } = await startExercisedGateway());
   live = await scrape(gateway);
   for (const { name, labels } of live.series) {
     const known = labelsByMetric.get(name) ?? new Set(targetLabels);
@@ -106,10 +104,6 @@ beforeAll(async () => {
   for (const [name, labels] of Object.entries(foreign))
     labelsByMetric.set(name, new Set([...targetLabels, ...labels]));
   for (const { record } of rules) if (record !== undefined) labelsByMetric.set(record, new Set(targetLabels));
-});
-
-afterAll(async () => {
-  await gateway?.stop();
 });
 
 /** Values of closed lists that an expression names outright must be ones that occur, or that exist at 0. */

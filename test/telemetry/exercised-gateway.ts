@@ -1,9 +1,12 @@
+import { beforeAll } from 'vitest';
 import { chat, chatOk, streamed } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
-import { addKey, registerWithKeys } from '../harness/gateway/register.ts';
+import { addKey } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { sealingKeys, startGateway } from '../harness/gateway/start-gateway.ts';
+import { sealingKeys } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
+import type { VendorPack } from '../harness/vendors/vendor-pack.ts';
 import { answer, failure, tokensThen } from '../harness/vendors/vendor-plans.ts';
 import type { Script } from '../harness/vendors/vendor-reply.ts';
 import type { Exposition } from './exposition.ts';
@@ -21,14 +24,19 @@ export const slowStream: Script = (request) => {
   return { ...reply, body: [first, second, { waitMs: 80 }, ...rest] };
 };
 
-/** Starts a gateway and has it do everything that makes a metric: all families have series afterwards. */
-export async function startExercisedGateway(
-  env: Readonly<Record<string, string>> = {},
-): Promise<{ readonly gateway: GatewayUnderTest; readonly user: User }> {
+/** A gateway for the tests of a file that has done everything that makes a metric: all families have series. */
+export function useExercisedGateway(env: () => Readonly<Record<string, string>> = () => ({})): {
+  readonly gateway: GatewayUnderTest;
+  readonly user: User;
+} {
   const rotation = { GW_SEALING_KEYS: `${sealingKeys('k2')},${sealingKeys('k1')}` };
-  const gateway = await startGateway({ env: { ...rotation, ...env } });
-  const { vendors } = gateway;
-  const user = await registerWithKeys(gateway.url);
+  const gateway = useGateway(() => ({ env: { ...rotation, ...env() } }));
+  const user = useUser(gateway);
+  beforeAll(() => exercise(gateway.vendors, user));
+  return { gateway, user };
+}
+
+async function exercise(vendors: VendorPack, user: User): Promise<void> {
   await addKey(user, {
     provider: 'self_hosted',
     api_key: 'x',
@@ -53,6 +61,4 @@ export async function startExercisedGateway(
   await chatOk(user.client, {}, { 'x-gateway-override-model': 'openai:unknown-to-the-tables' });
   vendors.always(failure(500));
   await chat(user.client);
-  vendors.clear();
-  return { gateway, user };
 }

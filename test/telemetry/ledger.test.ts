@@ -1,35 +1,23 @@
 /** The spans of a request one to one with what the fake vendors saw of it, however it ended. */
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { chat, chatBody, chatOk, chatPath, streamed } from '../harness/gateway/chat.ts';
-import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
-import type { OtlpReceiver, ReceivedSpan } from '../harness/servers/otlp-receiver.ts';
+import type { ReceivedSpan } from '../harness/servers/otlp-receiver.ts';
 import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
+import { useServer } from '../harness/servers/use-started.ts';
 import { failure, hang, tokensThen } from '../harness/vendors/vendor-plans.ts';
 
 /** Two processes read one wall clock, each with an origin of its own. */
 const clockSlackMs = 35;
 
-let collector: OtlpReceiver;
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  collector = await startOtlpReceiver();
-  gateway = await startGateway({ env: collector.env });
-  user = await registerWithKeys(gateway.url);
-});
-
-beforeEach(() => gateway.vendors.clear());
-
-afterAll(async () => {
-  await gateway?.stop();
-  await collector?.close();
-});
+const collector = useServer(startOtlpReceiver);
+const gateway = useGateway(() => ({ env: collector.env }));
+const user = useUser(gateway);
 
 type Headers = Readonly<Record<string, string>>;
 

@@ -1,33 +1,20 @@
 /** Metrics of a running gateway against its own log rows and its vendors' ledgers. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { newServiceKey } from '../../src/core/account/service-key.ts';
 import { chat, chatOk, streamed } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
-import type { User } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import type { OtlpReceiver } from '../harness/servers/otlp-receiver.ts';
 import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
+import { useServer } from '../harness/servers/use-started.ts';
 import { answer, failure } from '../harness/vendors/vendor-plans.ts';
 import { gate, heldBy } from '../harness/vendors/vendor-reply.ts';
 import type { LogPage } from '../harness/vendors/wire-types.ts';
-import { scrape, startExercisedGateway } from './exercised-gateway.ts';
+import { scrape, useExercisedGateway } from './exercised-gateway.ts';
 import type { Exposition } from './exposition.ts';
 import { sumOf } from './exposition.ts';
 
-let collector: OtlpReceiver;
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  collector = await startOtlpReceiver();
-  ({ gateway, user } = await startExercisedGateway(collector.env));
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-  await collector?.close();
-});
+const collector = useServer(startOtlpReceiver);
+const { gateway, user } = useExercisedGateway(() => collector.env);
 
 const microUsd = (text: string) => Number(text.replace('.', ''));
 

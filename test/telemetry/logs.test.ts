@@ -1,30 +1,20 @@
 /** The log: one line per chat request, nothing that is nobody's business, nothing that makes a request wait. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { cutCauses } from '../../src/core/settled-request.ts';
 import { accessLine } from '../../src/telemetry/access-log.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { logRow } from '../adapters/postgres/log-rows.ts';
 import { callOf } from '../chat/story.ts';
 import { chat, chatBody, chatOk, chatPath, streamed } from '../harness/gateway/chat.ts';
-import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { failure, hang, tokensThen } from '../harness/vendors/vendor-plans.ts';
 
-let gateway: GatewayUnderTest;
-let user: User;
-
-beforeAll(async () => {
-  gateway = await startGateway();
-  user = await registerWithKeys(gateway.url);
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
+const gateway = useGateway();
+const user = useUser(gateway);
 
 const linesOf = (requestId: string) => gateway.logs().filter((line) => line['request_id'] === requestId);
 

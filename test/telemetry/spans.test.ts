@@ -1,43 +1,28 @@
 /** Spans as a collector receives them, held against what the fake vendors saw. */
 import { randomBytes } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { chat, chatBody, chatOk, chatPath, streamed } from '../harness/gateway/chat.ts';
-import type { User } from '../harness/gateway/register.ts';
 import { addKey, providerSecret, registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
-import type { OtlpReceiver, ReceivedSpan } from '../harness/servers/otlp-receiver.ts';
+import type { ReceivedSpan } from '../harness/servers/otlp-receiver.ts';
 import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
-import type { FakeVendor } from '../harness/vendors/fake-vendor.ts';
+import { useServer } from '../harness/servers/use-started.ts';
 import { startFakeVendor } from '../harness/vendors/fake-vendor.ts';
 import { answer, failure, hang, reset, tokensThen } from '../harness/vendors/vendor-plans.ts';
 
-let collector: OtlpReceiver;
-let gateway: GatewayUnderTest;
-let ownServer: FakeVendor;
-let user: User;
+const collector = useServer(startOtlpReceiver);
+const ownServer = useServer(startFakeVendor);
+const gateway = useGateway(() => ({ env: { ...collector.env, GW_TRACE_PROPAGATE_TO: 'self_hosted' } }));
+const user = useUser(gateway);
 
 beforeAll(async () => {
-  [collector, ownServer] = await Promise.all([startOtlpReceiver(), startFakeVendor()]);
-  gateway = await startGateway({ env: { ...collector.env, GW_TRACE_PROPAGATE_TO: 'self_hosted' } });
-  user = await registerWithKeys(gateway.url);
   await addKey(user, {
     provider: 'self_hosted',
     api_key: 'own-secret',
     base_url: ownServer.url,
     declared_region: 'eu',
   });
-});
-
-afterEach(() => {
-  gateway.vendors.clear();
-  ownServer.clear();
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-  await Promise.all([collector?.close(), ownServer?.close()]);
 });
 
 const hex = (bytes: number) => randomBytes(bytes).toString('hex');

@@ -106,16 +106,41 @@ function parseLine(line: string): Record<string, unknown> {
   }
 }
 
+interface Surroundings {
+  readonly folder: string;
+  readonly vendors: VendorPack;
+  readonly database: TestDatabase;
+  /** Undoes what was made for this gateway alone. */
+  free(): Promise<void>;
+}
+
+/** What a gateway stands on, as given or made for it; nothing is left of it where a part of it cannot be made. */
+async function makeSurroundings(given: GatewayOptions): Promise<Surroundings> {
+  const folder = await mkdtemp(join(tmpdir(), 'model-gateway-test-'));
+  const undo: (() => Promise<void>)[] = [() => rm(folder, { recursive: true, force: true })];
+  const free = async () => {
+    for (const one of undo.splice(0).reverse()) await one();
+  };
+  try {
+    const vendors = given.vendors ?? (await startVendorPack());
+    if (given.vendors === undefined) undo.push(() => vendors.close());
+    const database = given.database ?? (await createDatabase());
+    if (given.database === undefined) undo.push(() => database.drop());
+    return { folder, vendors, database, free };
+  } catch (error) {
+    await free();
+    throw error;
+  }
+}
+
 /** Starts `dist/main.js` as an operator would, with fake vendors and a database of its own. */
 export async function startGateway(options: GatewayOptions = {}): Promise<GatewayUnderTest> {
   if (!existsSync(entry)) throw new Error('dist/main.js is missing: run "npm run build" first');
-  const folder = await mkdtemp(join(tmpdir(), 'model-gateway-test-'));
+  const { folder, vendors, database, free } = await makeSurroundings(options);
   const tablesFile = join(folder, 'tables.yaml');
   const writeTables = (document: TablesInput | string) =>
     writeFile(tablesFile, typeof document === 'string' ? document : JSON.stringify(document, null, 2));
   await writeTables(options.tables ?? tables());
-  const vendors = options.vendors ?? (await startVendorPack());
-  const database = options.database ?? (await createDatabase());
   const env = {
     ...cleanEnvironment(),
     PORT: '0',
@@ -143,9 +168,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     const killer = setTimeout(() => child.kill('SIGKILL'), stopLimitMs);
     const code = await exited;
     clearTimeout(killer);
-    if (options.vendors === undefined) await vendors.close();
-    if (options.database === undefined) await database.drop();
-    await rm(folder, { recursive: true, force: true });
+    await free();
     return code;
   };
 

@@ -1,29 +1,19 @@
 /** The comparison of ledgers must see what it is there to see. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { User } from '../gateway/register.ts';
 import { registerWithKeys } from '../gateway/register.ts';
-import type { GatewayUnderTest } from '../gateway/start-gateway.ts';
-import { startGateway } from '../gateway/start-gateway.ts';
+import { useGateway } from '../gateway/use-gateway.ts';
 import { untilRowsStored } from '../measure/fault-metrics.ts';
 import { sql } from '../servers/fault-postgres.ts';
 import { expectLedgersAgree } from './fault-ledgers.ts';
 import type { Sent } from './fault-load.ts';
 import { sendChat } from './fault-load.ts';
 
-let gateway: GatewayUnderTest;
+const gateway = useGateway();
 let user: User;
 let sent: Sent[];
 
-beforeAll(async () => {
-  gateway = await startGateway();
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-});
-
 beforeEach(async () => {
-  gateway.vendors.clear();
   user = await registerWithKeys(gateway.url, ['openai']);
   sent = [];
   for (const stream of [false, true, false]) sent.push(await sendChat(gateway.url, user, { stream }));

@@ -1,0 +1,67 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { aroundAll, beforeEach } from 'vitest';
+import type { TestDatabase } from './postgres.ts';
+import { createDatabase } from './postgres.ts';
+
+/**
+ * What `start` resolves with, for the tests and hooks of the file or `describe` that calls this: begun before them and
+ * ended after them, in the opposite order of several, whatever fails. Until then nothing of it can be read: options that
+ * need it are functions.
+ */
+export function useStarted<T extends object>(
+  start: () => Promise<T>,
+  end?: (started: T) => Promise<unknown>,
+): T {
+  let started: T | null = null;
+  aroundAll(async (runSuite) => {
+    const own = await start();
+    started = own;
+    try {
+      await runSuite();
+    } finally {
+      await end?.(own);
+    }
+  });
+  return standIn(() => {
+    if (started === null)
+      throw new Error('not started yet: read it in a test, a hook, or a function of options');
+    return started;
+  });
+}
+
+/** The same for what is closed at the end and, where it can be, cleared before each test. */
+export function useServer<T extends { close(): Promise<unknown>; clear?(): void }>(
+  start: () => Promise<T>,
+): T {
+  const server = useStarted(start, (started) => started.close());
+  beforeEach(() => server.clear?.());
+  return server;
+}
+
+/** A database of its own, with the schema. */
+export function useDatabase(): TestDatabase {
+  return useStarted(createDatabase, (database) => database.drop());
+}
+
+/** An empty folder that is gone afterwards with what is in it. */
+export function useFolder(): { readonly path: string } {
+  return useStarted(
+    async () => ({ path: await mkdtemp(join(tmpdir(), 'model-gateway-test-')) }),
+    ({ path }) => rm(path, { recursive: true, force: true }),
+  );
+}
+
+/** An object that is whatever `read` returns, each time anew. */
+function standIn<T extends object>(read: () => T): T {
+  return new Proxy({} as T, {
+    get: (_, name) => {
+      const real = read();
+      const value: unknown = Reflect.get(real, name);
+      return typeof value === 'function' ? value.bind(real) : value;
+    },
+    ownKeys: () => Reflect.ownKeys(read()),
+    getOwnPropertyDescriptor: (_, name) => Reflect.getOwnPropertyDescriptor(read(), name),
+  });
+}
