@@ -45,7 +45,7 @@ async function rowsOf(...args: string[]): Promise<string[]> {
 
 test.each([
   ['test/faults', ['test/faults'], 70],
-  ['test/kills', ['--config', 'test/kills/vitest.config.ts'], 3],
+  ['test/kills', ['--mode', 'kills'], 3],
 ])(
   'every test of %s is a row',
   async (_folder, args, atLeast) => {

@@ -22,8 +22,7 @@ export async function measureParts(
 ): Promise<Measurement[]> {
   const file = join(folder, 'parts.ndjson');
   const env = { ...process.env, GW_BENCH_FILE: file, GW_BENCH_SMOKE: smoke ? '1' : '' };
-  const vitest = [inProject('node_modules', 'vitest', 'vitest.mjs'), 'bench', '--run', '--config'];
-  const args = [...vitest, inProject('test', 'bench', 'vitest.config.ts')];
+  const args = [inProject('node_modules', 'vitest', 'vitest.mjs'), 'bench', '--run', '--mode', 'bench'];
   const { code, output } = await run(process.execPath, args, {
     cwd: root,
     env,

@@ -59,13 +59,13 @@ export async function vitestTally(
   return tally;
 }
 
-/** The tests of `test/<suite>/` with the configuration there. */
+/** The tests of `test/<suite>/` with what vitest.config.ts says of that stage. */
 export function suiteTally(
   suite: string,
   folder: string,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Tally> {
-  return vitestTally(['--config', inProject('test', suite, 'vitest.config.ts')], folder, env);
+  return vitestTally(['--mode', suite], folder, env);
 }
 
 /** `work` with a folder that is gone afterwards, whatever happens. */
