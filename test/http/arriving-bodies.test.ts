@@ -33,8 +33,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   vi.useRealTimers();
-  edge.app.server.closeAllConnections();
-  await edge.app.close();
+  await edge.close();
 });
 
 const heldIs = (bytes: number) =>

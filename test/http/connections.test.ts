@@ -8,10 +8,7 @@ import { head, startEdge } from './edge.ts';
 
 let edge: Edge;
 
-afterEach(async () => {
-  edge.app.server.closeAllConnections();
-  await edge.app.close();
-});
+afterEach(() => edge.close());
 
 const ping = head({}, 'GET /ping');
 

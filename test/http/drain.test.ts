@@ -14,9 +14,12 @@ const thoughtMs = 250;
 const drainMs = 30_000;
 
 let edge: Edge;
+/** Ends what a drain still waits for. */
+let hurry: AbortController;
 let letAnswer: () => void;
 
 beforeEach(async () => {
+  hurry = new AbortController();
   const gate = new Promise<void>((resolve) => {
     letAnswer = resolve;
   });
@@ -34,14 +37,12 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  edge.app.server.closeAllConnections();
-  await edge.app.close();
+  hurry.abort();
+  await edge.close();
 });
 
-const begin = (
-  limits: { delayMs: number; drainMs: number },
-  hurry = new AbortController().signal,
-): Promise<void> => drain(edge.app, edge.life, limits, hurry);
+const begin = (limits: { delayMs: number; drainMs: number }): Promise<void> =>
+  drain(edge.app, edge.life, limits, hurry.signal);
 
 const until = (client: Client, text: string): Promise<true> =>
   eventually(async () => client.text.includes(text) || undefined);
@@ -125,7 +126,8 @@ test('in a hurry, idle connections are let go at once, before those that still r
   const idle = edge.connect(head({}, 'GET /ping')).read();
   await until(idle, '200 OK');
   await eventually(async () => edge.life.requestCount === 1 || undefined);
-  const drained = begin({ delayMs: 60_000, drainMs: 60_000 }, AbortSignal.abort());
+  hurry.abort();
+  const drained = begin({ delayMs: 60_000, drainMs: 60_000 });
   await idle.closed;
   const left = await new Promise<number>((resolve) =>
     edge.app.server.getConnections((_error, found) => resolve(found)),

@@ -55,10 +55,7 @@ beforeEach(async () => {
   );
 });
 
-afterEach(async () => {
-  edge.app.server.closeAllConnections();
-  await edge.app.close();
-});
+afterEach(() => edge.close());
 
 const jsonOf = (bytes: number) => Buffer.from(`"${'z'.repeat(bytes - 2)}"`);
 /** As many of the smallest chunks as are let in. */

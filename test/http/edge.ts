@@ -26,6 +26,8 @@ export interface Edge {
   /** Lets the look-up of accounts that are waited for (`x-wait`) go on. */
   letIn(): void;
   connect(...parts: readonly (string | Buffer)[]): Client;
+  /** With every connection, at both ends. */
+  close(): Promise<void>;
 }
 
 /** A raw connection; `text` is what came back so far, once `read` was called. */
@@ -105,6 +107,7 @@ export async function startEdge(
   const log = pino({ level: 'silent' });
   const app = await createServer({ ...limitsOfTests, ...limits }, life, new LaterTurns(), log, telemetry);
   let letIn: (() => void)[] = [];
+  const clients: Client[] = [];
   doors(app);
   await app.register(async (scope) => {
     if (accounts === null) lookUpByName(scope, (done) => letIn.push(done));
@@ -128,7 +131,16 @@ export async function startEdge(
       letIn = [];
       for (const done of waiting) done();
     },
-    connect: (...parts) => connectTo(port, parts),
+    connect: (...parts) => {
+      const client = connectTo(port, parts);
+      clients.push(client);
+      return client;
+    },
+    close: async () => {
+      for (const { socket } of clients) socket.destroy();
+      app.server.closeAllConnections();
+      await app.close();
+    },
   };
 }
 

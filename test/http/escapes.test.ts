@@ -15,10 +15,7 @@ beforeEach(async () => {
   });
 });
 
-afterEach(async () => {
-  edge.app.server.closeAllConnections();
-  await edge.app.close();
-});
+afterEach(() => edge.close());
 
 async function post(body: Buffer): Promise<string> {
   const client = edge.connect(head({ 'content-length': body.length, connection: 'close' }), body).read();

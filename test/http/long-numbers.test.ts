@@ -15,10 +15,7 @@ beforeEach(async () => {
   });
 });
 
-afterEach(async () => {
-  edge.app.server.closeAllConnections();
-  await edge.app.close();
-});
+afterEach(() => edge.close());
 
 async function post(body: string): Promise<string> {
   const bytes = Buffer.from(body);

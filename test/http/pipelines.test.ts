@@ -53,10 +53,7 @@ beforeEach(async () => {
   );
 });
 
-afterEach(async () => {
-  edge.app.server.closeAllConnections();
-  await edge.app.close();
-});
+afterEach(() => edge.close());
 
 /** What hangs in front. */
 const fronts: readonly (readonly [string, string])[] = [

@@ -35,10 +35,7 @@ beforeEach(async () => {
   edge.app.server.timeout = stallMs;
 });
 
-afterEach(async () => {
-  edge.app.server.closeAllConnections();
-  await edge.app.close();
-});
+afterEach(() => edge.close());
 
 const isOver = () => eventually(async () => edge.ended.length > 0 || undefined);
 

@@ -29,10 +29,7 @@ beforeEach(async () => {
   edge = { ...started, readBytes: () => sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0) };
 });
 
-afterEach(async () => {
-  edge.app.server.closeAllConnections();
-  await edge.app.close();
-});
+afterEach(() => edge.close());
 
 const closed = async (client: Client): Promise<void> => {
   await client.closed;
