@@ -1,12 +1,12 @@
 /** Too much work at once: refused in good form before the event loop starves, and over as soon as it ends. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { chat, chatBody, chatOk, chatPath } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import type { HttpResponse } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { startForTest, useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import type { Sent } from '../harness/ledgers/fault-load.ts';
 import { sendChat } from '../harness/ledgers/fault-load.ts';
 import { eventually } from '../harness/measure/eventually.ts';
@@ -16,16 +16,8 @@ import { hang } from '../harness/vendors/vendor-plans.ts';
 
 const overloaded = { status: 503, type: 'service_unavailable_error', code: 'overloaded' } as const;
 
-let gateway: GatewayUnderTest | undefined;
-
-afterEach(async () => {
-  await gateway?.stop();
-  gateway = undefined;
-});
-
 async function start(env: Record<string, string>): Promise<{ running: GatewayUnderTest; user: User }> {
-  const running = await startGateway({ env });
-  gateway = running;
+  const running = await startForTest({ env });
   await untilReadyIs(running, 200);
   return { running, user: await registerWithKeys(running.url, ['openai']) };
 }
@@ -104,19 +96,10 @@ describe('a request made to be expensive', () => {
     Array.from({ length: count }, (_, index) => write(index)).join(',');
 
   const lag = 'nodejs_eventloop_lag_max_seconds';
-  let shared: GatewayUnderTest;
-  let user: User;
+  const shared = useGateway();
+  const user = useUser(shared, ['openai']);
 
-  beforeAll(async () => {
-    shared = await startGateway();
-    user = await registerWithKeys(shared.url, ['openai']);
-    await chatOk(user.client);
-    shared.vendors.clear();
-  });
-
-  afterAll(async () => {
-    await shared?.stop();
-  });
+  beforeAll(() => chatOk(user.client));
 
   test.each<[string, () => string]>([
     ['250,000 bad messages', () => `{"model":"gw/balanced","messages":[${many(250_000, () => '{}')}]}`],

@@ -1,26 +1,23 @@
 /** Postgres fails in every way it knows: chat goes on, no row is lost or doubled, nothing hangs. */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { newServiceKey } from '../../src/core/account/service-key.ts';
 import { chat, chatOk } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { addKey, providerSecret, registerUser, registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { sealingKeys, startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { expectLedgersAgree } from '../harness/ledgers/fault-ledgers.ts';
 import type { Load, Sent } from '../harness/ledgers/fault-load.ts';
 import { becomeKnown, failures, sendChat, startLoad } from '../harness/ledgers/fault-load.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { expectInTime, expectWithin, median, timed } from '../harness/measure/fault-bounds.ts';
 import { metric, probe, untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
-import type { CrashablePostgres } from '../harness/servers/fault-postgres.ts';
 import { sql, startCrashablePostgres } from '../harness/servers/fault-postgres.ts';
-import type { TestDatabase } from '../harness/servers/postgres.ts';
-import { createDatabase } from '../harness/servers/postgres.ts';
-import type { VendorPack } from '../harness/vendors/vendor-pack.ts';
+import { useDatabase, useServer } from '../harness/servers/use-started.ts';
 import { startVendorPack } from '../harness/vendors/vendor-pack.ts';
 
 const unavailable = { status: 503, type: 'service_unavailable_error', code: 'database_unavailable' } as const;
@@ -80,24 +77,13 @@ describe('a Postgres that is down when the gateway starts', () => {
 });
 
 describe('a Postgres that fails under load', () => {
-  let postgres: CrashablePostgres;
-  let gateway: GatewayUnderTest;
+  const postgres = useServer(startCrashablePostgres);
+  const gateway = useGateway(() => ({ database: postgres.database }));
   let load: Load | undefined;
-
-  beforeAll(async () => {
-    postgres = await startCrashablePostgres();
-    gateway = await startGateway({ database: postgres.database });
-    await untilReadyIs(gateway, 200);
-  });
 
   afterEach(async () => {
     await load?.stop();
     await postgres.restore();
-  });
-
-  afterAll(async () => {
-    await gateway?.stop();
-    await postgres?.close();
   });
 
   /** Users whose account the gateway has in memory. */
@@ -222,23 +208,11 @@ describe('a Postgres that fails under load', () => {
 });
 
 describe('two replicas on one database', () => {
-  let database: TestDatabase;
-  let vendors: VendorPack;
-  let first: GatewayUnderTest;
-  let second: GatewayUnderTest;
-
-  beforeAll(async () => {
-    [database, vendors] = await Promise.all([createDatabase(), startVendorPack()]);
-    const shared = { database, vendors, env: { GW_SEALING_KEYS: sealingKeys() } };
-    [first, second] = await Promise.all([startGateway(shared), startGateway(shared)]);
-    await Promise.all([untilReadyIs(first, 200), untilReadyIs(second, 200)]);
-  });
-
-  afterAll(async () => {
-    await Promise.all([first?.stop(), second?.stop()]);
-    await vendors?.close();
-    await database?.drop();
-  });
+  const database = useDatabase();
+  const vendors = useServer(startVendorPack);
+  const shared = { database, vendors, env: { GW_SEALING_KEYS: sealingKeys() } };
+  const first = useGateway(shared);
+  const second = useGateway(shared);
 
   const toOpenAi = { headers: { 'x-gateway-override-model': 'openai:gpt-test' } };
 

@@ -1,17 +1,17 @@
 /** Redis fails in every way it knows: each chat is a miss at worst, within 50 ms, and hits come back by themselves. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
 import type { Sent } from '../harness/ledgers/fault-load.ts';
 import { sendChat } from '../harness/ledgers/fault-load.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { expectWithin, median } from '../harness/measure/fault-bounds.ts';
 import { probe, untilRowsStored } from '../harness/measure/fault-metrics.ts';
-import type { RedisProcess } from '../harness/servers/redis.ts';
 import { startRedis } from '../harness/servers/redis.ts';
-import type { VendorPack } from '../harness/vendors/vendor-pack.ts';
+import { useServer } from '../harness/servers/use-started.ts';
 import { startVendorPack } from '../harness/vendors/vendor-pack.ts';
 import type { Completion } from '../harness/vendors/wire-types.ts';
 
@@ -19,19 +19,13 @@ const cached = { 'x-gateway-cache': 'true' };
 /** More than the failures that open the breaker. */
 const enoughToOpen = 8;
 
-let redis: RedisProcess;
-let vendors: VendorPack;
-let gateway: GatewayUnderTest;
+const redis = useServer(startRedis);
+const vendors = useServer(startVendorPack);
+const gateway = useGateway(() => ({ redisUrl: redis.url, vendors }));
 let user: User;
 let sent: Sent[] = [];
 
-beforeAll(async () => {
-  [redis, vendors] = await Promise.all([startRedis(), startVendorPack()]);
-  gateway = await startGateway({ redisUrl: redis.url, vendors });
-});
-
 beforeEach(async () => {
-  vendors.clear();
   sent = [];
   user = await registerWithKeys(gateway.url, ['openai']);
   await untilHit(gateway);
@@ -75,12 +69,6 @@ async function expectOneRowEach(): Promise<void> {
 }
 
 afterEach(expectOneRowEach);
-
-afterAll(async () => {
-  await gateway?.stop();
-  await redis?.close();
-  await vendors?.close();
-});
 
 describe('a Redis that hangs', () => {
   afterEach(() => redis.continueSignal());

@@ -1,18 +1,16 @@
 /** Canary secrets are searched for in everything the gateway writes, while vendors do their best to spread them. */
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { chat, chatBody, chatPath, streamed } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
-import type { User } from '../harness/gateway/register.ts';
-import { addKey, registerUser } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { addKey } from '../harness/gateway/register.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { metric, untilRowsStored } from '../harness/measure/fault-metrics.ts';
 import { sql } from '../harness/servers/fault-postgres.ts';
-import type { RedisProcess } from '../harness/servers/redis.ts';
 import { startRedis } from '../harness/servers/redis.ts';
+import { useServer } from '../harness/servers/use-started.ts';
 import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
 import { vendorNames } from '../harness/vendors/vendor-pack.ts';
 import { answer, respond, streamOf } from '../harness/vendors/vendor-plans.ts';
@@ -61,27 +59,19 @@ const secrets: Record<string, string> = { 'sealing key': sealingKey };
 /** Everything that clients were answered, but for the registration itself. */
 const bodies: string[] = [];
 
-let redis: RedisProcess;
-let gateway: GatewayUnderTest;
-let user: User;
+const redis = useServer(startRedis);
+const gateway = useGateway(() => ({
+  redisUrl: redis.url,
+  env: { GW_LOG_LEVEL: 'trace', GW_SEALING_KEYS: `k1:${sealingKey}` },
+}));
+const user = useUser(gateway, []);
 
 beforeAll(async () => {
-  redis = await startRedis();
-  gateway = await startGateway({
-    redisUrl: redis.url,
-    env: { GW_LOG_LEVEL: 'trace', GW_SEALING_KEYS: `k1:${sealingKey}` },
-  });
-  user = await registerUser(gateway.url);
   secrets['service key'] = user.key;
   for (const provider of vendorNames) {
     secrets[provider] = canary(provider);
     await addKey(user, { provider, api_key: secrets[provider] });
   }
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-  await redis?.close();
 });
 
 /** The key as the vendor received it. */

@@ -1,29 +1,27 @@
 /** The tables change under load, well and badly: no request fails, none sees two versions, bad ones are not used. */
-import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
 import { tables } from '../harness/gateway/tables.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { expectLedgersAgree } from '../harness/ledgers/fault-ledgers.ts';
 import type { Load, Sent } from '../harness/ledgers/fault-load.ts';
 import { failures, sendChat, startLoad } from '../harness/ledgers/fault-load.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { expectWithin, timed } from '../harness/measure/fault-bounds.ts';
-import { metric, untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
+import { metric, untilRowsStored } from '../harness/measure/fault-metrics.ts';
 import { sql } from '../harness/servers/fault-postgres.ts';
+import { useFolder } from '../harness/servers/use-started.ts';
 import { streamEvents, streamOf } from '../harness/vendors/vendor-plans.ts';
 import { gate } from '../harness/vendors/vendor-reply.ts';
 
 /** The counts of an answer of the fake vendor. */
 const inputTokens = 11;
 
-let mount: string;
-let gateway: GatewayUnderTest;
+const mount = useFolder();
 let users: User[];
 let load: Load | undefined;
 let version = 0;
@@ -45,11 +43,11 @@ async function tablesStatus(): Promise<Status> {
 /** Replaces the mounted volume as a kubelet does: a new folder, then the swap of one symlink. */
 async function swap(content: string | null): Promise<void> {
   version += 1;
-  const folder = join(mount, `..version-${version}`);
+  const folder = join(mount.path, `..version-${version}`);
   await mkdir(folder);
   if (content !== null) await writeFile(join(folder, 'tables.yaml'), content);
-  await symlink(folder, join(mount, '..data_tmp'));
-  await rename(join(mount, '..data_tmp'), join(mount, '..data'));
+  await symlink(folder, join(mount.path, '..data_tmp'));
+  await rename(join(mount.path, '..data_tmp'), join(mount.path, '..data'));
 }
 
 function priced(microUsd: number): string {
@@ -68,27 +66,23 @@ async function reprice(microUsd: number): Promise<void> {
   prices.set(hash, microUsd);
 }
 
-beforeAll(async () => {
-  mount = await mkdtemp(join(tmpdir(), 'model-gateway-mount-'));
+const gateway = useGateway(async () => {
+  const file = join(mount.path, 'tables.yaml');
   await swap(priced(1));
-  await symlink(join('..data', 'tables.yaml'), join(mount, 'tables.yaml'));
-  gateway = await startGateway({ env: { GW_TABLES_FILE: join(mount, 'tables.yaml') } });
-  await untilReadyIs(gateway, 200);
+  await symlink(join('..data', 'tables.yaml'), file);
+  return { env: { GW_TABLES_FILE: file } };
+});
+
+beforeAll(async () => {
   prices.set((await tablesStatus()).hash, 1);
 });
 
 beforeEach(async () => {
-  gateway.vendors.clear();
   users = await Promise.all([1, 2, 3].map(() => registerWithKeys(gateway.url, ['openai'])));
 });
 
 afterEach(async () => {
   await load?.stop();
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-  await rm(mount, { recursive: true, force: true });
 });
 
 /** Each row was priced by the version that it names. */

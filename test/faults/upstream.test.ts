@@ -1,20 +1,20 @@
 /** Vendors fail in every way the network knows: a fallback before the first token, an error event after it. */
 import { connect } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { chatBody, chatPath, logRows } from '../harness/gateway/chat.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { providerSecret, registerWithKeys } from '../harness/gateway/register.ts';
 import { takeApart } from '../harness/gateway/sse-reader.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
 import type { TablesInput } from '../harness/gateway/tables.ts';
 import { tables } from '../harness/gateway/tables.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { sendChat } from '../harness/ledgers/fault-load.ts';
 import { eventually, untilStill } from '../harness/measure/eventually.ts';
 import { expectWithin, measured, timed } from '../harness/measure/fault-bounds.ts';
 import { metric, untilRowsStored } from '../harness/measure/fault-metrics.ts';
 import { sql } from '../harness/servers/fault-postgres.ts';
-import type { RawPlan, RawVendor } from '../harness/vendors/fault-raw-vendor.ts';
+import { useServer } from '../harness/servers/use-started.ts';
+import type { RawPlan } from '../harness/vendors/fault-raw-vendor.ts';
 import {
   bytes,
   endless,
@@ -28,9 +28,9 @@ import { hang, longStream, streamOf } from '../harness/vendors/vendor-plans.ts';
 
 const mebibyte = 1024 * 1024;
 
-let gateway: GatewayUnderTest;
 /** Stands for OpenAI; its fallback in `gw/cheap` is Together, a healthy one. */
-let raw: RawVendor;
+const raw = useServer(startRawVendor);
+const gateway = useGateway(() => ({ env: { GW_OPENAI_BASE_URL: raw.url }, tables: tablesWith(1) }));
 let user: User;
 
 function tablesWith(idleSeconds: number): TablesInput {
@@ -52,19 +52,7 @@ function tablesWith(idleSeconds: number): TablesInput {
   });
 }
 
-beforeAll(async () => {
-  raw = await startRawVendor();
-  gateway = await startGateway({ env: { GW_OPENAI_BASE_URL: raw.url }, tables: tablesWith(1) });
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-  await raw?.close();
-});
-
 beforeEach(async () => {
-  gateway.vendors.clear();
-  raw.clear();
   user = await registerWithKeys(gateway.url);
 });
 

@@ -1,63 +1,45 @@
 /** The network between the gateway and its dependencies gets slow or mute without closing anything. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { chatBody, chatPath } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import { takeApart } from '../harness/gateway/sse-reader.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
 import { tables } from '../harness/gateway/tables.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { expectLedgersAgree } from '../harness/ledgers/fault-ledgers.ts';
 import type { Load, Sent } from '../harness/ledgers/fault-load.ts';
 import { becomeKnown, failures, sendChat, startLoad } from '../harness/ledgers/fault-load.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { expectWithin, measured, median, timed } from '../harness/measure/fault-bounds.ts';
-import { untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
+import { untilRowsStored } from '../harness/measure/fault-metrics.ts';
 import { sql } from '../harness/servers/fault-postgres.ts';
-import type { FaultyWire } from '../harness/servers/fault-proxy.ts';
 import { startFaultyWire, through } from '../harness/servers/fault-proxy.ts';
-import type { TestDatabase } from '../harness/servers/postgres.ts';
-import { createDatabase } from '../harness/servers/postgres.ts';
 import { redisUrl } from '../harness/servers/redis.ts';
-import type { VendorPack } from '../harness/vendors/vendor-pack.ts';
+import { useDatabase, useServer } from '../harness/servers/use-started.ts';
 import { startVendorPack } from '../harness/vendors/vendor-pack.ts';
 import { streamEvents, streamOf } from '../harness/vendors/vendor-plans.ts';
 
-let database: TestDatabase;
-let vendors: VendorPack;
-let postgres: FaultyWire;
-let redis: FaultyWire;
-let openai: FaultyWire;
-let gateway: GatewayUnderTest;
+const database = useDatabase();
+const vendors = useServer(startVendorPack);
+const postgres = useServer(() => startFaultyWire(database.url));
+const redis = useServer(() => startFaultyWire(redisUrl()));
+const openai = useServer(() => startFaultyWire(vendors.openai.url));
+const gateway = useGateway(() => ({
+  vendors,
+  database,
+  redisUrl: through(redis, redisUrl()),
+  tables: tables({ timeouts: { stream_idle_seconds: 1 } }),
+  env: {
+    DATABASE_URL: through(postgres, database.url),
+    GW_OPENAI_BASE_URL: `http://127.0.0.1:${openai.port}`,
+  },
+}));
 let user: User;
 let sent: Sent[];
 let load: Load | undefined;
 
-beforeAll(async () => {
-  [database, vendors] = await Promise.all([createDatabase(), startVendorPack()]);
-  [postgres, redis, openai] = await Promise.all(
-    [database.url, redisUrl(), vendors.openai.url].map(startFaultyWire) as [
-      Promise<FaultyWire>,
-      Promise<FaultyWire>,
-      Promise<FaultyWire>,
-    ],
-  );
-  gateway = await startGateway({
-    vendors,
-    database,
-    redisUrl: through(redis, redisUrl()),
-    tables: tables({ timeouts: { stream_idle_seconds: 1 } }),
-    env: {
-      DATABASE_URL: through(postgres, database.url),
-      GW_OPENAI_BASE_URL: `http://127.0.0.1:${openai.port}`,
-    },
-  });
-  await untilReadyIs(gateway, 200);
-});
-
 beforeEach(async () => {
-  vendors.clear();
   user = await registerWithKeys(gateway.url, ['openai', 'sarvam']);
   sent = await becomeKnown(gateway.url, user);
 });
@@ -65,13 +47,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await load?.stop();
   for (const wire of [postgres, redis, openai]) wire.heal();
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-  await Promise.all([postgres, redis, openai].map((wire) => wire.close()));
-  await vendors?.close();
-  await database?.drop();
 });
 
 async function chatTimes(count: number, headers: Readonly<Record<string, string>> = {}): Promise<number[]> {

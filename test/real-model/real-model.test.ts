@@ -1,6 +1,6 @@
 /** A model server that is not ours, used through the gateway as a self_hosted key. */
 import OpenAI from 'openai';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import {
   chat,
   chatBody,
@@ -14,27 +14,17 @@ import type { HttpResponse } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { addKey, registerUser } from '../harness/gateway/register.ts';
 import type { Chunk } from '../harness/gateway/sse-reader.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
+import { useServer } from '../harness/servers/use-started.ts';
 import type { Completion, ErrorBody } from '../harness/vendors/wire-types.ts';
-import type { ModelServer, Work } from './model-server.ts';
+import type { Work } from './model-server.ts';
 import { modelName, modelServerKey, startModelServer } from './model-server.ts';
 import { contextLength } from './tiny-model.ts';
 
-let server: ModelServer;
-let gateway: GatewayUnderTest;
+const server = useServer(startModelServer);
+const gateway = useGateway();
 let user: User;
-
-beforeAll(async () => {
-  server = await startModelServer();
-  gateway = await startGateway();
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-  await server?.close();
-});
 
 beforeEach(async () => {
   user = await registerUser(gateway.url);

@@ -8,10 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { User } from '../harness/gateway/register.ts';
-import { registerWithKeys } from '../harness/gateway/register.ts';
-import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { metric } from '../harness/measure/fault-metrics.ts';
 import { seedIn } from '../harness/measure/random.ts';
 import type { Job, Outcome } from './schemathesis.ts';
@@ -55,23 +52,18 @@ const explained = /database_unavailable/;
 
 const folder = mkdtempSync(join(tmpdir(), 'gw-schema-'));
 const document = join(folder, 'openapi.json');
-let gateway: GatewayUnderTest;
-let user: User;
+// Two generators keep the machine busy: how load is shed is tested elsewhere.
+const gateway = useGateway({ env: { GW_MAX_EVENT_LOOP_DELAY_MS: '0' } });
+const user = useUser(gateway);
 let paths: Record<string, Record<string, unknown>>;
 
 beforeAll(async () => {
-  // Two generators keep the machine busy: how load is shed is tested elsewhere.
-  gateway = await startGateway({ env: { GW_MAX_EVENT_LOOP_DELAY_MS: '0' } });
-  user = await registerWithKeys(gateway.url);
   const text = await (await fetch(`${gateway.adminUrl}/openapi.json`)).text();
   writeFileSync(document, text);
   ({ paths } = JSON.parse(text) as { paths: typeof paths });
 });
 
-afterAll(async () => {
-  await gateway?.stop();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => rmSync(folder, { recursive: true }));
 
 function jobs(): Job[] {
   const callers = [

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { runHelmTest } from '../../chart/helm-test-script.ts';
-import type { GatewayUnderTest } from '../../harness/gateway/start-gateway.ts';
-import { startGateway } from '../../harness/gateway/start-gateway.ts';
+import { useGateway } from '../../harness/gateway/use-gateway.ts';
 import { startEnvoy } from '../envoy.ts';
 import { tellsWhenTheClientLeaves } from '../leaving.ts';
 import { gatewayGivesUpFirst } from '../limits.ts';
@@ -25,14 +24,7 @@ describe('HTTPRoute in Envoy', () => {
 });
 
 describe('helm test behind an HTTPRoute', () => {
-  let gateway: GatewayUnderTest;
-
-  beforeAll(async () => {
-    gateway = await startGateway();
-  });
-  afterAll(async () => {
-    await gateway?.stop();
-  });
+  const gateway = useGateway();
 
   test.each([
     ['passes', start, 0, 'streaming: ok'],

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { runHelmTest } from '../../chart/helm-test-script.ts';
-import type { GatewayUnderTest } from '../../harness/gateway/start-gateway.ts';
-import { startGateway } from '../../harness/gateway/start-gateway.ts';
+import { useGateway } from '../../harness/gateway/use-gateway.ts';
 import { question, rejection } from '../asking.ts';
 import { startDyingPods } from '../dying-pods.ts';
 import { tellsWhenTheClientLeaves } from '../leaving.ts';
@@ -35,14 +34,7 @@ describe('helm test behind an nginx that buffers', () => {
     ...buffering,
     'http-snippet': 'proxy_ignore_headers X-Accel-Buffering;',
   };
-  let gateway: GatewayUnderTest;
-
-  beforeAll(async () => {
-    gateway = await startGateway();
-  });
-  afterAll(async () => {
-    await gateway?.stop();
-  });
+  const gateway = useGateway();
 
   async function helmTest(preset: string, settings: ControllerSettings, annotations = {}) {
     const proxy = await startNginx(
