@@ -13,8 +13,7 @@ import {
 } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import { providerSecret, registerWithKeys } from '../harness/gateway/register.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
-import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
+import { startForTest, useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { metric } from '../harness/measure/fault-metrics.ts';
 import { startRedis } from '../harness/servers/redis.ts';
@@ -355,19 +354,15 @@ describe('in Redis', () => {
   });
 
   test('an answer is shared by two replicas', async () => {
-    const second = await startGateway({
+    const second = await startForTest({
       redisUrl: redis.url,
       vendors: gateway.vendors,
       database: gateway.database,
       env: { GW_SEALING_KEYS: gateway.env['GW_SEALING_KEYS'] },
     });
-    try {
-      const question = fresh();
-      await chatOk(user.client, question, cached);
-      const body = await chatOk(httpClient(second.url, user.key), question, cached);
-      expect(body.gateway.cache_hit).toBe(true);
-    } finally {
-      await second.stop();
-    }
+    const question = fresh();
+    await chatOk(user.client, question, cached);
+    const body = await chatOk(httpClient(second.url, user.key), question, cached);
+    expect(body.gateway.cache_hit).toBe(true);
   });
 });

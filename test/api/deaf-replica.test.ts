@@ -1,17 +1,12 @@
 /** A replica that does not hear of key changes says so: in its gauge, and once in its log. */
 
 import pg from 'pg';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { startForTest } from '../harness/gateway/use-gateway.ts';
 
 let gateway: GatewayUnderTest;
-let running: GatewayUnderTest | null = null;
-
-afterEach(async () => {
-  await running?.stop();
-  running = null;
-});
 
 async function gauge(): Promise<number | undefined> {
   const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
@@ -29,7 +24,7 @@ const isReceived = 'key changes are received';
 const notReceived = 'key changes are not received; accounts are read again within a second';
 
 test('LISTEN that never works: 0, and one line with the reason', async () => {
-  gateway = running = await startGateway({
+  gateway = await startForTest({
     env: { DATABASE_DIRECT_URL: 'postgres://nobody:hunter2@127.0.0.1:1/none', GW_MIGRATE: 'off' },
   });
   await expect.poll(lines).toEqual([notReceived]);
@@ -40,7 +35,7 @@ test('LISTEN that never works: 0, and one line with the reason', async () => {
 });
 
 test('a connection that is lost and made anew: told at each change', async () => {
-  gateway = running = await startGateway();
+  gateway = await startForTest();
   await expect.poll(gauge).toBe(1);
   const admin = new pg.Client({ connectionString: gateway.database.url });
   await admin.connect();

@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { chatOk } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
-import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
+import { startForTest, useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 
 const gateway = useGateway();
@@ -131,18 +130,14 @@ describe('a gateway whose database is not right', () => {
     ],
   ])('says so in words of its own: %s', async (_what, url, reason) => {
     const database = { url: url(), drop: async () => undefined };
-    const other = await startGateway({ database, vendors: gateway.vendors });
-    try {
-      const body = await eventually(async () => {
-        const response = await httpClient(other.adminUrl).get('/readyz');
-        expect(response.status).toBe(503);
-        return response.json<{ reason: string }>().reason.includes('not been reached') ? undefined : response;
-      });
-      expect(body.json<{ reason: string }>().reason).toBe(reason);
-      expect(body.text.toLowerCase()).not.toContain('canary');
-      expect(other.output()).not.toContain('CANARY-PASSWORD');
-    } finally {
-      await other.stop();
-    }
+    const other = await startForTest({ database, vendors: gateway.vendors });
+    const body = await eventually(async () => {
+      const response = await httpClient(other.adminUrl).get('/readyz');
+      expect(response.status).toBe(503);
+      return response.json<{ reason: string }>().reason.includes('not been reached') ? undefined : response;
+    });
+    expect(body.json<{ reason: string }>().reason).toBe(reason);
+    expect(body.text.toLowerCase()).not.toContain('canary');
+    expect(other.output()).not.toContain('CANARY-PASSWORD');
   });
 });

@@ -5,10 +5,10 @@ import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
 import type { HttpClient } from '../harness/gateway/http-client.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
-import { useGateway } from '../harness/gateway/use-gateway.ts';
+import { startForTest, useGateway } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { startRedis } from '../harness/servers/redis.ts';
+import { closeAfterTest } from '../harness/servers/use-started.ts';
 import type { Registration } from '../harness/vendors/wire-types.ts';
 import { uuidPattern } from '../harness/vendors/wire-types.ts';
 
@@ -154,155 +154,126 @@ describe('registration by policy', () => {
   }
 
   test('token needs the token, which is checked before the body', async () => {
-    const guarded = await startGateway({ env: { GW_REGISTRATION: 'token', GW_REGISTRATION_TOKEN: token } });
-    try {
-      const attempt = (authorization: string | undefined, body: unknown = { email: freshEmail() }) =>
-        httpClient(guarded.url).post('/v1/users', body, authorization === undefined ? {} : { authorization });
-      expect((await attempt(`Bearer ${token}`)).status).toBe(201);
-      expect(await described(guarded)).toEqual([{ registrationToken: [] }]);
-      for (const wrong of [undefined, 'Bearer wrong', `Bearer ${token}x`, token])
-        for (const body of [{ email: freshEmail() }, { email: 'none' }, '{'])
-          expectError(await attempt(wrong, body), { status: 401, type: 'authentication_error' });
-    } finally {
-      await guarded.stop();
-    }
+    const guarded = await startForTest({ env: { GW_REGISTRATION: 'token', GW_REGISTRATION_TOKEN: token } });
+    const attempt = (authorization: string | undefined, body: unknown = { email: freshEmail() }) =>
+      httpClient(guarded.url).post('/v1/users', body, authorization === undefined ? {} : { authorization });
+    expect((await attempt(`Bearer ${token}`)).status).toBe(201);
+    expect(await described(guarded)).toEqual([{ registrationToken: [] }]);
+    for (const wrong of [undefined, 'Bearer wrong', `Bearer ${token}x`, token])
+      for (const body of [{ email: freshEmail() }, { email: 'none' }, '{'])
+        expectError(await attempt(wrong, body), { status: 401, type: 'authentication_error' });
   });
 
   test('closed lets nobody in, and existing users go on', async () => {
     const user = (await register(freshEmail())).json<Registration>();
-    const closed = await startGateway({ env: { GW_REGISTRATION: 'closed' }, database: gateway.database });
-    try {
-      const response = await httpClient(closed.url).post('/v1/users', { email: freshEmail() });
-      expectError(response, { status: 403, type: 'invalid_request_error' });
-      expect(await described(closed)).toBeUndefined();
-      expect((await httpClient(closed.url, user.api_key).get('/v1/keys')).status).toBe(200);
-    } finally {
-      await closed.stop();
-    }
+    const closed = await startForTest({ env: { GW_REGISTRATION: 'closed' }, database: gateway.database });
+    const response = await httpClient(closed.url).post('/v1/users', { email: freshEmail() });
+    expectError(response, { status: 403, type: 'invalid_request_error' });
+    expect(await described(closed)).toBeUndefined();
+    expect((await httpClient(closed.url, user.api_key).get('/v1/keys')).status).toBe(200);
   });
 });
 
 describe('registration limits', () => {
   test('of one address do not use up the limit of all', async () => {
-    const limited = await startGateway({
+    const limited = await startForTest({
       env: {
         GW_REGISTRATIONS_PER_MINUTE: '4',
         GW_REGISTRATIONS_PER_MINUTE_PER_IP: '1',
         GW_TRUSTED_PROXY_HOPS: '1',
       },
     });
-    try {
-      const from = async (address: string) =>
-        (
-          await httpClient(limited.url).post(
-            '/v1/users',
-            { email: freshEmail() },
-            { 'x-forwarded-for': address },
-          )
-        ).status;
-      const flood = [];
-      for (let index = 0; index < 10; index += 1) flood.push(await from('203.0.113.1'));
-      expect(flood).toEqual([201, ...Array.from({ length: 9 }, () => 429)]);
-      expect(await from('203.0.113.2')).toBe(201);
-    } finally {
-      await limited.stop();
-    }
+    const from = async (address: string) =>
+      (
+        await httpClient(limited.url).post(
+          '/v1/users',
+          { email: freshEmail() },
+          { 'x-forwarded-for': address },
+        )
+      ).status;
+    const flood = [];
+    for (let index = 0; index < 10; index += 1) flood.push(await from('203.0.113.1'));
+    expect(flood).toEqual([201, ...Array.from({ length: 9 }, () => 429)]);
+    expect(await from('203.0.113.2')).toBe(201);
   });
 
   test('answer 429 with Retry-After once the configured rate is used up', async () => {
-    const limited = await startGateway({ env: { GW_REGISTRATIONS_PER_MINUTE: '3' } });
-    try {
-      const answers = [];
-      for (let index = 0; index < 4; index += 1)
-        answers.push(await httpClient(limited.url).post('/v1/users', { email: freshEmail() }));
-      expect(answers.slice(0, 3).map((answer) => answer.status)).toEqual([201, 201, 201]);
-      const [, , , last] = answers;
-      if (last === undefined) throw new Error('no fourth answer');
-      expectError(last, { status: 429, type: 'rate_limit_error' });
-      expect(Number(last.headers['retry-after'])).toBeGreaterThanOrEqual(1);
-    } finally {
-      await limited.stop();
-    }
+    const limited = await startForTest({ env: { GW_REGISTRATIONS_PER_MINUTE: '3' } });
+    const answers = [];
+    for (let index = 0; index < 4; index += 1)
+      answers.push(await httpClient(limited.url).post('/v1/users', { email: freshEmail() }));
+    expect(answers.slice(0, 3).map((answer) => answer.status)).toEqual([201, 201, 201]);
+    const [, , , last] = answers;
+    if (last === undefined) throw new Error('no fourth answer');
+    expectError(last, { status: 429, type: 'rate_limit_error' });
+    expect(Number(last.headers['retry-after'])).toBeGreaterThanOrEqual(1);
   });
 
   test('hold over replicas that share a Redis, and per replica once it is gone', async () => {
-    const redis = await startRedis();
+    const redis = closeAfterTest(await startRedis());
     const env = {
       GW_REGISTRATIONS_PER_MINUTE: '7',
       GW_REGISTRATIONS_PER_MINUTE_PER_IP: '3',
       GW_TRUSTED_PROXY_HOPS: '1',
     };
     const replicas = await Promise.all(
-      [1, 2].map(() => startGateway({ env, redisUrl: redis.url, database: gateway.database })),
+      [1, 2].map(() => startForTest({ env, redisUrl: redis.url, database: gateway.database })),
     );
-    try {
-      const from = async (replica: number, address: string) => {
-        const { url } = replicas[replica % 2] as GatewayUnderTest;
-        const headers = { 'x-forwarded-for': address };
-        return (await httpClient(url).post('/v1/users', { email: freshEmail() }, headers)).status;
-      };
-      await eventually(
-        async () =>
-          replicas.every(({ logs }) => logs().some(({ msg }) => msg === 'cache store is up')) || undefined,
-      );
-      const statuses: number[] = [];
-      // The addresses of one /64 are one client.
-      for (let index = 0; index < 6; index += 1) statuses.push(await from(index, `2001:db8::${index + 1}`));
-      expect(statuses).toEqual([201, 201, 201, 429, 429, 429]);
-      for (let index = 0; index < 6; index += 1) statuses.push(await from(index, `203.0.113.${index}`));
-      expect(statuses.slice(6)).toEqual([201, 201, 201, 201, 429, 429]);
-      await redis.kill();
-      await eventually(
-        async () =>
-          replicas.every(({ logs }) =>
-            logs().some(({ msg }) => String(msg).startsWith('cache store is down')),
-          ) || undefined,
-      );
-      // Each has counted its own six already, refusals included.
-      const later: number[] = [];
-      for (let index = 0; index < 20; index += 1) later.push(await from(index, `198.51.100.${index}`));
-      expect(later.at(-1)).toBe(429);
-      expect(later.filter((status) => status === 201)).toHaveLength(2);
-    } finally {
-      await Promise.all(replicas.map((replica) => replica.stop()));
-      await redis.close();
-    }
+    const from = async (replica: number, address: string) => {
+      const { url } = replicas[replica % 2] as GatewayUnderTest;
+      const headers = { 'x-forwarded-for': address };
+      return (await httpClient(url).post('/v1/users', { email: freshEmail() }, headers)).status;
+    };
+    await eventually(
+      async () =>
+        replicas.every(({ logs }) => logs().some(({ msg }) => msg === 'cache store is up')) || undefined,
+    );
+    const statuses: number[] = [];
+    // The addresses of one /64 are one client.
+    for (let index = 0; index < 6; index += 1) statuses.push(await from(index, `2001:db8::${index + 1}`));
+    expect(statuses).toEqual([201, 201, 201, 429, 429, 429]);
+    for (let index = 0; index < 6; index += 1) statuses.push(await from(index, `203.0.113.${index}`));
+    expect(statuses.slice(6)).toEqual([201, 201, 201, 201, 429, 429]);
+    await redis.kill();
+    await eventually(
+      async () =>
+        replicas.every(({ logs }) =>
+          logs().some(({ msg }) => String(msg).startsWith('cache store is down')),
+        ) || undefined,
+    );
+    // Each has counted its own six already, refusals included.
+    const later: number[] = [];
+    for (let index = 0; index < 20; index += 1) later.push(await from(index, `198.51.100.${index}`));
+    expect(later.at(-1)).toBe(429);
+    expect(later.filter((status) => status === 201)).toHaveLength(2);
   });
 
   test('per address cannot be dodged by a forged X-Forwarded-For', async () => {
-    const limited = await startGateway({ env: { GW_REGISTRATIONS_PER_MINUTE_PER_IP: '2' } });
-    try {
-      const statuses: number[] = [];
-      for (let index = 0; index < 3; index += 1) {
-        const headers = { 'x-forwarded-for': `203.0.113.${index}` };
-        statuses.push(
-          (await httpClient(limited.url).post('/v1/users', { email: freshEmail() }, headers)).status,
-        );
-      }
-      expect(statuses).toEqual([201, 201, 429]);
-    } finally {
-      await limited.stop();
+    const limited = await startForTest({ env: { GW_REGISTRATIONS_PER_MINUTE_PER_IP: '2' } });
+    const statuses: number[] = [];
+    for (let index = 0; index < 3; index += 1) {
+      const headers = { 'x-forwarded-for': `203.0.113.${index}` };
+      statuses.push(
+        (await httpClient(limited.url).post('/v1/users', { email: freshEmail() }, headers)).status,
+      );
     }
+    expect(statuses).toEqual([201, 201, 429]);
   });
 
   test('per address follow X-Forwarded-For when a proxy is trusted', async () => {
-    const limited = await startGateway({
+    const limited = await startForTest({
       env: { GW_REGISTRATIONS_PER_MINUTE_PER_IP: '1', GW_TRUSTED_PROXY_HOPS: '1' },
     });
-    try {
-      const from = async (address: string) =>
-        (
-          await httpClient(limited.url).post(
-            '/v1/users',
-            { email: freshEmail() },
-            { 'x-forwarded-for': address },
-          )
-        ).status;
-      expect(await from('203.0.113.1')).toBe(201);
-      expect(await from('203.0.113.2')).toBe(201);
-      expect(await from('198.51.100.9, 203.0.113.1')).toBe(429);
-    } finally {
-      await limited.stop();
-    }
+    const from = async (address: string) =>
+      (
+        await httpClient(limited.url).post(
+          '/v1/users',
+          { email: freshEmail() },
+          { 'x-forwarded-for': address },
+        )
+      ).status;
+    expect(await from('203.0.113.1')).toBe(201);
+    expect(await from('203.0.113.2')).toBe(201);
+    expect(await from('198.51.100.9, 203.0.113.1')).toBe(429);
   });
 });

@@ -10,8 +10,8 @@ import { faults } from '../../scripts/crash-test/faults.ts';
 import type { Result } from '../../scripts/crash-test/run.ts';
 import { freePort } from '../../src/dev/free-port.ts';
 import { registerUser } from '../harness/gateway/register.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
 import { tables } from '../harness/gateway/tables.ts';
+import { startForTest } from '../harness/gateway/use-gateway.ts';
 import { recordFault } from '../harness/scorecard/scorecard.ts';
 
 const main = join(import.meta.dirname, '../../scripts/crash-test/main.ts');
@@ -48,45 +48,39 @@ test('our gateway: every fault ends in pass or safe, by override and by tier', a
     `GW_${name.toUpperCase()}_BASE_URL`,
     `http://127.0.0.1:${vendorPort}/${name}`,
   ]);
-  const gateway = await startGateway({
+  const gateway = await startForTest({
     env: Object.fromEntries(addresses) as Record<string, string>,
     // The cooldown of real tables: the flapping candidate must come back from it.
     tables: tables({ timeouts: { stream_idle_seconds: 1 }, cooldown: {} }),
   });
-  try {
-    const user = await registerUser(gateway.url);
-    const tier = ['--tier', '--vendor-port', String(vendorPort), '--outage-seconds', '5'];
-    const ran = await run(gateway.url, user.key, ...tier, '--json');
-    const results = resultsOf(ran);
-    for (const { id, required, happened, verdict, fault } of results)
-      recordFault({
-        fault: `crash test, ${id}: ${fault}`,
-        required,
-        figure: happened,
-        passed: verdict !== 'fail',
-      });
-    expect(results.filter(({ verdict }) => verdict === 'fail')).toEqual([]);
-    expect(ran.code).toBe(0);
-    const ids = results.map(({ id }) => id);
-    expect(ids).toEqual(expect.arrayContaining(faults.map(({ id }) => id)));
-    expect(ids).toEqual(
-      expect.arrayContaining(['flapping', 'healthy', 'tier-flapping', 'tier-hang-before-headers']),
-    );
-    // What the specification forbids to rescue is safe; what can be rescued is.
-    const safeTiers = results.filter(({ id, verdict }) => id.startsWith('tier-') && verdict === 'safe');
-    expect(safeTiers.map(({ id }) => id).sort()).toEqual([
-      'tier-cut-stream',
-      'tier-error-event-later',
-      'tier-nonsense-later',
-      'tier-reset-stream',
-      'tier-stalled-stream',
-    ]);
-    expect((await user.client.get('/v1/keys')).json<unknown[]>(), 'the keys are taken away again').toEqual(
-      [],
-    );
-  } finally {
-    await gateway.stop();
-  }
+  const user = await registerUser(gateway.url);
+  const tier = ['--tier', '--vendor-port', String(vendorPort), '--outage-seconds', '5'];
+  const ran = await run(gateway.url, user.key, ...tier, '--json');
+  const results = resultsOf(ran);
+  for (const { id, required, happened, verdict, fault } of results)
+    recordFault({
+      fault: `crash test, ${id}: ${fault}`,
+      required,
+      figure: happened,
+      passed: verdict !== 'fail',
+    });
+  expect(results.filter(({ verdict }) => verdict === 'fail')).toEqual([]);
+  expect(ran.code).toBe(0);
+  const ids = results.map(({ id }) => id);
+  expect(ids).toEqual(expect.arrayContaining(faults.map(({ id }) => id)));
+  expect(ids).toEqual(
+    expect.arrayContaining(['flapping', 'healthy', 'tier-flapping', 'tier-hang-before-headers']),
+  );
+  // What the specification forbids to rescue is safe; what can be rescued is.
+  const safeTiers = results.filter(({ id, verdict }) => id.startsWith('tier-') && verdict === 'safe');
+  expect(safeTiers.map(({ id }) => id).sort()).toEqual([
+    'tier-cut-stream',
+    'tier-error-event-later',
+    'tier-nonsense-later',
+    'tier-reset-stream',
+    'tier-stalled-stream',
+  ]);
+  expect((await user.client.get('/v1/keys')).json<unknown[]>(), 'the keys are taken away again').toEqual([]);
 }, 120_000);
 
 /** Keeps what it is told under /v1/keys, and pipes chats to it without a thought. */

@@ -1,11 +1,10 @@
 /** Ten thousand reloads under load, from a mounted directory and through the Kubernetes API. */
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ReadTables } from '../../src/adapters/tables/last-good-tables.ts';
 import { LastGoodTables, readTables } from '../../src/adapters/tables/last-good-tables.ts';
 import type { RoutingTables } from '../../src/core/tables/tables.ts';
@@ -14,8 +13,8 @@ import { httpClient } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
 import { tables } from '../harness/gateway/tables.ts';
+import { startForTest } from '../harness/gateway/use-gateway.ts';
 import { expectLedgersAgree } from '../harness/ledgers/fault-ledgers.ts';
 import type { Sent } from '../harness/ledgers/fault-load.ts';
 import { failures, startLoad } from '../harness/ledgers/fault-load.ts';
@@ -23,6 +22,7 @@ import { eventually } from '../harness/measure/eventually.ts';
 import { measured } from '../harness/measure/fault-bounds.ts';
 import { metric, untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
 import { sql } from '../harness/servers/fault-postgres.ts';
+import { useFolder } from '../harness/servers/use-started.ts';
 import { configMap, FakeTablesApi } from './tables-api.ts';
 
 const reloads = 10_000;
@@ -80,16 +80,6 @@ const byHash = new Map(documents.map((one) => [one.hash, one]));
 const documentOf = (round: number): string => documents[round % variants]?.text ?? '';
 
 let gateway: GatewayUnderTest;
-let folder: string | undefined;
-let api: FakeTablesApi | undefined;
-
-afterEach(async () => {
-  await gateway?.stop();
-  await api?.stop();
-  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
-  folder = undefined;
-  api = undefined;
-});
 
 interface Answer {
   readonly model: string;
@@ -155,12 +145,13 @@ async function expectSettled(sinceMs: number): Promise<void> {
 }
 
 describe('ten thousand changes under load: no request fails, none sees two versions', () => {
+  const folder = useFolder();
+
   test('of a mounted directory', async () => {
-    folder = await mkdtemp(join(tmpdir(), 'model-gateway-mount-'));
-    const mount = folder;
+    const mount = await mkdtemp(join(folder.path, 'mount-'));
     swapVolume(mount, 0);
     symlinkSync(join('..data', 'tables.yaml'), join(mount, 'tables.yaml'));
-    gateway = await startGateway({ env: { GW_TABLES_FILE: join(mount, 'tables.yaml') } });
+    gateway = await startForTest({ env: { GW_TABLES_FILE: join(mount, 'tables.yaml') } });
     await untilReadyIs(gateway, 200);
     const startedAtMs = performance.now();
     await reloadUnderLoad((round) => swapVolume(mount, round));
@@ -169,13 +160,12 @@ describe('ten thousand changes under load: no request fails, none sees two versi
 
   test('of a ConfigMap that is watched through the API', async () => {
     const fake = new FakeTablesApi(documentOf(0));
-    api = fake;
     await fake.start();
-    folder = await mkdtemp(join(tmpdir(), 'model-gateway-kubeconfig-'));
-    const kubeconfig = join(folder, 'kubeconfig');
+    onTestFinished(() => fake.stop());
+    const kubeconfig = join(folder.path, 'kubeconfig');
     await writeFile(kubeconfig, fake.kubeconfig());
     const tablesConfigMap = `${configMap.namespace}/${configMap.name}`;
-    gateway = await startGateway({ env: { GW_TABLES_CONFIGMAP: tablesConfigMap, KUBECONFIG: kubeconfig } });
+    gateway = await startForTest({ env: { GW_TABLES_CONFIGMAP: tablesConfigMap, KUBECONFIG: kubeconfig } });
     await untilReadyIs(gateway, 200);
     const startedAtMs = performance.now();
     await reloadUnderLoad((round) => fake.edit(documentOf(round)));

@@ -6,8 +6,7 @@ import { AuditLog, refusalsPerWindow, refusalWindowMs } from '../../src/telemetr
 import { chat, chatOk } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import { addKey, registerUser } from '../harness/gateway/register.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
-import { useGateway } from '../harness/gateway/use-gateway.ts';
+import { startForTest, useGateway } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { failure, hang, reset } from '../harness/vendors/vendor-plans.ts';
 
@@ -106,7 +105,7 @@ async function chatOkAndLogged(user: Awaited<ReturnType<typeof registerUser>>): 
 }
 
 test('the client address is one address, whatever a trusted proxy passes on', async () => {
-  const behind = await startGateway({ env: { GW_TRUSTED_PROXY_HOPS: '1' }, database: gateway.database });
+  const behind = await startForTest({ env: { GW_TRUSTED_PROXY_HOPS: '1' }, database: gateway.database });
   const addressOf = async (forwarded: string) => {
     const id = randomUUID();
     const headers = { 'x-forwarded-for': forwarded, 'x-request-id': id };
@@ -114,15 +113,11 @@ test('the client address is one address, whatever a trusted proxy passes on', as
     const line = await eventually(async () => behind.logs().find((entry) => entry['request_id'] === id));
     return line['client_address'];
   };
-  try {
-    expect(await addressOf('203.0.113.9')).toBe('203.0.113.9');
-    expect(await addressOf('198.51.100.1, 203.0.113.9:4711')).toBe('203.0.113.9');
-    expect(await addressOf('2001:DB8::1')).toBe('2001:db8::1');
-    expect(await addressOf('gw_CANARY')).toBe('unknown');
-    expect(behind.output()).not.toContain('CANARY');
-  } finally {
-    await behind.stop();
-  }
+  expect(await addressOf('203.0.113.9')).toBe('203.0.113.9');
+  expect(await addressOf('198.51.100.1, 203.0.113.9:4711')).toBe('203.0.113.9');
+  expect(await addressOf('2001:DB8::1')).toBe('2001:db8::1');
+  expect(await addressOf('gw_CANARY')).toBe('unknown');
+  expect(behind.output()).not.toContain('CANARY');
 });
 
 describe('refusals in a flood', () => {
@@ -191,7 +186,7 @@ test('every line of the process is named in one way: snake_case, and the names o
   await chat(user.client, {}, { 'x-gateway-timeout': '1' });
   await gateway.writeTables('no: [tables');
   await eventually(async () => gateway.logs().some((line) => 'problem' in line) || undefined);
-  const other = await startGateway({ env: { GW_LOG_LEVEL: 'trace', GW_MIGRATE: 'off' } });
+  const other = await startForTest({ env: { GW_LOG_LEVEL: 'trace', GW_MIGRATE: 'off' } });
   const owner = await registerUser(other.url);
   const brokenDatabase = new (await import('pg')).default.Client({ connectionString: other.database.url });
   await brokenDatabase.connect();

@@ -4,8 +4,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { chatOk, streamed } from '../harness/gateway/chat.ts';
 import { providerSecret, registerWithKeys } from '../harness/gateway/register.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
-import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
+import { startForTest, useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
 import type { ReceivedSpan } from '../harness/servers/otlp-receiver.ts';
@@ -103,7 +102,7 @@ test('puts the trace on every line that is logged for a request', async () => {
 });
 
 test('does not keep the process from ending', async () => {
-  const other = await startGateway({ env: { ...collector.env, GW_OTEL_AUTO: '1' }, redisUrl: redisUrl() });
+  const other = await startForTest({ env: { ...collector.env, GW_OTEL_AUTO: '1' }, redisUrl: redisUrl() });
   const { client } = await registerWithKeys(other.url);
   await Promise.all([chatOk(client), streamed(client)]);
   const stoppingAtMs = performance.now();

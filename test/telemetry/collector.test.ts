@@ -2,39 +2,21 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chatOk, streamed } from '../harness/gateway/chat.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { startForTest } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
 import { closedPort } from '../harness/servers/dead-ports.ts';
-import type { OtlpReceiver } from '../harness/servers/otlp-receiver.ts';
 import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
+import { closeAfterTest } from '../harness/servers/use-started.ts';
 
 /** A request through fake vendors takes a few milliseconds; a wait on a collector takes seconds. */
 const feltMs = 1_000;
 /** The last flush may take a second, the rest of the stop another. */
 const stopLimitMs = 1_500;
-
-const open: { stop(): Promise<unknown> }[] = [];
-
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.stop();
-});
-
-async function collectorUntilEnd(): Promise<OtlpReceiver> {
-  const collector = await startOtlpReceiver();
-  open.push({ stop: () => collector.close() });
-  return collector;
-}
-
-async function gatewayUntilEnd(env: Readonly<Record<string, string>>): Promise<GatewayUnderTest> {
-  const gateway = await startGateway({ env });
-  open.push(gateway);
-  return gateway;
-}
 
 const traceOf = () => {
   const traceId = randomBytes(16).toString('hex');
@@ -49,33 +31,31 @@ describe('a collector that', () => {
       await Promise.all([chatOk(user.client), streamed(user.client)]);
       expectInTime(performance.now() - startedAtMs, feltMs);
     }
-    open.splice(open.indexOf(gateway), 1);
     const stoppingAtMs = performance.now();
     expect(await gateway.stop()).toBe(0);
     expectInTime(performance.now() - stoppingAtMs, stopLimitMs);
   }
 
   test('hangs is not felt, and delays the end by a second at most', async () => {
-    const collector = await collectorUntilEnd();
+    const collector = closeAfterTest(await startOtlpReceiver());
     collector.hang();
-    const gateway = await gatewayUntilEnd(collector.env);
+    const gateway = await startForTest({ env: collector.env });
     await proveUnfelt(gateway);
     expect(collector.held()).toBeGreaterThan(0);
     expect(collector.spans).toEqual([]);
   });
 
   test('is not there is not felt either', async () => {
-    await proveUnfelt(await gatewayUntilEnd({ OTEL_EXPORTER_OTLP_ENDPOINT: await closedPort() }));
+    await proveUnfelt(await startForTest({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: await closedPort() } }));
   });
 
   test('is there gets what is left at the end', async () => {
-    const collector = await collectorUntilEnd();
-    const gateway = await gatewayUntilEnd({ ...collector.env, OTEL_BSP_SCHEDULE_DELAY: '60000' });
+    const collector = closeAfterTest(await startOtlpReceiver());
+    const gateway = await startForTest({ env: { ...collector.env, OTEL_BSP_SCHEDULE_DELAY: '60000' } });
     const user = await registerWithKeys(gateway.url);
     const { traceId, headers } = traceOf();
     await chatOk(user.client, {}, headers);
     expect(collector.spans).toEqual([]);
-    open.splice(open.indexOf(gateway), 1);
     expect(await gateway.stop()).toBe(0);
     expect(collector.spans.filter((span) => span.traceId === traceId)).toHaveLength(2);
   });
@@ -83,12 +63,14 @@ describe('a collector that', () => {
 
 describe('sampling', () => {
   test('by ratio leaves requests of their own out, and follows callers behind our proxy who sample', async () => {
-    const collector = await collectorUntilEnd();
-    const gateway = await gatewayUntilEnd({
-      ...collector.env,
-      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
-      OTEL_TRACES_SAMPLER_ARG: '0',
-      GW_TRUSTED_PROXY_HOPS: '1',
+    const collector = closeAfterTest(await startOtlpReceiver());
+    const gateway = await startForTest({
+      env: {
+        ...collector.env,
+        OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+        OTEL_TRACES_SAMPLER_ARG: '0',
+        GW_TRUSTED_PROXY_HOPS: '1',
+      },
     });
     const user = await registerWithKeys(gateway.url);
     const { gateway: alone } = await chatOk(user.client);
@@ -103,15 +85,16 @@ describe('sampling', () => {
   });
 
   test('by ratio alone lets no caller force it', async () => {
-    const collector = await collectorUntilEnd();
-    const gateway = await gatewayUntilEnd({
-      ...collector.env,
-      OTEL_TRACES_SAMPLER: 'traceidratio',
-      OTEL_TRACES_SAMPLER_ARG: '0',
+    const collector = closeAfterTest(await startOtlpReceiver());
+    const gateway = await startForTest({
+      env: {
+        ...collector.env,
+        OTEL_TRACES_SAMPLER: 'traceidratio',
+        OTEL_TRACES_SAMPLER_ARG: '0',
+      },
     });
     const user = await registerWithKeys(gateway.url);
     await chatOk(user.client, {}, traceOf().headers);
-    open.splice(open.indexOf(gateway), 1);
     await gateway.stop();
     expect(collector.spans).toEqual([]);
   });

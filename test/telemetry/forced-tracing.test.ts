@@ -1,14 +1,14 @@
 /** Who can have a request recorded: we, by our own share, and known callers behind a proxy of the operator's. */
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chat, chatOk } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
-import { addKey, registerUser } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
+import { startForTest, useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import type { OtlpReceiver } from '../harness/servers/otlp-receiver.ts';
 import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
+import { closeAfterTest, useServer } from '../harness/servers/use-started.ts';
 
 const nothing = { OTEL_TRACES_SAMPLER_ARG: '0' };
 const samplers = {
@@ -23,17 +23,10 @@ interface Traced {
   readonly user: User;
 }
 
-async function startTraced(env: Readonly<Record<string, string>>): Promise<Traced> {
-  const collector = await startOtlpReceiver();
-  const gateway = await startGateway({ env: { ...collector.env, ...env } });
-  const user = await registerUser(gateway.url);
-  await addKey(user, { provider: 'openai', api_key: 'sk-x' });
-  return { collector, gateway, user };
-}
-
-async function stopTraced(traced: Traced | undefined): Promise<void> {
-  await traced?.gateway.stop();
-  await traced?.collector.close();
+function useTraced(env: Readonly<Record<string, string>>): Traced {
+  const collector = useServer(startOtlpReceiver);
+  const gateway = useGateway(() => ({ env: { ...collector.env, ...env } }));
+  return { collector, gateway, user: useUser(gateway, ['openai']) };
 }
 
 /** Waits until the process has ended, which exports what there is. */
@@ -65,11 +58,7 @@ describe.each([
   ['parentbased_traceidratio', samplers.follow],
   ['traceidratio', samplers.ratio],
 ])('without a trusted proxy, sampler %s', (_name, sampler) => {
-  let traced: Traced;
-  beforeAll(async () => {
-    traced = await startTraced(sampler);
-  });
-  afterAll(() => stopTraced(traced));
+  const traced = useTraced(sampler);
 
   test('neither strangers nor known callers can have themselves recorded', async () => {
     for (const lowest of [false, true]) {
@@ -83,11 +72,7 @@ describe.each([
 });
 
 describe('behind a trusted proxy', () => {
-  let traced: Traced;
-  beforeAll(async () => {
-    traced = await startTraced({ ...samplers.follow, GW_TRUSTED_PROXY_HOPS: '1' });
-  });
-  afterAll(() => stopTraced(traced));
+  const traced = useTraced({ ...samplers.follow, GW_TRUSTED_PROXY_HOPS: '1' });
 
   test('a known caller’s wish is granted, below the caller’s span and from the beginning; a stranger’s is not', async () => {
     const ofStranger = wish();
@@ -114,13 +99,10 @@ describe('behind a trusted proxy', () => {
 });
 
 test('our own share is recorded, strangers’ requests too, in the trace that they name', async () => {
-  const traced = await startTraced(samplers.all);
-  try {
-    const { traceId, headers } = wish();
-    await httpClient(traced.gateway.url).get('/v1/keys', headers);
-    const [span] = await traced.collector.trace(traceId, 1);
-    expect(span?.attributes['http.response.status_code']).toBe(401);
-  } finally {
-    await stopTraced(traced);
-  }
+  const collector = closeAfterTest(await startOtlpReceiver());
+  const gateway = await startForTest({ env: { ...collector.env, ...samplers.all } });
+  const { traceId, headers } = wish();
+  await httpClient(gateway.url).get('/v1/keys', headers);
+  const [span] = await collector.trace(traceId, 1);
+  expect(span?.attributes['http.response.status_code']).toBe(401);
 });

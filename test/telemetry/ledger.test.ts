@@ -4,8 +4,7 @@ import { expect, test } from 'vitest';
 import { chat, chatBody, chatOk, chatPath, streamed } from '../harness/gateway/chat.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
-import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
+import { startForTest, useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
 import type { ReceivedSpan } from '../harness/servers/otlp-receiver.ts';
 import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
@@ -151,7 +150,7 @@ test.each<[name: string, tell: (headers: Headers) => Promise<unknown>, story: St
 });
 
 test('a stream that a drain cuts', async () => {
-  const draining = await startGateway({ env: { ...collector.env, GW_DRAIN_SECONDS: '0.2' } });
+  const draining = await startForTest({ env: { ...collector.env, GW_DRAIN_SECONDS: '0.2' } });
   const { client } = await registerWithKeys(draining.url);
   const cut = traceOf();
   draining.vendors.openai.script(tokensThen(2, 'hang'));
@@ -169,7 +168,7 @@ test('a stream that a drain cuts', async () => {
 });
 
 test('a drain before the first token', async () => {
-  const draining = await startGateway({ env: { ...collector.env, GW_DRAIN_SECONDS: '0.2' } });
+  const draining = await startForTest({ env: { ...collector.env, GW_DRAIN_SECONDS: '0.2' } });
   const { client } = await registerWithKeys(draining.url);
   const { traceId, headers } = traceOf();
   draining.vendors.openai.script(hang);

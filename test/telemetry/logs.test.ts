@@ -8,8 +8,7 @@ import { logRow } from '../adapters/postgres/log-rows.ts';
 import { callOf } from '../chat/story.ts';
 import { chat, chatBody, chatOk, chatPath, streamed } from '../harness/gateway/chat.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
-import { startGateway } from '../harness/gateway/start-gateway.ts';
-import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
+import { startForTest, useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { failure, hang, tokensThen } from '../harness/vendors/vendor-plans.ts';
 
@@ -123,7 +122,7 @@ test('no prompt, answer, secret or vendor’s message is in the log, whatever go
 });
 
 test('what waits is written when the process ends, the last word last', async () => {
-  const other = await startGateway();
+  const other = await startForTest();
   const owner = await registerWithKeys(other.url, ['openai']);
   const id = randomUUID();
   await chatOk(owner.client, {}, { 'x-request-id': id });

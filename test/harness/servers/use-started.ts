@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { aroundAll, beforeEach } from 'vitest';
+import { aroundAll, beforeEach, onTestFinished } from 'vitest';
 import type { TestDatabase } from './postgres.ts';
 import { createDatabase } from './postgres.ts';
 
@@ -38,6 +38,14 @@ export function useServer<T extends { close(): Promise<unknown>; clear?(): void 
   const server = useStarted(start, (started) => started.close());
   beforeEach(() => server.clear?.());
   return server;
+}
+
+/** Closes it when the running test has ended; returns it. */
+export function closeAfterTest<T extends { close(): Promise<unknown> }>(started: T): T {
+  onTestFinished(async () => {
+    await started.close();
+  });
+  return started;
 }
 
 /** A database of its own, with the schema. */
