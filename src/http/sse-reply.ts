@@ -58,11 +58,13 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   answer(json: string): void {
     const bytes = Buffer.byteLength(json);
     if (!this.#begin({ 'content-type': jsonType, 'content-length': String(bytes) })) return;
+    this.#life.unread.sent.wrote(bytes);
     this.keeps(bytes);
     this.#raw.end(json);
   }
 
   write(bytes: Buffer | string): boolean {
+    this.#life.unread.sent.wrote(Buffer.byteLength(bytes));
     // A client that left does not slow down those who wait for the same answer.
     return this.#raw.destroyed || this.#raw.write(bytes);
   }
@@ -88,6 +90,7 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   #begin(headers: Readonly<Record<string, string>>): boolean {
     this.#reply.hijack();
     if (this.#raw.destroyed) return false;
+    this.#life.unread.sent.answers(this.#userId, this.#raw);
     const all = this.#reply.getHeaders() as Record<string, string>;
     for (const name in headers) all[name] = headers[name] as string;
     if (this.#life.leaving) all['connection'] = 'close';

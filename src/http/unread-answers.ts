@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { smallAnswerBytes } from '../chat/answer-budget.ts';
 import type { Account } from '../chat/ports.ts';
+import type { SentAnswers } from './sent-answers.ts';
 
 /**
- * Of the heap, for large whole answers that their clients have not taken yet. Each is there as text and as
- * bytes, outside the heap, where a container has two fifths of its memory for everything; and what the kernel takes of
- * one, some megabytes, is not counted any more.
+ * Of the heap, for large whole answers that the kernel has not taken yet. Each is there as text and as bytes, outside
+ * the heap, where a container has two fifths of its memory for everything.
  */
 export const unreadHeapShare = 1 / 16;
 
@@ -30,11 +30,15 @@ export class UnreadAnswers {
   /** In the order they were written. */
   readonly #answers = new Set<UnreadAnswer>();
   #heldBytes = 0;
+  /** What the kernel has taken of these, and of all others. */
+  readonly sent: SentAnswers;
   /** Told of each one that makes room for others. */
   onLetGo: () => void = () => undefined;
 
-  constructor(limitBytes: number) {
+  constructor(limitBytes: number, sent: SentAnswers) {
     this.#limitBytes = limitBytes;
+    this.sent = sent;
+    sent.onLetGo = () => this.onLetGo();
   }
 
   get heldBytes(): number {
@@ -78,14 +82,8 @@ export class UnreadAnswers {
   }
 }
 
-/** UTF-8 takes this much for a UTF-16 code unit at most. */
-const mostBytesPerUnit = 3;
-
 function bytesOf(payload: unknown): number {
-  if (typeof payload === 'string') {
-    // Nearly all are small, and need not be looked through.
-    return payload.length * mostBytesPerUnit <= smallAnswerBytes ? 0 : Buffer.byteLength(payload);
-  }
+  if (typeof payload === 'string') return Buffer.byteLength(payload);
   return payload instanceof Uint8Array ? payload.byteLength : 0;
 }
 
@@ -94,10 +92,20 @@ function bytesOf(payload: unknown): number {
  * ones. What is written past Fastify, a stream or a refusal ahead of its body, is its writer's to count.
  */
 export function countUnread(app: FastifyInstance, unread: UnreadAnswers): void {
+  unread.sent.watch(app.server);
+  app.addHook('preClose', (done) => {
+    unread.sent.stop();
+    done();
+  });
   app.addHook('onSend', (request, reply, payload, done) => {
     // Refusals come before it is known: Fastify's type does not say so.
     const { account }: { readonly account: Account | undefined } = request;
-    if (account !== undefined) unread.add(account.userId, reply.raw, bytesOf(payload));
+    const bytes = bytesOf(payload);
+    unread.sent.wrote(bytes);
+    if (account !== undefined) {
+      unread.sent.answers(account.userId, reply.raw);
+      unread.add(account.userId, reply.raw, bytes);
+    }
     done();
   });
 }

@@ -53,6 +53,7 @@ export async function drain(
   life.closing = true;
   await Promise.race([gone, wait(limits.drainMs - newWorkMs)]);
   life.cutAll();
+  life.unread.sent.stop();
   quietMs = 0;
   await Promise.race([gone, sleep(cutGraceMs, undefined, { ref: false })]);
   clearInterval(sweep);

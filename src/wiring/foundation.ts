@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { watchTablesConfigMap } from '../adapters/kubernetes/configmap-tables.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
 import { createSealer } from '../adapters/system/sealer.ts';
+import { sendQueues } from '../adapters/system/send-queues.ts';
 import { createSystemClock } from '../adapters/system/system-clock.ts';
 import type { TablesListeners, TablesSource } from '../adapters/tables/last-good-tables.ts';
 import { watchTablesFile } from '../adapters/tables/tables-file.ts';
@@ -13,6 +14,7 @@ import type { Clock } from '../chat/ports.ts';
 import { outboundPolicy } from '../core/net/outbound-policy.ts';
 import { BodyBudget, bodiesHeapShare } from '../http/body-budget.ts';
 import { Life } from '../http/life.ts';
+import { SentAnswers, sentHeapShare } from '../http/sent-answers.ts';
 import { UnreadAnswers, unreadHeapShare } from '../http/unread-answers.ts';
 import { sealingKeys } from '../sealing-keys.ts';
 import type { Settings } from '../settings.ts';
@@ -81,7 +83,8 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     const writeAccess = log.isLevelEnabled('info') ? (line: string) => void lines.write(line) : null;
     const telemetry = new Telemetry(metrics, writeAccess, audit, tracing, settings.tracing);
     const bodies = new BodyBudget(settings.heapBytes * bodiesHeapShare);
-    const life = new Life(bodies, new UnreadAnswers(settings.heapBytes * unreadHeapShare));
+    const sent = new SentAnswers(settings.heapBytes * sentHeapShare, sendQueues);
+    const life = new Life(bodies, new UnreadAnswers(settings.heapBytes * unreadHeapShare, sent));
     const opened = {
       settings,
       lines,

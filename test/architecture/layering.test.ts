@@ -48,7 +48,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'core/': { values: ['zod', 'ipaddr.js', 'node:crypto'] },
   'providers/': { values: ['core/', 'node:crypto'] },
   'chat/': { values: ['core/', 'zod', 'lru-cache'], types: ['providers/'] },
-  'adapters/system/': { values: ['core/', 'node:crypto'], types: ['chat/'] },
+  'adapters/system/': { values: ['core/', 'node:crypto', 'node:fs', 'node:fs/promises'], types: ['chat/'] },
   'adapters/cache/': { values: ['lru-cache'], types: ['chat/'] },
   'adapters/redis/': { values: ['ioredis'], types: ['chat/', 'core/'] },
   'adapters/spool/': { values: ['node:fs/promises', 'node:path', 'node:sqlite', 'node:zlib'] },

@@ -12,7 +12,7 @@ import type { HttpTelemetry, Shortage } from '../../src/http/http-telemetry.ts';
 import { Life } from '../../src/http/life.ts';
 import type { ServerLimits } from '../../src/http/server.ts';
 import { createServer } from '../../src/http/server.ts';
-import { UnreadAnswers } from '../../src/http/unread-answers.ts';
+import { unreadAnswers } from '../harness/gateway/unread-answers.ts';
 
 /** The edge as it is, over real sockets, with routes of the test's own behind it. */
 export interface Edge {
@@ -89,7 +89,7 @@ export async function startEdge(
   accounts: Accounts | null = null,
   doors: (app: FastifyInstance) => void = () => undefined,
 ): Promise<Edge> {
-  const life = new Life(new BodyBudget(budgetBytes), new UnreadAnswers(budgetBytes));
+  const life = new Life(new BodyBudget(budgetBytes), unreadAnswers());
   const shed: Shortage[] = [];
   const stalled: number[] = [];
   const ended: { status: number; whole: boolean }[] = [];

@@ -8,7 +8,7 @@ import { afterEach, expect, test } from 'vitest';
 import { BodyBudget } from '../../src/http/body-budget.ts';
 import { Life } from '../../src/http/life.ts';
 import { ReplyClient } from '../../src/http/sse-reply.ts';
-import { UnreadAnswers } from '../../src/http/unread-answers.ts';
+import { unreadAnswers } from '../harness/gateway/unread-answers.ts';
 
 /** No kernel takes this much off a writer whose reader does not read. */
 const moreThanSocketsHold = 64 * 1024 * 1024;
@@ -18,9 +18,7 @@ let app: FastifyInstance;
 afterEach(() => app.close());
 
 /** A server whose one route hands its client to the test, and a request to it. */
-async function exchange(
-  life = new Life(new BodyBudget(24 * 1024 * 1024), new UnreadAnswers(24 * 1024 * 1024)),
-) {
+async function exchange(life = new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers())) {
   let hand: (client: ReplyClient) => void;
   const handed = new Promise<ReplyClient>((resolve) => {
     hand = resolve;
@@ -68,7 +66,7 @@ test('an opened stream has the headers of a stream and those set before', async 
 });
 
 test('a stream opened while the process closes asks for the connection to be closed', async () => {
-  const life = new Life(new BodyBudget(24 * 1024 * 1024), new UnreadAnswers(24 * 1024 * 1024));
+  const life = new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers());
   life.draining = true;
   const { client, answer } = await exchange(life);
   client.open();

@@ -1,7 +1,7 @@
 /** Whole answers that nobody takes: all of them together are bounded, and who has most gives way first. */
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
-import { UnreadAnswers } from '../../src/http/unread-answers.ts';
+import { unreadAnswers } from '../harness/gateway/unread-answers.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -16,7 +16,7 @@ class Response extends EventEmitter {
 
 /** Adds answers, `user:mebibytes` each, to room for 10 MiB; which of them are let go. */
 async function letGo(...answers: string[]): Promise<{ gone: number[]; held: number; told: number }> {
-  const room = new UnreadAnswers(10 * mebibyte);
+  const room = unreadAnswers(10 * mebibyte);
   let told = 0;
   room.onLetGo = () => {
     told += 1;

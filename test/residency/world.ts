@@ -14,10 +14,10 @@ import { toGatewayError } from '../../src/http/error-handler.ts';
 import { Life } from '../../src/http/life.ts';
 import { mountRoutes } from '../../src/http/mount.ts';
 import { chatHandlers } from '../../src/http/routes/chat-completions.ts';
-import { UnreadAnswers } from '../../src/http/unread-answers.ts';
 import { heldKey, testTables, World } from '../chat/story.ts';
 import type { TablesInput } from '../harness/gateway/tables.ts';
 import { tables as tablesInput } from '../harness/gateway/tables.ts';
+import { unreadAnswers } from '../harness/gateway/unread-answers.ts';
 import type { Random } from '../harness/measure/random.ts';
 import type { Region } from './servers.ts';
 import { nextFault, regions, Servers } from './servers.ts';
@@ -92,7 +92,7 @@ export class ResidencyWorld {
       acceptsWork: () => true,
       clock: deps.clock,
       tables: () => this.#tables,
-      life: new Life(new BodyBudget(24 * 1024 * 1024), new UnreadAnswers(24 * 1024 * 1024)),
+      life: new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers()),
       httpTelemetry: { legacyUsed: () => {} },
       refreshAccount: (hash) =>
         Promise.resolve({ userId: hash, keys: this.#keysOf(hash as UserId), readAtMs: 0 }),

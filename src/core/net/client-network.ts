@@ -25,3 +25,8 @@ export function clientNetwork(text: string): string {
   const groups = ipaddr.IPv6.parse(address).parts.slice(0, networkGroups);
   return `${groups.map((group) => group.toString(16)).join(':')}::/64`;
 }
+
+/** Tells a connection from all others of a listener; one spelling, as `clientAddress`. */
+export function peerName(address: string, port: number): string {
+  return `${clientAddress(address)} ${port}`;
+}

@@ -1,0 +1,222 @@
+import type { Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { SendQueues } from '../adapters/system/send-queues.ts';
+import { peerName } from '../core/net/client-network.ts';
+import { answerStallMs } from './stalled-readers.ts';
+
+/** Of the heap, for what the kernel has of answers: 38 MiB in the smallest pod, beside 144 MiB for all buffers. */
+export const sentHeapShare = 1 / 8;
+/** Of that, where there was more: so much may be written again before the next look. */
+const keptShare = 3 / 4;
+/** Of that: where more may have been written before the kernel's answer is there, it is waited for. */
+const mostShare = 5 / 4;
+/** An answer's head, and a short refusal, which nobody else counts. */
+const headBytes = 1024;
+/** What any connection costs the kernel: after so little it is closed without a look. */
+const fewBytes = 4 * 1024;
+/** Connections that are to be closed wait this long at most for a look. */
+const lookMs = 500;
+
+/** A connection, and the account that its latest answer is for; strangers are one. */
+interface Reader {
+  readonly socket: Socket;
+  userId: string;
+}
+
+/** A connection that is to be closed when its client has taken what was sent. */
+interface Leaver {
+  readonly name: string;
+  /** In the kernel, and since when it is so many. */
+  bytes: number;
+  sinceMs: number;
+}
+
+/** What one account's connections hold. */
+interface Share {
+  bytes: number;
+  /** The largest last. */
+  readonly held: { readonly socket: Socket; readonly bytes: number }[];
+}
+
+/**
+ * What the kernel has taken of answers and their clients have not: memory of the container, some megabytes for each
+ * connection, also when it is closed meanwhile. What is written is added up, and where it may be too much the kernel is
+ * asked who has not taken how much; then the largest of the user with the most are reset, which frees it at once.
+ * No connection is closed while the kernel has an answer's bytes: nobody could reset it any more.
+ */
+export class SentAnswers {
+  readonly #limitBytes: number;
+  readonly #queues: SendQueues;
+  readonly #readers = new Map<string, Reader>();
+  readonly #bySocket = new WeakMap<Socket, Reader>();
+  readonly #leavers = new Map<Socket, Leaver>();
+  #port = 0;
+  /** In the kernel when it was looked, and written since. */
+  #heldBytes = 0;
+  #sinceBytes = 0;
+  #looking = false;
+  #looks = 0;
+  #soon: NodeJS.Immediate | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #stopped = false;
+  /** Told of each connection that was reset. */
+  onLetGo: () => void = () => undefined;
+
+  constructor(limitBytes: number, queues: SendQueues) {
+    this.#limitBytes = limitBytes;
+    this.#queues = queues;
+  }
+
+  watch(server: Server): void {
+    server.on('connection', (socket: Socket) => {
+      const { remoteAddress, remotePort, localPort } = socket;
+      if (this.#stopped || remoteAddress === undefined || remotePort === undefined) return;
+      this.#port ||= localPort ?? 0;
+      const name = peerName(remoteAddress, remotePort);
+      const reader = { socket, userId: '' };
+      this.#readers.set(name, reader);
+      this.#bySocket.set(socket, reader);
+      socket.destroy = (error) => this.#close(socket, name, error);
+      socket.once('close', () => {
+        this.#leavers.delete(socket);
+        if (this.#readers.get(name) === reader) this.#readers.delete(name);
+      });
+    });
+    server.on('request', () => this.wrote(headBytes));
+  }
+
+  /** Whom the answer on this response is for. */
+  answers(userId: string, { socket }: ServerResponse): void {
+    const reader = socket === null ? undefined : this.#bySocket.get(socket);
+    if (reader !== undefined) reader.userId = userId;
+  }
+
+  wrote(bytes: number): void {
+    this.#sinceBytes += bytes;
+    // Once the kernel has what this turn writes.
+    if (this.#mayBeHeldBytes > this.#limitBytes) this.#soon ??= setImmediate(this.#lookIfNeeded);
+  }
+
+  /** The process ends, or the kernel does not tell: connections are closed as ever. */
+  stop(): void {
+    this.#stopped = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    for (const { socket } of this.#readers.values()) restore(socket);
+    for (const socket of this.#leavers.keys()) socket.destroy();
+  }
+
+  /** In place of the socket's own `destroy`, which Node calls itself when both sides have ended. */
+  #close(socket: Socket, name: string, error: Error | undefined): Socket {
+    if (this.#leavers.has(socket)) return socket;
+    if (socket.bytesWritten <= fewBytes) return restore(socket).destroy(error);
+    const { _httpMessage: response } = socket as Socket & { readonly _httpMessage?: ServerResponse | null };
+    // Its answer is cut.
+    if (response != null || error !== undefined) return reset(socket);
+    this.#leavers.set(socket, { name, bytes: Number.POSITIVE_INFINITY, sinceMs: performance.now() });
+    socket.end();
+    // No request is read any more, only the client's end.
+    socket.removeAllListeners('data').on('data', () => undefined);
+    socket.setTimeout(0).resume();
+    this.#lookLater();
+    return socket;
+  }
+
+  #lookLater(): void {
+    if (!this.#stopped) this.#timer ??= setTimeout(() => void this.#look(), lookMs).unref();
+  }
+
+  get #mayBeHeldBytes(): number {
+    return this.#heldBytes + this.#sinceBytes;
+  }
+
+  readonly #lookIfNeeded = (): void => {
+    this.#soon = null;
+    if (this.#mayBeHeldBytes > this.#limitBytes * mostShare) this.#lookNow();
+    else if (this.#mayBeHeldBytes > this.#limitBytes) void this.#look();
+  };
+
+  async #look(): Promise<void> {
+    if (this.#looking || this.#stopped) return;
+    this.#looking = true;
+    this.#looks += 1;
+    const [look, leavers, sinceBytes] = [this.#looks, [...this.#leavers], this.#sinceBytes];
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    const queues = await this.#queues.read(this.#port).catch(() => null);
+    this.#looking = false;
+    if (queues === null) return this.stop();
+    // Another one was faster, and knows more.
+    if (look === this.#looks) this.#saw(queues, leavers, sinceBytes);
+    if (this.#leavers.size > 0) this.#lookLater();
+  }
+
+  #lookNow(): void {
+    if (this.#stopped) return;
+    this.#looks += 1;
+    try {
+      this.#saw(this.#queues.readNow(this.#port), [...this.#leavers], this.#sinceBytes);
+    } catch {
+      this.stop();
+    }
+  }
+
+  #saw(queues: ReadonlyMap<string, number>, leavers: readonly [Socket, Leaver][], sinceBytes: number): void {
+    this.#sinceBytes -= sinceBytes;
+    this.#letLeave(leavers, queues);
+    this.#makeRoom(queues);
+  }
+
+  /** Closes those whose clients have taken everything, and those that take nothing. */
+  #letLeave(leavers: readonly [Socket, Leaver][], queues: ReadonlyMap<string, number>): void {
+    const nowMs = performance.now();
+    for (const [socket, leaver] of leavers) {
+      const bytes = queues.get(leaver.name) ?? 0;
+      if (bytes !== leaver.bytes) Object.assign(leaver, { bytes, sinceMs: nowMs });
+      if (bytes === 0) restore(socket).destroy();
+      else if (nowMs - leaver.sinceMs >= answerStallMs) this.#letGo(socket);
+    }
+  }
+
+  #makeRoom(queues: ReadonlyMap<string, number>): void {
+    const shares = new Map<string, Share>();
+    this.#heldBytes = 0;
+    for (const [name, bytes] of [...queues].sort(([, a], [, b]) => a - b)) {
+      const reader = this.#readers.get(name);
+      if (reader === undefined) continue;
+      const share = shares.get(reader.userId) ?? { bytes: 0, held: [] };
+      shares.set(reader.userId, share);
+      share.held.push({ socket: reader.socket, bytes });
+      share.bytes += bytes;
+      this.#heldBytes += bytes;
+    }
+    if (this.#heldBytes <= this.#limitBytes) return;
+    while (this.#heldBytes > this.#limitBytes * keptShare) {
+      const share = [...shares.values()].reduce((most, one) => (one.bytes > most.bytes ? one : most));
+      const largest = share.held.pop();
+      if (largest === undefined) return;
+      share.bytes -= largest.bytes;
+      this.#heldBytes -= largest.bytes;
+      this.#letGo(largest.socket);
+    }
+  }
+
+  #letGo(socket: Socket): void {
+    if (socket.destroyed) return;
+    reset(socket);
+    this.onLetGo();
+  }
+}
+
+/** Gives the socket its own `destroy` back. */
+function restore(socket: Socket): Socket {
+  delete (socket as Partial<Pick<Socket, 'destroy'>>).destroy;
+  return socket;
+}
+
+/** What the kernel has of its answers is freed at once. */
+function reset(socket: Socket): Socket {
+  // Not between the request for the end of the stream and that end: libuv would refuse.
+  const isEnding = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
+  if (isEnding) return socket.once('finish', () => reset(socket));
+  return restore(socket).resetAndDestroy();
+}
