@@ -3,11 +3,11 @@ import { chunksFromCompletion } from '../core/answer/completion-chunks.ts';
 import { errorEvent } from '../core/error-body.ts';
 import type { ServiceUnavailableError } from '../core/errors.ts';
 import { draining } from '../core/errors.ts';
+import type { SettledFacts } from '../core/settled-request.ts';
 import type { Client } from './client-stream.ts';
 import { DueTimer } from './due-timer.ts';
 import { clientStallMs } from './exchange-limits.ts';
 import type { RequestContext } from './request-context.ts';
-import type { SettledFacts } from './settlement.ts';
 
 /** The error of an answer that the end of the process cuts. */
 export const cutByDrain = (): ServiceUnavailableError => draining('; the answer is incomplete');

@@ -10,7 +10,7 @@ import { errorEvent } from '../core/error-body.ts';
 import { parseExactly } from '../core/json/exact-json.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { modeLabel } from '../core/request/chat-call.ts';
-import type { AnsweringProvider, RequestEnd, ShownResidency } from '../core/settled-request.ts';
+import type { AnsweringProvider, RequestEnd, SettledFacts, ShownResidency } from '../core/settled-request.ts';
 import { targetText } from '../core/settled-request.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
 import type { Client } from './client-stream.ts';
@@ -21,7 +21,6 @@ import { replay } from './replay.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ClosedStream, StreamFacts } from './settle-stream.ts';
 import { settleStream } from './settle-stream.ts';
-import type { SettledFacts } from './settlement.ts';
 import type { StoredAnswer } from './stored-answer.ts';
 import { storedAnswer } from './stored-answer.ts';
 

@@ -1,9 +1,13 @@
 import type { Usage } from './answer/usage.ts';
+import { noUsage } from './answer/usage.ts';
 import type { CandidateRecord } from './attempt-record.ts';
+import type { Candidate } from './candidate.ts';
 import type { ErrorType } from './errors.ts';
 import type { ProviderName } from './provider-name.ts';
 import { providerNames } from './provider-name.ts';
-import type { ResidencyRequest } from './request/residency.ts';
+import type { ChatCall } from './request/chat-call.ts';
+import { modeLabel } from './request/chat-call.ts';
+import type { Residency, ResidencyRequest } from './request/residency.ts';
 import { residencies } from './request/residency.ts';
 import { redactReason } from './secret/redact.ts';
 
@@ -91,6 +95,63 @@ export interface SettledRequest {
   /** Hash of the tables that planned and priced the request. */
   readonly tablesVersion: string;
   readonly traceId: string | null;
+}
+
+/** What a settlement says beside how the request ended. */
+export interface SettledFacts {
+  /** Whole milliseconds. */
+  readonly latencyMs: number;
+  readonly ttftMs?: number | null;
+  readonly usage?: Usage;
+  readonly costMicroUsd?: bigint;
+  readonly savedMicroUsd?: bigint;
+  /** Set on a cache hit: who had answered. */
+  readonly cachedFrom?: Target;
+}
+
+/** What became of the candidates. */
+interface Tried {
+  /** The one tried last. */
+  readonly last: Candidate | null;
+  /** The one that gave the answer, or began its stream. */
+  readonly served: Candidate | null;
+  readonly records: readonly CandidateRecord[];
+  readonly tries: number;
+}
+
+interface Ended extends Pick<SettledRequest, 'rowId' | 'createdAtMicros' | 'end'> {
+  readonly facts: SettledFacts;
+}
+
+/** All that is to be said of a request that has ended. */
+export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): SettledRequest {
+  const { rowId, createdAtMicros, end, facts } = ended;
+  const { last, served, records, tries } = tried;
+  const { cachedFrom = null } = facts;
+  const unasked: Residency = call.options.residency ?? 'global';
+  return {
+    rowId,
+    userId: call.userId,
+    requestId: call.requestId,
+    createdAtMicros,
+    mode: modeLabel(call),
+    end,
+    target: last,
+    cachedFrom,
+    keyId: cachedFrom !== null ? null : (served?.key.id ?? null),
+    usage: facts.usage ?? noUsage,
+    latencyMs: facts.latencyMs,
+    ttftMs: facts.ttftMs ?? null,
+    costMicroUsd: facts.costMicroUsd ?? 0n,
+    savedMicroUsd: facts.savedMicroUsd ?? 0n,
+    stream: call.request.stream === true,
+    residencyRequested: call.options.residency,
+    residencyActual: cachedFrom !== null ? 'cache' : (last?.residency ?? unasked),
+    candidates: records,
+    tries,
+    tablesVersion: call.tables.hash,
+    traceId: call.trace?.traceId ?? null,
+  };
 }
 
 /** How a request ended, in one word of a closed list: the error's type where there was no answer. */

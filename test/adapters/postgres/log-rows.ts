@@ -2,37 +2,32 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { noUsage } from '../../../src/core/answer/usage.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
+import { settledRequest } from '../../../src/core/settled-request.ts';
+import { callOf } from '../../chat/story.ts';
 
 /** 2026-11-20T10:00:00Z, in microseconds. */
 export const tenOClockMicros = 1_795_168_800_000_000;
+
+const nothingTried = { last: null, served: null, records: [], tries: 1 };
 
 let made = 0;
 
 /** A successful row, a microsecond after the one made before. */
 export function logRow(change: Partial<SettledRequest> = {}): SettledRequest {
   made += 1;
-  return {
+  const usage = { ...noUsage, basis: 'complete', inputTokens: 11, outputTokens: 7 } as const;
+  const settled = settledRequest(callOf(), nothingTried, {
     rowId: randomUUID(),
+    createdAtMicros: tenOClockMicros + made,
+    end: { status: 'success' },
+    facts: { latencyMs: 120, usage, costMicroUsd: 1250n },
+  });
+  return {
+    ...settled,
     userId: randomUUID(),
     requestId: `request-${made}`,
-    createdAtMicros: tenOClockMicros + made,
-    mode: 'gw/balanced',
-    end: { status: 'success' },
     target: { provider: 'openai', model: 'gpt-test' },
-    cachedFrom: null,
-    keyId: null,
-    usage: { ...noUsage, basis: 'complete', inputTokens: 11, outputTokens: 7 },
-    latencyMs: 120,
-    ttftMs: null,
-    costMicroUsd: 1250n,
-    savedMicroUsd: 0n,
-    stream: false,
-    residencyRequested: null,
-    residencyActual: 'global',
-    candidates: [],
-    tries: 1,
     tablesVersion: '0123456789abcdef',
-    traceId: null,
     ...change,
   };
 }
