@@ -1,27 +1,47 @@
 /**
- * Every error of ours: its type, its status, and which chat requests may end so. `candidate`: those that a candidate
- * was asked for; `chat`: any of them; `elsewhere`: other routes, and what is refused before a route is known. The
- * closed lists of metrics and of the API description, and the table of README.md, follow from it (SPEC 7;
- * docs/decisions/0001). The first row of a type has its usual status.
+ * Every error of ours: its type, its status, which chat requests may end so, and in Markdown when it is answered.
+ * `candidate`: requests that a candidate was asked for; `chat`: any of them; `elsewhere`: other routes, and what is
+ * refused before a route is known. The closed lists of metrics and of the API description follow from it, and
+ * README.md's table by `npm run generate` (SPEC 7; docs/decisions/0001). The first row of a type has its usual status.
  */
 export const errorRows = [
-  ['authentication_error', 401, 'chat'],
-  ['not_found_error', 404, 'elsewhere'],
-  ['conflict_error', 409, 'elsewhere'],
-  ['invalid_request_error', 422, 'chat'],
-  ['residency_error', 422, 'chat'],
-  ['rate_limit_error', 429, 'candidate'],
-  ['api_error', 500, 'chat'],
-  ['provider_error', 502, 'candidate'],
-  ['service_unavailable_error', 503, 'candidate'],
-  ['invalid_request_error', 400, 'elsewhere'],
-  ['invalid_request_error', 403, 'elsewhere'],
-  ['invalid_request_error', 405, 'elsewhere'],
-  ['invalid_request_error', 408, 'elsewhere'],
-  ['invalid_request_error', 413, 'elsewhere'],
-  ['invalid_request_error', 415, 'elsewhere'],
-  ['invalid_request_error', 417, 'elsewhere'],
-  ['invalid_request_error', 431, 'elsewhere'],
+  ['authentication_error', 401, 'chat', 'missing or bad service key'],
+  ['not_found_error', 404, 'elsewhere', 'unknown path, key or model; also what belongs to somebody else'],
+  ['conflict_error', 409, 'elsewhere', 'e-mail or provider key registered already'],
+  [
+    'invalid_request_error',
+    422,
+    'chat',
+    'body, parameter or header not acceptable (`param` names it); `no_provider_key`; `unsupported_feature`; `too_many_keys` (100 `self_hosted`), `too_many_key_bytes` (96 KiB of all keys); `too_many_values`, `too_many_escapes` (bodies that cost too much to read); `upstream_rejected`: every candidate refused the request itself',
+  ],
+  ['residency_error', 422, 'chat', 'India asked for, no key for it'],
+  [
+    'rate_limit_error',
+    429,
+    'candidate',
+    'every candidate answered 429; `Retry-After` is the least of theirs. `too_many_queries`: three requests for keys, or three for logs and statistics, of one user run at once per replica; the others wait 0.9 s in line',
+  ],
+  ['api_error', 500, 'chat', 'a bug; the cause is in the log'],
+  [
+    'provider_error',
+    502,
+    'candidate',
+    'every candidate failed or timed out; `address_refused`, `address_unreadable`: no address that may be used, no provider was asked',
+  ],
+  [
+    'service_unavailable_error',
+    503,
+    'candidate',
+    'mixed failures; every key rejected; `stored_key_unreadable`: the stored key does not open, no vendor was asked; overload; draining; database away',
+  ],
+  ['invalid_request_error', 400, 'elsewhere', 'malformed HTTP'],
+  ['invalid_request_error', 403, 'elsewhere', 'closed registration'],
+  ['invalid_request_error', 405, 'elsewhere', 'wrong method; `Allow` names the right ones'],
+  ['invalid_request_error', 408, 'elsewhere', 'the request came too slowly'],
+  ['invalid_request_error', 413, 'elsewhere', 'body too large'],
+  ['invalid_request_error', 415, 'elsewhere', 'body of another type or coding'],
+  ['invalid_request_error', 417, 'elsewhere', '`Expect` that is not met'],
+  ['invalid_request_error', 431, 'elsewhere', 'headers too large'],
 ] as const;
 
 export type ErrorType = (typeof errorRows)[number][0];

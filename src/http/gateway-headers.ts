@@ -14,7 +14,9 @@ const overridePattern = `^(${providerNames.join('|')}|self_hosted/[^:]+):.{1,${m
 /** One `X-Gateway-*` header. */
 interface HeaderDefinition<Value> {
   readonly name: string;
-  /** In the OpenAPI description. */
+  /** What may be sent, as README.md shows it. */
+  readonly value: string;
+  /** In Markdown: in the OpenAPI description, and in README.md by `npm run generate`. */
   readonly description: string;
   /** The same as JSON Schema: values that are taken as they are. */
   readonly schema: Readonly<Record<string, unknown>>;
@@ -41,33 +43,39 @@ const header = <Value>(definition: HeaderDefinition<Value>): GatewayHeader<Value
 export const gatewayHeaders = {
   cache: header({
     name: 'X-Gateway-Cache',
-    description: '"true" opts in to cache look-up and store',
+    value: 'true',
+    description: 'look up and store the answer',
     schema: { type: 'boolean', default: false },
     parse: (value) => value.trim().toLowerCase() === 'true',
   }),
   'cache-ttl': header({
     name: 'X-Gateway-Cache-TTL',
-    description: `Seconds, clamped to ${ttlSeconds.least}..${ttlSeconds.most}; default ${ttlSeconds.fallback}`,
+    value: '<seconds>',
+    description: `${ttlSeconds.least} to ${ttlSeconds.most} (clamped), default ${ttlSeconds.fallback}`,
     schema: { type: 'integer', default: ttlSeconds.fallback },
     parse: (value, name) => clampedInteger(value, ttlSeconds, name),
   }),
   'override-model': header({
     name: 'X-Gateway-Override-Model',
-    description: '<provider>:<model>; self_hosted/<label or key id>:<model> picks one of several keys',
+    value: '<provider>:<model>',
+    description:
+      "exactly this model, no fallback, the vendor's errors verbatim. `self_hosted/<label or key id>:<model>` picks one of several keys",
     schema: { type: 'string', pattern: overridePattern },
     neverIgnored: true,
     parse: parseOverride,
   }),
   residency: header({
     name: 'X-Gateway-Residency',
-    description: '"india" restricts routing to India-residency keys',
+    value: 'india',
+    description: 'only keys whose residency is India',
     schema: { type: 'string', enum: ['india'] },
     neverIgnored: true,
     parse: parseResidency,
   }),
   timeout: header({
     name: 'X-Gateway-Timeout',
-    description: `Seconds per upstream attempt, clamped to ${timeoutSeconds.least}..${timeoutSeconds.most}`,
+    value: '<seconds>',
+    description: `per attempt, ${timeoutSeconds.least} to ${timeoutSeconds.most} (clamped), default that of the tables: to the whole answer, or to the first token of a stream`,
     schema: { type: 'integer' },
     parse: (value, name) => clampedInteger(value, timeoutSeconds, name) * 1000,
   }),

@@ -2,10 +2,11 @@ import type { IncomingMessage } from 'node:http';
 
 const acceptable = /^[A-Za-z0-9_-]{1,128}$/;
 
-/** As the description shows it. */
+/** As the description and README.md show it. */
 export const requestIdHeader = {
   name: 'X-Request-ID',
-  description: 'Echoed on every response; a malformed one is replaced',
+  value: '<token>',
+  description: '`[A-Za-z0-9_-]{1,128}`, else replaced by a UUID; echoed on every response',
   schema: { type: 'string', pattern: acceptable.source },
 } as const;
 

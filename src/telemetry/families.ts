@@ -11,8 +11,8 @@ import type { CounterFamily, HistogramFamily } from './family.ts';
 import { countOf, gaugeOf } from './family.ts';
 
 /**
- * Every metric family of the gateway: name, kind, help, labels and the most label sets; `docs/telemetry.md` has them
- * for operators, and a test compares the two. Label values come from closed lists, which stand beside their types.
+ * Every metric family of the gateway: name, kind, help, labels and the most label sets; `npm run generate` makes
+ * the table of `docs/telemetry.md` of them. Label values come from closed lists, which stand beside their types.
  *
  * Conventions: https://prometheus.io/docs/practices/naming/ for names and units. `gen_ai_*` are those of
  * https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics/ and `http_server_*` those of
@@ -50,20 +50,37 @@ const genAiModel = ['gen_ai_provider_name', 'gen_ai_request_model'] as const;
 export const metricFamilies = {
   // Requests of the API port, all routes: http-metrics.ts.
   http_server_request_duration_seconds: histogram(
-    'Requests from their headers to the last byte; 499: the client left before an answer.',
+    'Requests of the API port from their headers to the last byte; 499: the client left before an answer; gw_upstream is user_server where a server that its user named was to answer, but for a 500, and else empty.',
     durationBuckets,
     'http_route',
     'http_request_method',
     'http_response_status_code',
     'gw_upstream',
   ),
-  gw_shed_requests_total: counter('Requests refused because of overload.', 'resource'),
-  gw_stalled_readers_total: counter('Connections closed because their clients took nothing of an answer.'),
-  gw_legacy_use_total: counter('Requests that used a name from before the rename, by where.', 'surface'),
-  gw_auth_failures_total: counter('Callers who were not let in, by why.', 'reason'),
+  gw_shed_requests_total: counter(
+    'Requests refused because of overload, by what was short: event_loop_delay, heap, body_bytes (room for bodies), connections (closed as they came).',
+    'resource',
+  ),
+  gw_stalled_readers_total: counter(
+    'Connections closed because their clients took nothing of an answer for 30 s, or made room for other unread answers.',
+  ),
+  gw_legacy_use_total: counter(
+    'Requests that used a name from before the rename, by where: key, mode, header.',
+    'surface',
+  ),
+  gw_auth_failures_total: counter(
+    'Callers who were not let in (401), by why: missing, malformed, unknown_key, registration_token.',
+    'reason',
+  ),
 
   // The story as a whole: chat-metrics.ts.
-  gw_requests_total: counter('Chat requests by how they ended.', ...byModel, 'outcome', 'stream', 'cache'),
+  gw_requests_total: counter(
+    'Chat requests by how they ended; outcome is success, client_closed, incomplete or the error type.',
+    ...byModel,
+    'outcome',
+    'stream',
+    'cache',
+  ),
   gw_request_duration_seconds: histogram(
     'Chat requests from the headers to the settlement.',
     durationBuckets,
@@ -74,15 +91,21 @@ export const metricFamilies = {
     ...(['mode', 'from_provider', 'to_provider', 'reason'] as const),
   ),
   gw_candidates_skipped_total: counter(
-    'Candidates passed over or moved back, by reason.',
+    'Candidates passed over or moved back before anything was tried, by reason.',
     'provider',
     'reason',
   ),
-  gw_streams_total: counter('Streams by how they ended.', 'end'),
+  gw_streams_total: counter(
+    'Streams from a provider by how they ended: complete, upstream_error, idle_timeout (the vendor fell silent), client_abort, drain_cut; replays from the cache are not counted.',
+    'end',
+  ),
   gw_stream_client_backpressure_seconds_total: counter(
     'Time for which slow clients held their upstreams back.',
   ),
-  gw_cache_requests_total: counter('Cache look-ups; bypass: the client did not opt in.', 'result'),
+  gw_cache_requests_total: counter(
+    'Cache look-ups: hit, miss, bypass (the client did not opt in).',
+    'result',
+  ),
   gw_tokens_total: counter(
     'Tokens by class; cached_input and reasoning are parts of input and output.',
     ...byModel,
@@ -118,19 +141,19 @@ export const metricFamilies = {
     'gen_ai_token_type',
   ),
   gw_output_tokens_per_second: histogram(
-    'Output tokens over the time from the first token to the last byte; streams only.',
+    'Output tokens over the time from the first token to the last byte; streams that took at least 50 ms.',
     tokenRateBuckets,
     'provider',
     'model',
   ),
   gw_unpriced_responses_total: counter(
-    'Answers, cut and abandoned ones included, whose cost is shown as 0 or in part, by why.',
+    'Answers, cut and abandoned ones included, whose cost is shown as 0 or in part, by why: no_price, no_usage, partial_usage, self_hosted.',
     'provider',
     'model',
     'reason',
   ),
   gw_overhead_seconds: histogram(
-    'Our own time: before_upstream from the headers (body included) to the first attempt where no cache was asked, first_byte_relay from the first token of a stream to its write, after_last_byte until the log row is kept.',
+    "Our own time: before_upstream from the headers (body included) to the first attempt where no cache was asked, first_byte_relay from the read with a stream's first token to its write, after_last_byte until the log row is kept.",
     overheadBuckets,
     'phase',
   ),
@@ -165,11 +188,11 @@ export const metricFamilies = {
     'When the names from before the rename stop working; 0 where there are none.',
   ),
   gw_provider_health: gaugeOf(
-    '0 while a whole provider is tried last because several users saw it fail, 0.5 while a probe is under way.',
+    '0 while a whole provider, never a server of a user, is tried last because several users saw it fail, 0.5 while a probe is under way.',
     'provider',
   ),
   gw_provider_circuit_transitions_total: countOf(
-    'How often attempts brought a provider into a state: open, half_open, closed.',
+    'How often attempts brought a provider into a state: open, half_open, closed; a pause that just ends is not counted.',
     'provider',
     'to',
   ),
@@ -179,7 +202,7 @@ export const metricFamilies = {
     'provider',
     'state',
   ),
-  gw_log_rows_accepted_total: countOf('Log rows settled; accepted = written + spooled + dropped + queue.'),
+  gw_log_rows_accepted_total: countOf('Log rows settled; accepted = written + spooled + dropped + waiting.'),
   gw_log_rows_written_total: countOf(
     'Log rows committed at once; of a sidecar without a database: on stdout.',
   ),
@@ -187,7 +210,7 @@ export const metricFamilies = {
   gw_log_rows_dropped_total: countOf(
     'Log rows that neither Postgres nor the spool took, printed; of a sidecar: not taken by stdout, gone.',
   ),
-  gw_log_rows_replayed_total: countOf('Log rows taken from the spool to Postgres.'),
+  gw_log_rows_replayed_total: countOf('Log rows taken from the spool to Postgres, which lacked them.'),
   gw_log_rows_bad_total: countOf('Spool lines that Postgres refuses.'),
   gw_log_rows_printed_total: countOf('Log rows printed because no store took them, or at the end.'),
   gw_log_queue_depth: gaugeOf('Log rows waiting.'),
@@ -196,13 +219,13 @@ export const metricFamilies = {
   gw_log_spool_bytes: gaugeOf('Size of the spool.'),
   gw_log_spool_limit_bytes: gaugeOf('Size at which the spool is full.'),
   gw_pressure_ratio: gaugeOf(
-    'How much of its limit a resource uses (1: all of it); requests, or large answers of vendors, are refused from 1 on.',
+    'How much of its limit a resource uses (1: all of it): event_loop_delay, heap, body_bytes (room for bodies), answer_bytes (room for large answers of vendors); requests, or such answers, are refused from 1 on.',
     'resource',
   ),
 
   // The same, of Postgres and Redis: wiring/watch-stores.ts.
   gw_sealed_keys: gaugeOf(
-    'Provider keys by the master key that sealed them, counted once a minute; missing: it is not configured.',
+    'Provider keys by the sealing key they lie under, counted once a minute: active, retired, and missing (not configured, kid _missing). Every pod counts the same: use max.',
     'kid',
     'state',
   ),
@@ -211,7 +234,11 @@ export const metricFamilies = {
   ),
   gw_redis_up: gaugeOf('1 while the shared cache answers, or none is configured.'),
   gw_cache_errors_total: countOf('Operations of the shared cache that failed; each was a miss.'),
-  gw_db_pool_connections: gaugeOf('Connections to Postgres by what they do.', 'pool', 'state'),
+  gw_db_pool_connections: gaugeOf(
+    'Connections to Postgres by what they do; of the pools main, query (logs and statistics) and log (the writer).',
+    'pool',
+    'state',
+  ),
   gw_db_pool_waiting: gaugeOf('Callers waiting for a connection.', 'pool'),
   gw_db_pool_max: gaugeOf('Most connections of a pool.', 'pool'),
 

@@ -5,7 +5,7 @@ import { staleFiles } from '../harness/cluster/made-files.ts';
 import { sourcesDigest } from '../harness/cluster/render.ts';
 import { readFile } from './chart-files.ts';
 
-test('npm run generate:chart would change nothing', () => {
+test('npm run generate would change nothing', () => {
   expect(staleFiles(generatedFiles()).map(({ path }) => path)).toEqual([]);
 });
 

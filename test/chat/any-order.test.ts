@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { doneFrame } from '../../src/core/answer/sse-frame.ts';
 import { openAiAnswer, openAiChunk, openAiError, openAiStream, sse } from '../harness/vendors/openai-wire.ts';
 import type { FakeUpstream } from './story.ts';
 import { accountOf, callOf, FakeClient, heldKey, settled, World } from './story.ts';
@@ -160,7 +161,7 @@ test.each([
           expect(upstream.aborted || play.over.has(upstream)).toBe(true);
 
         const status = world.rows[0]?.status;
-        const isWhole = client.text.endsWith('data: [DONE]\n\n');
+        const isWhole = client.text.endsWith(doneFrame);
         expect(client.text.split('"gateway"')).toHaveLength(isWhole ? 2 : 1);
         expect(client.text.split('"error"')).toHaveLength(status === 'incomplete' ? 2 : 1);
         if (stream && status === 'success') expect(isWhole).toBe(true);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ClientGoneError } from '../../src/chat/answer-chat.ts';
 import { VerbatimError } from '../../src/chat/verbatim-error.ts';
+import { doneFrame } from '../../src/core/answer/sse-frame.ts';
 import type { HeldKey } from '../../src/core/candidate.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { providers } from '../../src/providers/registry.ts';
@@ -215,7 +216,7 @@ describe('an answer', () => {
     expect(story.client.text).not.toContain('[DONE]');
     commit();
     await story.end();
-    expect(story.client.text.endsWith('data: [DONE]\n\n')).toBe(true);
+    expect(story.client.text.endsWith(doneFrame)).toBe(true);
   });
 
   test.each([
@@ -252,7 +253,7 @@ describe('an answer', () => {
       expect(deltasOf(story.client)).toContainEqual({ content: 'Hello' });
       expect(story.client.text).toContain('"completion_tokens":7');
       expect(gatewayBlock(story.client)).toMatchObject({ provider, cache_hit: false });
-      expect(story.client.text.endsWith('data: [DONE]\n\n')).toBe(true);
+      expect(story.client.text.endsWith(doneFrame)).toBe(true);
       expect([story.client.opened, story.client.ended]).toEqual([1, 'clean']);
       expect(story.world.transport.calls).toHaveLength(1);
       await settled();
@@ -827,7 +828,7 @@ describe('with the cache', () => {
     expect(gatewayBlock(story.client)).toMatchObject(hitBlock);
     const text = deltasOf(story.client).map((delta) => (delta as { content?: string }).content ?? '');
     expect(text.join('')).toBe('Hello');
-    expect(story.client.text.endsWith('data: [DONE]\n\n')).toBe(true);
+    expect(story.client.text.endsWith(doneFrame)).toBe(true);
     expect([story.client.opened, story.client.ended]).toEqual([1, 'clean']);
     expect(onlyRow(story)).toMatchObject({ ...hitRow, stream: true });
   });

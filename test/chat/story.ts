@@ -20,6 +20,7 @@ import type {
   UpstreamTransport,
 } from '../../src/chat/ports.ts';
 import type { ChatTelemetry, TraceHeaders } from '../../src/chat/telemetry-port.ts';
+import { frameStart } from '../../src/core/answer/sse-frame.ts';
 import type { AttemptRecord } from '../../src/core/attempt-record.ts';
 import { attemptReport } from '../../src/core/attempt-record.ts';
 import type { Candidate, HeldKey } from '../../src/core/candidate.ts';
@@ -34,6 +35,7 @@ import { errorText, shownModel, shownProvider } from '../../src/core/settled-req
 import { compileTables } from '../../src/core/tables/compile-tables.ts';
 import { routingTablesSchema } from '../../src/core/tables/routing-tables.ts';
 import type { RoutingTables } from '../../src/core/tables/tables.ts';
+import { readGatewayHeaders } from '../../src/http/gateway-headers.ts';
 import { providers } from '../../src/providers/registry.ts';
 import type { TablesInput } from '../harness/gateway/tables.ts';
 import { tables as tablesInput } from '../harness/gateway/tables.ts';
@@ -81,12 +83,8 @@ export function candidateOf(
   };
 }
 
-export const noOptions: ChatOptions = {
-  cacheTtlSeconds: null,
-  override: null,
-  residency: null,
-  timeoutMs: null,
-};
+/** Of a request without headers of ours. */
+export const noOptions: ChatOptions = readGatewayHeaders({ headers: {}, rawHeaders: [] }, null).options;
 
 export interface CallParts {
   readonly request?: Partial<ChatRequest>;
@@ -256,7 +254,7 @@ export class FakeClient implements Client, ClientStream {
     return this.text
       .split('\n\n')
       .filter((event) => event !== '')
-      .map((event) => event.slice('data: '.length))
+      .map((event) => event.slice(frameStart.length))
       .map((data) => (data === '[DONE]' ? data : (JSON.parse(data) as Record<string, unknown>)));
   }
 }

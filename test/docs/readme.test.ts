@@ -1,9 +1,7 @@
-/** README.md says what the code says: settings, commands, tiers. */
+/** README.md says what the code says: settings, commands. What `npm run generate` makes is in `test/chart`. */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
-import { errorRows } from '../../src/core/errors.ts';
 import { environmentSchema, fileVariants } from '../../src/settings.ts';
 import { readDocument, tableRows } from './documents.ts';
 
@@ -51,31 +49,4 @@ test('the commands are those of the binary, in its words', () => {
   const rows = tableRows(readme, 'command of `node dist/main.js`', 'does');
   expect(rows.map(([name = '']) => unquoted(name))).toEqual(commands.map((match) => match[1]));
   for (const [index, [, meaning = '']] of rows.entries()) expect(meaning).toContain(commands[index]?.[2]);
-});
-
-test('the candidates of each mode are those of the shipped tables', () => {
-  const { tiers } = parse(readDocument('charts/model-gateway/files/tables.yaml')) as {
-    tiers: Record<string, { provider: string }[]>;
-  };
-  const shipped = Object.entries(tiers).map(([tier, candidates]) => [
-    `gw/${tier}`,
-    candidates.map(({ provider }) => provider).join(', '),
-  ]);
-  const rows = tableRows(readme, 'mode', 'candidates, in order');
-  expect(rows.map(([mode = '', order]) => [unquoted(mode), order])).toEqual(shipped);
-});
-
-test('every gateway header that is read is described', () => {
-  const headers = readDocument('src/http/gateway-headers.ts');
-  const read = [...headers.matchAll(/reader\.read\('([a-z-]+)'\)/g)].map((match) => `x-gateway-${match[1]}`);
-  expect(read.length).toBe(5);
-  for (const name of read) expect(readme.toLowerCase()).toContain(`| \`${name}:`);
-});
-
-test('the table of errors has the statuses and types of the source', () => {
-  const documented = tableRows(readme, 'status', 'type', 'when').flatMap(([statuses = '', type = '']) =>
-    statuses.split(', ').map((status) => `${status} ${unquoted(type)}`),
-  );
-  const rows = errorRows.map(([type, status]) => `${status} ${type}`);
-  expect([...new Set(documented)].sort()).toEqual([...new Set(rows)].sort());
 });

@@ -1,3 +1,4 @@
+import { frameStart } from '../../src/core/answer/sse-frame.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
 import type { StreamContext, StreamTranslator } from '../../src/providers/provider.ts';
 import { providers } from '../../src/providers/registry.ts';
@@ -63,8 +64,9 @@ export function chunksOf(output: string): Chunk[] {
     .slice(0, -2)
     .split('\n\n')
     .map((event) => {
-      if (!event.startsWith('data: ') || event.includes('\n')) throw new Error(`not a data event: ${event}`);
-      return JSON.parse(event.slice('data: '.length)) as Chunk;
+      if (!event.startsWith(frameStart) || event.includes('\n'))
+        throw new Error(`not a data event: ${event}`);
+      return JSON.parse(event.slice(frameStart.length)) as Chunk;
     });
 }
 

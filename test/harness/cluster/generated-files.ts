@@ -4,11 +4,11 @@ import type { ParsedNode, YAMLMap } from 'yaml';
 import { isMap, isScalar, isSeq, parse, parseDocument, stringify } from 'yaml';
 import { tablesPartJsonSchema } from '../../../src/core/tables/tables-json-schema.ts';
 import { inProject } from '../stage/project.ts';
+import { madeDocuments } from './made-documents.ts';
 import type { MadeFile } from './made-files.ts';
+import { markdownTable, withMade } from './made-files.ts';
 
 const chart = 'charts/model-gateway';
-const tableBegin = '<!-- values: made by npm run generate:chart -->';
-const tableEnd = '<!-- end of values -->';
 
 interface ValueRow {
   readonly path: string;
@@ -28,6 +28,7 @@ export function generatedFiles(): MadeFile[] {
     { path: 'k8s/base/tables.yaml', text: read(`${chart}/files/tables.yaml`) },
     { path: 'k8s/components/monitoring/prometheusrule.yaml', text: prometheusRule() },
     { path: 'k8s/components/monitoring/dashboards.yaml', text: dashboards() },
+    ...madeDocuments(),
   ];
 }
 
@@ -80,15 +81,13 @@ function filesOf(folder: string, ending: string): string[] {
 }
 
 function readme(): string {
-  const text = read(`${chart}/README.md`);
-  const [before = '', rest] = text.split(tableBegin);
-  const after = rest?.split(tableEnd)[1];
-  if (after === undefined) throw new Error(`${chart}/README.md lacks the marks around the table of values.`);
-  const rows = valueRows(read(`${chart}/values.yaml`)).map(
-    ({ path, fallback, meaning }) => `| \`${path}\` | \`${fallback}\` | ${meaning} |`,
-  );
-  const table = ['| value | default | meaning |', '|---|---|---|', ...rows].join('\n');
-  return `${before}${tableBegin}\n${table}\n${tableEnd}${after}`;
+  const path = `${chart}/README.md`;
+  const rows = valueRows(read(`${chart}/values.yaml`)).map(({ path: value, fallback, meaning }) => [
+    `\`${value}\``,
+    `\`${fallback}\``,
+    meaning,
+  ]);
+  return withMade(path, read(path), 'values', markdownTable(['value', 'default', 'meaning'], rows));
 }
 
 /** One row per value with a comment that begins with `--`; a leaf without one is an error. */

@@ -10,6 +10,25 @@ export interface MadeFile {
   readonly text: string;
 }
 
+/** A document with what stands between its marks for `name` made anew. */
+export function withMade(path: string, text: string, name: string, made: string): string {
+  const begin = `<!-- ${name}: made by npm run generate -->`;
+  const end = `<!-- end of ${name} -->`;
+  const [before = '', rest] = text.split(begin);
+  const after = rest?.split(end)[1];
+  if (after === undefined) throw new Error(`${path} lacks ${begin} … ${end}.`);
+  return `${before}${begin}\n${made}\n${end}${after}`;
+}
+
+/** Rows of cells under a header, as Markdown. */
+export function markdownTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    cells.map((cell) => (cell === '' ? '| ' : `| ${cell} `)).join('');
+  return [`${line(header)}|`, `${'|---'.repeat(header.length)}|`, ...rows.map((row) => `${line(row)}|`)].join(
+    '\n',
+  );
+}
+
 /** Those that hold something else, or are not there. */
 export function staleFiles(files: readonly MadeFile[]): MadeFile[] {
   return files.filter(({ path, text }) => textOf(path) !== text);
