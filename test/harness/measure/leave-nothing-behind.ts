@@ -1,0 +1,27 @@
+/**
+ * Loaded before every test file of `npm test` (vitest.config.ts). Fails a file that leaves a process, a socket or a
+ * timer behind: what outlives its test disturbs others, and here nobody ends it.
+ */
+import { aroundAll } from 'vitest';
+import { leftBehind, underWay } from './left-behind.ts';
+
+/** Counted in looks: while the machine stands still, nobody looks. What was told to end has ended after so many. */
+const mostLooks = 300;
+const pauseMs = 10;
+
+/** Kept, since tests fake the timers of their process. */
+const startTimer = setTimeout;
+
+// Opened when they are first asked for, by whoever is first.
+void [process.stdout, process.stderr];
+const before = underWay();
+
+aroundAll(async (runSuite) => {
+  await runSuite();
+  for (let looks = 1; ; looks += 1) {
+    const left = leftBehind(before, underWay());
+    if (left.length === 0) return;
+    if (looks === mostLooks) throw new Error(`left behind: ${left.join(', ')}`);
+    await new Promise((resolve) => startTimer(resolve, pauseMs));
+  }
+});
