@@ -18,6 +18,7 @@ import { metric, probe, untilReadyIs, untilRowsStored } from '../harness/measure
 import { startBalancer } from '../harness/servers/fault-balancer.ts';
 import type { CrashablePostgres } from '../harness/servers/fault-postgres.ts';
 import { sql, startCrashablePostgres } from '../harness/servers/fault-postgres.ts';
+import { closeAfterTest } from '../harness/servers/use-started.ts';
 import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
 import { hang, heldStream, streamOf } from '../harness/vendors/vendor-plans.ts';
 import { gate } from '../harness/vendors/vendor-reply.ts';
@@ -261,35 +262,29 @@ describe('a rolling restart of three replicas', () => {
   test('breaks no request and no stream', async () => {
     const env = { GW_DRAIN_DELAY_SECONDS: '0.5', GW_DRAIN_SECONDS: '30' };
     let replicas = await Promise.all([1, 2, 3].map(() => world.startReplica(env)));
-    const balancer = await startBalancer();
-    try {
-      await Promise.all(replicas.map((replica) => balancer.add(replica)));
-      const known = await Promise.all([1, 2, 3].map(() => registerWithKeys(balancer.url, ['openai'])));
-      const agent = loadAgent();
-      load = startLoad({ url: balancer.url, users: known, workers: 12, agent });
+    const balancer = closeAfterTest(await startBalancer());
+    await Promise.all(replicas.map((replica) => balancer.add(replica)));
+    const known = await Promise.all([1, 2, 3].map(() => registerWithKeys(balancer.url, ['openai'])));
+    const agent = closeAfterTest(loadAgent());
+    load = startLoad({ url: balancer.url, users: known, workers: 12, agent });
+    await load.more(60);
+    for (const old of replicas) {
+      const fresh = await world.startReplica(env);
+      await balancer.add(fresh);
+      expect(await endBy('SIGTERM', old)).toBe(0);
+      balancer.remove(old);
+      replicas = replicas.map((replica) => (replica === old ? fresh : replica));
       await load.more(60);
-      for (const old of replicas) {
-        const fresh = await world.startReplica(env);
-        await balancer.add(fresh);
-        expect(await endBy('SIGTERM', old)).toBe(0);
-        balancer.remove(old);
-        replicas = replicas.map((replica) => (replica === old ? fresh : replica));
-        await load.more(60);
-      }
-      const sent = await load.stop();
-      expect(failures(sent)).toEqual([]);
-      measured(`${sent.length} requests through a rolling restart, 0 failed`);
-      await Promise.all(replicas.map((replica) => untilRowsStored(replica)));
-      await expectLedgersAgree({
-        databaseUrl: world.database.url,
-        vendors: world.vendors,
-        sent,
-        users: known,
-      });
-      await agent.close();
-    } finally {
-      await Promise.all(replicas.map((replica) => replica.stop()));
-      await balancer.close();
     }
+    const sent = await load.stop();
+    expect(failures(sent)).toEqual([]);
+    measured(`${sent.length} requests through a rolling restart, 0 failed`);
+    await Promise.all(replicas.map((replica) => untilRowsStored(replica)));
+    await expectLedgersAgree({
+      databaseUrl: world.database.url,
+      vendors: world.vendors,
+      sent,
+      users: known,
+    });
   });
 });

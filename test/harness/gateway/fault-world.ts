@@ -19,7 +19,7 @@ export interface World {
   start(env?: GatewayOptions['env']): Promise<GatewayUnderTest>;
   /** Starts one more, at an address of its own. */
   startReplica(env?: GatewayOptions['env']): Promise<GatewayUnderTest>;
-  /** After the gateways have ended. */
+  /** Ends the gateways that are left; none starts any more, also of a test that goes on beyond its time. */
   close(): Promise<void>;
 }
 
@@ -32,7 +32,14 @@ export async function makeWorld(given?: TestDatabase): Promise<World> {
   ]);
   const spoolDir = join(folder, 'spool');
   const kept = { GW_SEALING_KEYS: sealingKeys(), GW_SPOOL_DIR: spoolDir };
-  const start = (env: GatewayOptions['env']) => startGateway({ database, vendors, env: { ...kept, ...env } });
+  const started: Promise<GatewayUnderTest>[] = [];
+  let closed = false;
+  const start = (env: GatewayOptions['env']) => {
+    if (closed) return Promise.reject(new Error('this world is closed'));
+    const gateway = startGateway({ database, vendors, env: { ...kept, ...env } });
+    started.push(gateway);
+    return gateway;
+  };
   return {
     url: `http://127.0.0.1:${port}`,
     database,
@@ -41,6 +48,10 @@ export async function makeWorld(given?: TestDatabase): Promise<World> {
     start: (env) => start({ PORT: String(port), ...env }),
     startReplica: (env) => start(env),
     close: async () => {
+      closed = true;
+      // One that did not start has left nothing.
+      for (const gateway of await Promise.allSettled(started))
+        if (gateway.status === 'fulfilled') await gateway.value.stop('SIGKILL');
       await vendors.close();
       if (given === undefined) await database.drop();
       await rm(folder, { recursive: true, force: true });
