@@ -18,8 +18,8 @@ import {
   valuesOfPath,
 } from '../chart/chart-files.ts';
 import type { KubernetesObject } from '../harness/cluster/kubernetes-object.ts';
-import { staleFiles } from '../harness/cluster/made-files.ts';
 import { renderedFiles } from '../harness/cluster/render.ts';
+import { staleFiles } from '../harness/generated/made-files.ts';
 import { chart, helm, kubectl, must, render, tryRender } from './cluster.ts';
 
 interface Refusal {

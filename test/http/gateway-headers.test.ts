@@ -4,7 +4,7 @@ import { GatewayError } from '../../src/core/errors.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
 import type { ChatOptions } from '../../src/core/request/chat-call.ts';
 import type { LegacyHeaders } from '../../src/http/gateway-headers.ts';
-import { readGatewayHeaders } from '../../src/http/gateway-headers.ts';
+import { gatewayHeaders, readGatewayHeaders } from '../../src/http/gateway-headers.ts';
 
 /** Headers as Node hands them out, each sent once. */
 const sent = (headers: Record<string, string>) => ({ headers, rawHeaders: Object.entries(headers).flat() });
@@ -40,6 +40,22 @@ describe('no headers', () => {
       usedLegacy: false,
     });
   });
+});
+
+test('every header of the table is looked for', () => {
+  const looked = new Set<string>();
+  const get = (headers: Record<string, string>, name: string): string | undefined => {
+    looked.add(name);
+    return headers[name];
+  };
+  // With it, the header that says for how long is worth a look.
+  const headers = new Proxy({ 'x-gateway-cache': 'true' }, { get: (of, name) => get(of, String(name)) });
+  readGatewayHeaders({ headers, rawHeaders: [] }, null);
+  expect([...looked].sort()).toEqual(
+    Object.values(gatewayHeaders)
+      .map(({ lowerName }) => lowerName)
+      .sort(),
+  );
 });
 
 describe('a header that was sent more than once', () => {

@@ -1,6 +1,7 @@
 /**
  * How a server-sent event is written: here and nowhere else. One line of data, LF, and an empty line. Text and bytes
- * must hold no line end, which JSON never does.
+ * must hold no line end, which JSON never does. Events that vendors frame alike are passed on as they came
+ * (`providers/openai-compatible/plain-template.ts`).
  */
 
 export const frameStart = 'data: ';

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
+import type { MadeFile } from '../generated/made-files.ts';
 import { runQuietly } from '../stage/children.ts';
 import { inProject, StageError } from '../stage/project.ts';
 import type { KubernetesObject } from './kubernetes-object.ts';
-import type { MadeFile } from './made-files.ts';
 import { buildTools, toolPath } from './tools.ts';
 
 const chart = 'charts/model-gateway';

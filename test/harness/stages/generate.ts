@@ -1,5 +1,5 @@
-import { generatedFiles } from '../cluster/generated-files.ts';
-import { writeStale } from '../cluster/made-files.ts';
+import { generatedFiles } from '../generated/generated-files.ts';
+import { writeStale } from '../generated/made-files.ts';
 
 /**
  * `npm run generate`: what in the chart, in k8s/ and in the documents follows from other files. With `--check` nothing is written

@@ -1,9 +1,9 @@
 /** What is made from other files is up to date: schema of the tables, table of values, k8s/base/tables.yaml, renderings. */
 import { expect, test } from 'vitest';
-import { generatedFiles } from '../harness/cluster/generated-files.ts';
-import { staleFiles } from '../harness/cluster/made-files.ts';
+import { readFile } from '../chart/chart-files.ts';
 import { sourcesDigest } from '../harness/cluster/render.ts';
-import { readFile } from './chart-files.ts';
+import { generatedFiles } from '../harness/generated/generated-files.ts';
+import { staleFiles } from '../harness/generated/made-files.ts';
 
 test('npm run generate would change nothing', () => {
   expect(staleFiles(generatedFiles()).map(({ path }) => path)).toEqual([]);
