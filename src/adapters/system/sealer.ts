@@ -50,7 +50,10 @@ function decrypt(key: KeyObject, nonce: Buffer, ciphertext: Buffer, aad: Buffer)
     .setAAD(aad)
     .setAuthTag(ciphertext.subarray(tagStart));
   try {
-    return Buffer.concat([decipher.update(ciphertext.subarray(0, tagStart)), decipher.final()]);
+    const plaintext = decipher.update(ciphertext.subarray(0, tagStart));
+    // Of a mode without padding it gives no bytes more; it throws where the tag does not fit.
+    decipher.final();
+    return plaintext;
   } catch {
     return null;
   }
@@ -94,6 +97,16 @@ export function createSealer(keys: readonly SealingKey[]): Sealer {
   const currentKey = createSecretKey(current.key);
   const keyId = Buffer.from(current.id, 'latin1');
   const header = Buffer.concat([Buffer.of(valueVersion, keyId.length), keyId]);
+  /** Made once for each key that is held: the same row is opened for every request of its user. */
+  const aads = new WeakMap<HeldKey, Buffer | null>();
+  const aadOf = (key: HeldKey): Buffer | null => {
+    let aad = aads.get(key);
+    if (aad === undefined) {
+      aad = providerKeyAad(key.sealed.version, key);
+      aads.set(key, aad);
+    }
+    return aad;
+  };
 
   return {
     currentKeyId: current.id,
@@ -103,10 +116,10 @@ export function createSealer(keys: readonly SealingKey[]): Sealer {
       return { version: sealVersion, masterKeyId: current.id, ...sealed };
     },
     open(key) {
-      const { version, masterKeyId, nonce, ciphertext } = key.sealed;
+      const { masterKeyId, nonce, ciphertext } = key.sealed;
       const master = keyById.get(masterKeyId);
       if (master === undefined) throw new SealError(`provider key ${key.id}: unknown master key`);
-      const aad = providerKeyAad(version, key);
+      const aad = aadOf(key);
       const plaintext = aad === null ? null : decrypt(master, nonce, ciphertext, aad);
       if (plaintext === null) throw new SealError(`provider key ${key.id} does not open`);
       return new Secret(plaintext.toString('utf8'));
