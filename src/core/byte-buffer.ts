@@ -1,13 +1,14 @@
 const initialCapacity = 1024;
 /** Storage beyond this is given back once used, so that one long line does not fatten an idle stream. */
 const keptCapacity = 16 * 1024;
+const noBytes = Buffer.alloc(0);
 
 /**
  * Bytes that arrive in pieces. Doubles as it grows, so that a line cut at every byte still costs linear time, and
  * holds copies: a piece of one byte kept as it came would hold on to the whole read it was a part of.
  */
 export class ByteBuffer {
-  #bytes: Buffer = Buffer.alloc(0);
+  #bytes: Buffer = noBytes;
   #length = 0;
 
   get length(): number {
@@ -39,7 +40,7 @@ export class ByteBuffer {
   /** All bytes, without a copy; the buffer is empty afterwards and has given its storage away. */
   release(): Buffer {
     const released = this.#bytes.subarray(0, this.#length);
-    this.#bytes = Buffer.alloc(0);
+    this.#bytes = noBytes;
     this.#length = 0;
     return released;
   }
@@ -56,7 +57,7 @@ export class ByteBuffer {
   take(): Buffer {
     const taken = Buffer.from(this.#bytes.subarray(0, this.#length));
     this.#length = 0;
-    if (this.#bytes.length > keptCapacity) this.#bytes = Buffer.alloc(0);
+    if (this.#bytes.length > keptCapacity) this.#bytes = noBytes;
     return taken;
   }
 }

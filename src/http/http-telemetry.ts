@@ -111,7 +111,7 @@ export function watchRequests(
     request.trace = telemetry.requestStarted(method, route, request.headers, trusted);
     const { raw } = reply;
     life.requestCount += 1;
-    raw.once('close', () => {
+    raw.on('close', () => {
       life.requestCount -= 1;
       request.bodyHold?.release();
       // Whoever refused without reading the body has left its connection paused.

@@ -16,6 +16,7 @@ export const bodyProgressMs = 5_000;
 export const bodyWanted = 'bodyWanted';
 /** The first place of a body whose end is not in sight. */
 const firstBytes = 4 * 1024;
+const noBytes = Buffer.alloc(0);
 
 const tooLarge = (): Error => new HttpRequestError(413, 'The request body is too large.', 'body_too_large');
 
@@ -71,7 +72,7 @@ class ArrivingBody {
   readonly #declared: number | null;
   readonly #among: ArrivingBodies;
   readonly #done: Done;
-  #bytes: Buffer = Buffer.alloc(0);
+  #bytes: Buffer = noBytes;
   #received = 0;
   #receivedAtLook = -1;
   #isOver = false;
@@ -159,20 +160,29 @@ class ArrivingBody {
 
   readonly #onEnd = (): void => this.#finish(null);
 
-  readonly #onClose = (): void => this.#finish(left());
+  readonly #onClose = (): void => {
+    if (!this.#isOver) this.#finish(left());
+  };
 
   readonly #finish = (error: Error | null): void => {
+    if (this.#isOver) return;
     this.#isOver = true;
     this.#among.remove(this);
+    // A message that is at its end is let go with its listeners.
+    if (error !== null) this.#stopListening();
+    const bytes = this.#bytes;
+    const body = bytes.length === this.#received ? bytes : bytes.subarray(0, this.#received);
+    this.#bytes = noBytes;
+    if (error !== null) this.#limits.hold.release();
+    this.#done(error, error === null ? body : null);
+  };
+
+  #stopListening(): void {
     this.#raw.removeListener('data', this.#onData);
     this.#raw.removeListener('end', this.#onEnd);
     this.#raw.removeListener('error', this.#finish);
     this.#raw.removeListener('close', this.#onClose);
-    const body = this.#bytes.subarray(0, this.#received);
-    this.#bytes = Buffer.alloc(0);
-    if (error !== null) this.#limits.hold.release();
-    this.#done(error, error === null ? body : null);
-  };
+  }
 }
 
 /**

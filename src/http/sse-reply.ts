@@ -33,7 +33,7 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
     this.#life = life;
     this.#userId = userId;
     life.add(this);
-    this.#raw.once('close', this.#onClose);
+    this.#raw.on('close', this.#onClose);
     if (this.#raw.destroyed) this.#onClose();
   }
 
