@@ -39,3 +39,20 @@ export function accessLine(call: ChatCall, settled: SettledRequest, time: string
     `,"cost_usd":"${formatMicroUsd(settled.costMicroUsd)}"${traced},"msg":"chat"}\n`
   );
 }
+
+const millisecondsAt = '2026-01-01T00:00:00.'.length;
+
+/** ISO times of lines, of which all of one second have the same beginning: a Date for each costs 1 µs. */
+export class LineTimes {
+  #second = Number.NaN;
+  #beginning = '';
+
+  text(wallMs: number): string {
+    const second = Math.floor(wallMs / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#beginning = new Date(wallMs).toISOString().slice(0, millisecondsAt);
+    }
+    return `${this.#beginning}${String(wallMs - second * 1000).padStart(3, '0')}Z`;
+  }
+}

@@ -22,7 +22,7 @@ import type {
   Shortage,
 } from '../http/http-telemetry.ts';
 import type { TracingSettings } from '../tracing-settings.ts';
-import { accessLine } from './access-log.ts';
+import { accessLine, LineTimes } from './access-log.ts';
 import type { AuditLog } from './audit-log.ts';
 import { ChatSpans } from './chat-spans.ts';
 import type { Metrics } from './metrics.ts';
@@ -38,6 +38,7 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
   readonly #audit: AuditLog;
   readonly #tracing: Tracing | null;
   readonly #spans: ChatSpans | null;
+  readonly #times = new LineTimes();
 
   constructor(
     metrics: Metrics,
@@ -146,7 +147,7 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
 
   settled(call: ChatCall, settled: SettledRequest): void {
     this.#metrics.chat.settled(call, settled);
-    this.#writeAccess?.(accessLine(call, settled, new Date().toISOString()));
+    this.#writeAccess?.(accessLine(call, settled, this.#times.text(Date.now())));
     this.#spans?.settled(call, settled);
   }
 
