@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { ConnectError } from './guarded-connector.ts';
 import type { ResponseHead } from './response-head.ts';
+import { keepAliveHint } from './response-head.ts';
 import type { ResponseFault, ResponseReader } from './response-parser.ts';
 import { ResponseParser } from './response-parser.ts';
 import { writeRequest } from './write-request.ts';
@@ -176,7 +177,8 @@ export class Connection {
       this.#call?.onHead(head);
     },
     // The buffer is written again by the next read, on whichever connection.
-    onBody: (bytes: Buffer) => this.#call?.onBody(Buffer.from(bytes)),
+    onBody: (bytes: Buffer) =>
+      this.#call?.onBody(bytes.buffer === readBuffer.buffer ? Buffer.from(bytes) : bytes),
   };
 
   #onBytes(bytes: Buffer): void {
@@ -234,12 +236,3 @@ export class Connection {
 }
 
 const nothing = (): void => undefined;
-
-const timeoutHint = /(?:^|[\s,;])timeout\s*=\s*"?(\d{1,6})/i;
-
-function keepAliveHint({ headers }: ResponseHead): number | null {
-  const value = headers['keep-alive'];
-  if (value === undefined) return null;
-  const seconds = timeoutHint.exec(String(value))?.[1];
-  return seconds === undefined ? null : Number(seconds) * 1000;
-}
