@@ -90,19 +90,12 @@ export class CompatibleStream implements StreamTranslator {
     if (this.#ended || chunk.length === 0) return null;
     const output: Buffer[] = [];
     let position = 0;
-    if (!this.#decoder.idle) {
-      // Finish the event that an earlier read has begun: behind a blank line the short way is open again.
-      const end = chunk.indexOf(frameEndBytes);
-      position = end === -1 ? chunk.length : end + frameEndBytes.length;
-      this.#decode(chunk.subarray(0, position), output);
-    }
-    if (this.#template !== null && !this.#ended) {
-      const plain = this.#template.matchingBytes(chunk, position);
-      if (plain > position) output.push(chunk.subarray(position, plain));
+    while (position < chunk.length && !this.#ended) {
+      const plain = this.#plainUntil(chunk, position);
       if (position === 0 && plain === chunk.length) return chunk;
-      position = plain;
+      if (plain > position) output.push(chunk.subarray(position, plain));
+      position = plain === chunk.length ? plain : this.#decodeEvent(chunk, plain, output);
     }
-    if (position < chunk.length) this.#decode(chunk.subarray(position), output);
     return joinFrames(output);
   }
 
@@ -117,6 +110,19 @@ export class CompatibleStream implements StreamTranslator {
     if (this.#ended) return joinFrames(output);
     this.#complete();
     return joinFrames(output);
+  }
+
+  /** Where the plain deltas end that begin at `from`: between events, once one was found plain. */
+  #plainUntil(chunk: Buffer, from: number): number {
+    return this.#template !== null && this.#decoder.idle ? this.#template.matchingBytes(chunk, from) : from;
+  }
+
+  /** Takes one event, or what there is of it; the place behind it, where the short way may be open again. */
+  #decodeEvent(chunk: Buffer, from: number, output: Buffer[]): number {
+    const end = chunk.indexOf(frameEndBytes, from);
+    const next = end === -1 ? chunk.length : end + frameEndBytes.length;
+    this.#decode(chunk.subarray(from, next), output);
+    return next;
   }
 
   #decode(bytes: Buffer, output: Buffer[]): void {
