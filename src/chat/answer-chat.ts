@@ -47,7 +47,12 @@ export function createChat(deps: ChatDeps): AnswerChat {
   return async (call, holder, client, refresh) => {
     const context = { call, client, settlement: new Settlement(call, deps), deps };
     try {
-      const { json, sending } = await respond(context, holder, refresh);
+      const planned = planCall(call, takeKeys(holder), deps, refresh);
+      // Hardly ever a promise, and each that is awaited costs a turn of the queue and some objects.
+      const plan = planned instanceof Promise ? await planned : planned;
+      if (plan.kind === 'refused') throw await settleError(context.settlement, plan.error);
+      deps.telemetry.candidatesSkipped(call, plan.skipped);
+      const { json, sending } = await respond(context, plan);
       if (sending !== undefined) await sending;
       return json;
     } catch (thrown) {
@@ -57,22 +62,20 @@ export function createChat(deps: ChatDeps): AnswerChat {
   };
 }
 
-async function respond(
-  context: RequestContext,
-  holder: KeyHolder,
-  refresh: RefreshAccount,
-): Promise<ChatResponse> {
-  const { call, client, settlement, deps } = context;
-  const planned = planCall(call, takeKeys(holder), deps, refresh);
-  // Hardly ever a promise, and each that is awaited is a turn of the queue and some objects.
-  const plan = planned instanceof Promise ? await planned : planned;
-  if (plan.kind === 'refused') throw await settleError(settlement, plan.error);
-  deps.telemetry.candidatesSkipped(call, plan.skipped);
+function respond(context: RequestContext, plan: PlannedCandidates): Promise<ChatResponse> {
+  const { call, client, deps } = context;
   const { cacheTtlSeconds } = call.options;
-  if (cacheTtlSeconds === null) {
-    deps.telemetry.cacheAnswered(call, 'bypass', null);
-    return await tryCandidates(context, plan, client.signal);
-  }
+  if (cacheTtlSeconds !== null) return respondCached(context, plan, cacheTtlSeconds);
+  deps.telemetry.cacheAnswered(call, 'bypass', null);
+  return tryCandidates(context, plan, client.signal);
+}
+
+async function respondCached(
+  context: RequestContext,
+  plan: PlannedCandidates,
+  cacheTtlSeconds: number,
+): Promise<ChatResponse> {
+  const { call, client, deps } = context;
   const lookup = await deps.cache.join(call, plan.candidates, cacheTtlSeconds, client.signal);
   // The client left while waiting: the row is written on the way out.
   if (lookup === null) return tryCandidates(context, plan, client.signal);

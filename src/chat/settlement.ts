@@ -35,8 +35,8 @@ export class Settlement {
   }
 
   /** The first call counts; later ones do nothing. Never rejects. */
-  async settle(end: RequestEnd, facts: SettledFacts = { latencyMs: this.latencyMs() }): Promise<void> {
-    if (this.#settled) return;
+  settle(end: RequestEnd, facts: SettledFacts = { latencyMs: this.latencyMs() }): Promise<void> {
+    if (this.#settled) return Promise.resolve();
     const { telemetry, requestLog, clock, newId } = this.#deps;
     const settled = settledRequest(this.#call, this.ledger, {
       end,
@@ -48,7 +48,6 @@ export class Settlement {
     const settledAtMs = clock.monotonicMs();
     const kept = requestLog.record(settled);
     telemetry.settled(this.#call, settled);
-    await kept;
-    telemetry.rowKept(clock.monotonicMs() - settledAtMs);
+    return kept.then(() => telemetry.rowKept(clock.monotonicMs() - settledAtMs));
   }
 }

@@ -14,14 +14,18 @@ const maxRemembered = 4096;
 
 /** Remembers answers by provider and model; forgets all of them when full, which real use never reaches. */
 function remembered<Value>(find: (provider: ProviderName, model: string) => Value) {
-  const known = new Map<string, Value>();
+  const known = new Map<ProviderName, Map<string, Value>>();
+  let count = 0;
   return (provider: ProviderName, model: string): Value => {
-    const key = `${provider}:${model}`;
-    const hit = known.get(key);
+    const hit = known.get(provider)?.get(model);
     if (hit !== undefined) return hit;
+    if (count >= maxRemembered) {
+      known.clear();
+      count = 0;
+    }
     const value = find(provider, model);
-    if (known.size >= maxRemembered) known.clear();
-    known.set(key, value);
+    known.set(provider, (known.get(provider) ?? new Map<string, Value>()).set(model, value));
+    count += 1;
     return value;
   };
 }
