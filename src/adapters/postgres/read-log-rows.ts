@@ -4,25 +4,34 @@ import type { RequestStatus, ShownProvider, ShownResidency } from '../../core/se
 import { formatTimestampMicros } from '../../core/timestamp.ts';
 import { withDatabase } from './pool.ts';
 
-/** What `GET /v1/logs` shows of a row. */
-export interface StoredLogRow {
-  readonly id: bigint;
-  readonly mode: string;
-  readonly provider: ShownProvider;
-  readonly model: string;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
+const asIs = <Value>(value: Value): Value => value;
+
+/** What `GET /v1/logs` shows of a row: each column by its name, and how its value is read. Bigints arrive as text. */
+const columns = {
+  id: (text: string) => BigInt(text),
+  mode: asIs<string>,
+  provider: asIs<ShownProvider>,
+  model: asIs<string>,
+  input_tokens: (text: string) => Number(text),
+  output_tokens: (text: string) => Number(text),
   /** Whole milliseconds. */
-  readonly latencyMs: number;
-  readonly costMicroUsd: bigint;
-  readonly cacheHit: boolean;
-  readonly status: RequestStatus;
-  readonly error: string | null;
-  readonly residencyRequested: ResidencyRequest;
-  readonly residencyActual: ShownResidency;
-  /** Microseconds since the epoch. */
-  readonly createdAtMicros: bigint;
-}
+  latency_ms: asIs<number>,
+  cost_micro_usd: (text: string) => BigInt(text),
+  cache_hit: asIs<boolean>,
+  status: asIs<RequestStatus>,
+  error: asIs<string | null>,
+  residency_requested: asIs<ResidencyRequest>,
+  residency_actual: asIs<ShownResidency>,
+} as const;
+type Columns = typeof columns;
+type Column = keyof Columns;
+
+export type StoredLogRow = { readonly [Name in Column]: ReturnType<Columns[Name]> } & {
+  /** Since the epoch. */
+  readonly created_micros: bigint;
+};
+
+type Row = { readonly [Name in Column]: Parameters<Columns[Name]>[0] } & { readonly created_micros: string };
 
 /** Where a page begins: after this row. */
 export interface LogPlace {
@@ -39,31 +48,12 @@ export interface LogRowsQuery {
   readonly limit: number;
 }
 
-/** Bigints arrive as text. */
-interface Row {
-  readonly id: string;
-  readonly mode: string;
-  readonly provider: ShownProvider;
-  readonly model: string;
-  readonly input_tokens: string;
-  readonly output_tokens: string;
-  readonly latency_ms: number;
-  readonly cost_micro_usd: string;
-  readonly cache_hit: boolean;
-  readonly status: RequestStatus;
-  readonly error: string | null;
-  readonly residency_requested: ResidencyRequest;
-  readonly residency_actual: ShownResidency;
-  readonly created_micros: string;
-}
-
 /**
  * Every bound is always there, the widest when there is none, so that one plan serves all pages. The
  * plain bound on created_at repeats the row comparison for partition pruning, which does not read it.
  */
 const pageSql = `
-  SELECT id, mode, provider, model, input_tokens, output_tokens, latency_ms, cost_micro_usd, cache_hit,
-    status, error, residency_requested, residency_actual,
+  SELECT ${Object.keys(columns).join(', ')},
     (extract(epoch FROM created_at) * 1000000)::bigint AS created_micros
   FROM request_logs
   WHERE user_id = $1 AND created_at >= $2::timestamptz AND created_at <= $3::timestamptz
@@ -76,22 +66,8 @@ const latest = 'infinity';
 const largestId = (2n ** 63n - 1n).toString();
 
 function fromRow(row: Row): StoredLogRow {
-  return {
-    id: BigInt(row.id),
-    mode: row.mode,
-    provider: row.provider,
-    model: row.model,
-    inputTokens: Number(row.input_tokens),
-    outputTokens: Number(row.output_tokens),
-    latencyMs: row.latency_ms,
-    costMicroUsd: BigInt(row.cost_micro_usd),
-    cacheHit: row.cache_hit,
-    status: row.status,
-    error: row.error,
-    residencyRequested: row.residency_requested,
-    residencyActual: row.residency_actual,
-    createdAtMicros: BigInt(row.created_micros),
-  };
+  const values = Object.entries(columns).map(([name, read]) => [name, read(row[name as Column] as never)]);
+  return { ...Object.fromEntries(values), created_micros: BigInt(row.created_micros) } as StoredLogRow;
 }
 
 /** The user's rows of one page, newest first. Throws StoreAway. */

@@ -10,22 +10,13 @@ export interface LogsDeps {
   readonly readLogRows: (userId: string, query: LogRowsQuery) => Promise<readonly StoredLogRow[]>;
 }
 
-function publicRow(row: StoredLogRow): LogPage['data'][number] {
+/** The columns under their own names, but for amounts and times, which are written as the specification says. */
+function publicRow({ id, cost_micro_usd, created_micros, ...row }: StoredLogRow): LogPage['data'][number] {
   return {
-    id: Number(row.id),
-    mode: row.mode,
-    provider: row.provider,
-    model: row.model,
-    input_tokens: row.inputTokens,
-    output_tokens: row.outputTokens,
-    latency_ms: row.latencyMs,
-    cost_usd: formatMicroUsd(row.costMicroUsd),
-    cache_hit: row.cacheHit,
-    status: row.status,
-    error: row.error,
-    residency_requested: row.residencyRequested,
-    residency_actual: row.residencyActual,
-    created_at: formatTimestampMicros(row.createdAtMicros),
+    id: Number(id),
+    ...row,
+    cost_usd: formatMicroUsd(cost_micro_usd),
+    created_at: formatTimestampMicros(created_micros),
   };
 }
 
@@ -44,6 +35,6 @@ export async function logPage(deps: LogsDeps, userId: string, query: LogsQuery):
     next_cursor:
       last === undefined
         ? null
-        : encodeLogCursor({ createdAtMicros: last.createdAtMicros, id: last.id, sinceMicros }),
+        : encodeLogCursor({ createdAtMicros: last.created_micros, id: last.id, sinceMicros }),
   };
 }
