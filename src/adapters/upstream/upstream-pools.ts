@@ -127,7 +127,8 @@ export class UpstreamPools<P extends ConnectionPool> {
   readonly #open: OpenPool<P>;
   readonly #policy: OutboundPolicy;
   readonly #limits: UserLimits;
-  readonly #vendors = new Map<string, VendorLease<P>>();
+  /** By provider, then origin: names that are at hand need no putting together of a key. */
+  readonly #vendors = new Map<string, Map<string, VendorLease<P>>>();
   /** The least recently used first. */
   readonly #users = new Map<string, UserPool<P>>();
   readonly #places: FairPlaces;
@@ -153,17 +154,19 @@ export class UpstreamPools<P extends ConnectionPool> {
 
   /** Null: the user has too many calls under way, be it that all of them together have many. */
   take(call: UpstreamCall): PoolLease<P> | null {
+    const { provider, origin } = call;
     // A user's address and a vendor's are never the same pool: different rules opened their sockets.
-    const name = `${call.provider} ${call.origin}`;
-    if (!call.userAddress) return this.#vendors.get(name) ?? this.#openVendor(name, call.origin);
+    if (!call.userAddress)
+      return this.#vendors.get(provider)?.get(origin) ?? this.#openVendor(provider, origin);
     const slot = slotOf(call.userId, this.#seed);
     if (!this.#places.take(slot)) return null;
-    return new UserLease(this.#userPool(name, call.origin), this.#places, slot);
+    return new UserLease(this.#userPool(`${provider} ${origin}`, origin), this.#places, slot);
   }
 
   /** By name, which begins with the provider. */
   *entries(): Generator<readonly [name: string, pool: P]> {
-    for (const [name, { pool }] of this.#vendors) yield [name, pool];
+    for (const [provider, origins] of this.#vendors)
+      for (const [origin, { pool }] of origins) yield [`${provider} ${origin}`, pool];
     for (const [name, { pool }] of this.#users) yield [name, pool];
   }
 
@@ -172,10 +175,11 @@ export class UpstreamPools<P extends ConnectionPool> {
     await Promise.all([...this.entries()].map(([, pool]) => pool.destroy()));
   }
 
-  #openVendor(name: string, origin: string): VendorLease<P> {
+  #openVendor(provider: string, origin: string): VendorLease<P> {
     const connect = createConnector(this.#policy, { userAddress: false, connectTimeoutMs });
     const lease = new VendorLease(this.#open(origin, connect, vendorSettings));
-    this.#vendors.set(name, lease);
+    const origins = this.#vendors.get(provider) ?? new Map<string, VendorLease<P>>();
+    this.#vendors.set(provider, origins.set(origin, lease));
     return lease;
   }
 
