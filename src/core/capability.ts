@@ -30,6 +30,7 @@ export type Feature =
   | 'file_input'
   | 'video_input'
   | 'custom_tools'
+  | 'single_tool_call'
   | ContentFeature
   | 'context';
 
@@ -117,6 +118,9 @@ function addToolNeeds(request: ChatRequest, toolHistory: boolean, features: Feat
   if (offered) features.push({ feature: 'tools', param: 'tools' });
   else if (toolHistory) features.push({ feature: 'tools', param: 'messages' });
   if (offered && tools.some(isCustomTool)) features.push({ feature: 'custom_tools', param: 'tools' });
+  // Of a tool that is named nobody calls a second one; clients send the field with every schema.
+  if (offered && request.parallel_tool_calls === false && !isNamedFunction(choice))
+    features.push({ feature: 'single_tool_call', param: 'parallel_tool_calls' });
   if (isForced(choice)) {
     features.push({ feature: 'forced_tool', param: 'tool_choice' });
     if (choice !== 'required' && !isNamedFunction(choice))
@@ -235,9 +239,11 @@ const featureTexts: Readonly<Record<Feature, string>> = {
   file_input: 'file inputs',
   video_input: 'video inputs',
   custom_tools: 'tools that are no functions',
+  single_tool_call: 'a limit of one tool call at a time',
   logprobs: 'logprobs',
   other_modalities: 'modalities other than text',
   functions: 'functions, the older name of tools',
+  web_search: 'web search',
   context: 'a prompt of this length',
 };
 

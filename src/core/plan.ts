@@ -72,6 +72,9 @@ function keyResidency(call: ChatCall, key: HeldKey): Residency {
   return residencyOf(key.provider, key.declaredRegion, call.tables.indiaRegions);
 }
 
+/** A sidecar without a database has no such route. */
+const howToAdd = 'add one with POST /v1/keys, or to the keys file of a sidecar';
+
 function noKey(text: string, param: string): Plan {
   return {
     kind: 'refused',
@@ -101,10 +104,7 @@ function planTier(call: ChatCall, input: PlanInput): Plan {
       forWantOfKey: true,
     };
   }
-  return noKey(
-    `No provider key is registered for any candidate of ${call.mode}; add one with POST /v1/keys.`,
-    'model',
-  );
+  return noKey(`No provider key is registered for any candidate of ${call.mode}; ${howToAdd}.`, 'model');
 }
 
 /** The tables' order, but those held back last; those that cannot serve the request stay out of it. */
@@ -197,7 +197,7 @@ function planOverride(call: ChatCall, override: Override, input: PlanInput): Pla
   if (key === undefined) {
     const which =
       override.selector === null ? override.provider : `${override.provider}/${override.selector}`;
-    return noKey(`No ${which} key is registered; add one with POST /v1/keys.`, 'X-Gateway-Override-Model');
+    return noKey(`No ${which} key is registered; ${howToAdd}.`, 'X-Gateway-Override-Model');
   }
   if (!residencyAllows(residency, keyResidency(call, key))) return refusedResidency();
   const candidate = candidateOf(call, key, override.model);

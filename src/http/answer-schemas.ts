@@ -65,10 +65,7 @@ export const chatCompletionSchema = z.looseObject({
       finish_reason: z.string(),
     }),
   ),
-  usage: z
-    .looseObject({ prompt_tokens: count, completion_tokens: count, total_tokens: count })
-    .nullable()
-    .optional(),
+  usage: z.looseObject({ prompt_tokens: count, completion_tokens: count, total_tokens: count }),
   gateway: gatewayBlockSchema,
 });
 

@@ -17,7 +17,7 @@ function jsonSchema(schema: z.ZodType): Json {
 }
 
 const text = { type: 'string' } as const;
-const jsonContent = (schema: Json): Json => ({ 'application/json': { schema } });
+const jsonContent = (schema: Json) => ({ 'application/json': { schema } });
 
 /** Every answer carries it. */
 const answerHeaders = { [requestIdHeader.name]: { description: 'Id of the request', schema: text } };
@@ -34,6 +34,14 @@ const failure = {
   },
   content: jsonContent({ $ref: '#/components/schemas/Error' }),
 };
+const verbatim = { description: "An override's vendor answered it: its own words, whatever they are" };
+
+/** The error of an override is the vendor's, untouched (SPEC 4.5). */
+function failureOf({ story }: Route): Json {
+  if (story !== true) return failure;
+  const error = { anyOf: [failure.content['application/json']?.schema, verbatim] };
+  return { ...failure, content: { ...jsonContent(error), '*/*': { schema: verbatim } } };
+}
 
 /** Optional fields of a chat body may be null, which is as if they were left out. */
 function nullable(schema: Json): Json {
@@ -132,7 +140,7 @@ function success({ answer, story }: Route): Json {
 function operation(route: Route, facts: ApiFacts): Json {
   return {
     summary: route.summary,
-    responses: { [route.status]: success(route), default: failure },
+    responses: { [route.status]: success(route), default: failureOf(route) },
     ...requestBody(route, facts.chat),
     ...parametersOf(route),
     ...securityOf(route, facts),

@@ -50,8 +50,6 @@ const features: readonly [name: string, request: object, fact: object, reason: s
     { image_urls: false },
     'images given by URL',
   ],
-  ['sound', { modalities: ['text', 'audio'] }, {}, 'modalities other than text'],
-  ['functions', { functions: [{ name: 'f' }] }, {}, 'functions, the older name of tools'],
   ['stop', { stop: 'END' }, { stop: false }, 'stop sequences'],
   [
     'context',
@@ -97,6 +95,17 @@ describe.each(features)('%s', (_name, request, fact, reason) => {
     expect(world.transport.calls).toHaveLength(0);
     expect(world.rows).toMatchObject([{ status: 'error', attempts: [], tries: 0 }]);
   });
+});
+
+test.each([
+  ['sound', { modalities: ['text', 'audio'] }],
+  ['functions', { functions: [{ name: 'f' }] }],
+  ['a search', { web_search_options: {} }],
+])('%s is asked of the one vendor that has a word for it', async (_name, request) => {
+  const { world, end } = begin({ request });
+  (await world.transport.call(0)).reply(500, openAiError(500));
+  expect(await end).toMatchObject({ status: 502 });
+  expect(world.transport.calls).toHaveLength(1);
 });
 
 describe('the report of a candidate that was passed over', () => {

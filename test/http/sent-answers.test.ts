@@ -1,7 +1,6 @@
 /** What the kernel takes of answers that nobody reads is bounded, however they are asked for and however it ends. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ReplyClient } from '../../src/http/sse-reply.ts';
 import { maxWaitingRequests } from '../../src/http/turns.ts';
@@ -36,10 +35,7 @@ beforeEach(async () => {
   ({ port } = edge.app.server.address() as AddressInfo);
 });
 
-afterEach(async () => {
-  edge.app.server.closeAllConnections();
-  await edge.app.close();
-});
+afterEach(() => edge.close());
 
 const hoarder = { 'x-user': 'hoarder' };
 const closing = { ...hoarder, connection: 'close' };
@@ -103,7 +99,7 @@ test.each(['HTTP/1.0', 'HTTP/1.1'])(
   'one who reads to the end of its connection has it, and its connection is gone (%s)',
   async (version) => {
     const client = await ask(head(closing, 'GET /page').replace('HTTP/1.1', version));
-    await delay(100);
+    await eventually(async () => edge.ended.length === 1 || undefined);
     const { closed } = client.read();
     client.socket.resume();
     await closed;

@@ -39,8 +39,11 @@ const saysNothing = {
     (request.tools?.length ?? 0) === 0 && (request.tool_choice === 'auto' || request.tool_choice === 'none'),
   logprobs: (request: ChatRequest) => request['logprobs'] === false,
   top_logprobs: (request: ChatRequest) => request['top_logprobs'] === 0,
-  // A wish, which LangChain sends with every schema: who cannot be told may still be asked, and the row names it.
-  parallel_tool_calls: () => true,
+  // What is so anyhow, and of a tool that is named: nobody calls a second one.
+  parallel_tool_calls: (request: ChatRequest) =>
+    request.parallel_tool_calls !== false ||
+    (request.tools?.length ?? 0) === 0 ||
+    (typeof request.tool_choice === 'object' && request.tool_choice['type'] === 'function'),
 } as const;
 
 const mayBeLeftOut = (name: string, request: ChatRequest): boolean =>
@@ -73,6 +76,11 @@ const asked: readonly [name: string, fields: Record<string, unknown>, marker: Re
   ['tools', { tools: [tool] }, /find_marker/],
   ['a forced tool', { tools: [tool], tool_choice: 'required' }, /"tool_choice":(?:"required"|.*"any")/],
   ['a named tool', { tools: [tool], tool_choice: named }, /"tool_choice":.*find_marker/],
+  [
+    'one tool call at a time',
+    { tools: [tool], parallel_tool_calls: false },
+    /"(?:parallel_tool_calls":false|disable_parallel_tool_use":true)/,
+  ],
   ['no tool', { tools: [tool], tool_choice: 'none' }, /"tool_choice":.*none/],
   [
     'a choice among some tools',

@@ -13,11 +13,9 @@ const largestSeed = 2 ** 63 - 1024;
 /** An int64, of which JSON's numbers keep 53 bits: rounding must not lift it out of its range. */
 const seedSchema = z
   .number()
-  .refine(Number.isInteger, 'Invalid input: expected int')
-  .min(-(2 ** 63))
-  .max(2 ** 63)
+  .refine((seed) => Number.isInteger(seed) && Math.abs(seed) <= 2 ** 63, 'Invalid input: expected int64')
   .overwrite((seed) => Math.min(largestSeed, Math.max(-largestSeed, seed)))
-  .meta({ type: 'integer' });
+  .meta({ type: 'integer', format: 'int64' });
 
 const stopSchema = z.union([z.string(), z.array(z.string())]);
 

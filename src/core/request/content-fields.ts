@@ -1,5 +1,5 @@
 /** Fields that only operators let through and that change what an answer is made of, not just its words. */
-export type ContentFeature = 'logprobs' | 'other_modalities' | 'functions';
+export type ContentFeature = 'logprobs' | 'other_modalities' | 'functions' | 'web_search';
 
 interface ContentField {
   readonly feature: ContentFeature;
@@ -23,6 +23,7 @@ export const contentFields: Readonly<Record<string, ContentField>> = {
   },
   // The older name of tools, which answers with a call of its own shape.
   functions: { feature: 'functions', asks: (value) => Array.isArray(value) && value.length > 0 },
+  web_search_options: { feature: 'web_search', asks: (value) => value !== null },
 };
 
 export const contentFieldNames: readonly string[] = Object.keys(contentFields);

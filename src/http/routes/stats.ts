@@ -40,7 +40,7 @@ const boundText = (micros: bigint | null): string | null =>
 export async function stats(deps: StatsDeps, userId: string, query: StatsQuery): Promise<Stats> {
   const { since = null, until = null, group_by: groupBy = [] } = query;
   if (since !== null && until !== null && until < since) {
-    throw new InvalidRequestError('until must not lie before since.', 'until');
+    throw new InvalidRequestError('until: must not lie before since.', 'until');
   }
   const stored = await deps.readSums(userId, { since, until, groupBy });
   if (stored.kind === 'too-many-groups') {

@@ -99,6 +99,7 @@ export const lackedFeatures = [
   'logprobs',
   'other_modalities',
   'functions',
+  'web_search',
 ] as const;
 
 /** A request for POST /v1/messages (Claude docs: Messages API). What has no counterpart is named in `dropped`. */

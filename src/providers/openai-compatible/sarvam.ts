@@ -5,7 +5,8 @@ const lackedByAll = ['user'] as const;
 /** Came with /v2 (Sarvam changelog, 2026-10-22). */
 const lackedByV1 = ['user', 'parallel_tool_calls', 'stream_options'] as const;
 /** In neither version's list of parameters (sarvamai SDK 0.1.39 chat/client.py). */
-const lackedFeatures = ['logprobs'] as const;
+const lackedFeatures = ['logprobs', 'other_modalities', 'functions', 'web_search'] as const;
+const lackedFeaturesOfV1 = [...lackedFeatures, 'single_tool_call'] as const;
 
 export const sarvam = compatibleProvider({
   name: 'sarvam',
@@ -15,7 +16,7 @@ export const sarvam = compatibleProvider({
   path: (facts) => `/${facts.api_version}/chat/completions`,
   // The first is what Sarvam's own SDK sends, the second what its guide to OpenAI clients shows.
   authHeaders: (secret) => ({ 'api-subscription-key': secret, authorization: `Bearer ${secret}` }),
-  lacks: () => lackedFeatures,
+  lacks: (facts) => (facts.api_version === 'v1' ? lackedFeaturesOfV1 : lackedFeatures),
   lackedFields: (facts) => (facts.api_version === 'v1' ? lackedByV1 : lackedByAll),
   errorKind: () => null,
 });

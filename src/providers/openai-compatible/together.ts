@@ -2,7 +2,8 @@ import { compatibleProvider } from './compatible-provider.ts';
 
 /** Not among the parameters of together SDK 3.1.1, types/chat/completion_create_params.py. */
 const lackedFields = ['user', 'parallel_tool_calls'] as const;
-const nothing: readonly never[] = [];
+/** As little. */
+const lackedFeatures = ['single_tool_call', 'other_modalities', 'functions', 'web_search'] as const;
 
 /** Together answers 403 to input plus max_tokens over the context window (Together docs: Error codes). */
 const tooLong = /\btokens?\b|context length|too long/i;
@@ -14,7 +15,7 @@ export const together = compatibleProvider({
   stopAsList: true,
   path: () => '/v1/chat/completions',
   authHeaders: (secret) => ({ authorization: `Bearer ${secret}` }),
-  lacks: () => nothing,
+  lacks: () => lackedFeatures,
   lackedFields: () => lackedFields,
   errorKind: (status, error) => (status === 403 && tooLong.test(error.message) ? 'refused' : null),
 });

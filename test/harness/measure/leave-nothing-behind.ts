@@ -21,7 +21,14 @@ aroundAll(async (runSuite) => {
   for (let looks = 1; ; looks += 1) {
     const left = leftBehind(before, underWay());
     if (left.length === 0) return;
-    if (looks === mostLooks) throw new Error(`left behind: ${left.join(', ')}`);
+    if (looks === mostLooks) throw new Error(`left behind: ${counted(left)}`);
     await new Promise((resolve) => startTimer(resolve, pauseMs));
   }
 });
+
+/** Each kind once, with how many there are where it is more than one. */
+function counted(left: readonly string[]): string {
+  return [...Map.groupBy(left, (name) => name)]
+    .map(([name, all]) => (all.length === 1 ? name : `${name} × ${all.length}`))
+    .join(', ');
+}
