@@ -1,4 +1,5 @@
 import { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { answerParserError } from './odd-requests.ts';
 
 /**
@@ -9,11 +10,33 @@ import { answerParserError } from './odd-requests.ts';
 export const mostTinyChunks = 4_096;
 export const leastMeanChunkBytes = 16;
 
-/** A request that is cut once its body comes in chunks that cost many times what they bring. */
+const unparsed = Symbol('unparsed');
+type MarkedSocket = Socket & { [unparsed]?: true };
+
+/**
+ * For a connection that is cut: nothing more of it is parsed. One read of 64 KB can hold 1,800 requests, and what Node
+ * makes of each stays until its connection has closed, behind this turn of the event loop, in which hundreds of
+ * connections may have such a read.
+ */
+export function parseNoFurther(socket: MarkedSocket): void {
+  socket[unparsed] = true;
+}
+
+/**
+ * A request that is cut once its body comes in chunks that cost many times what they bring. On a connection that is
+ * parsed no further it passes for an upgrade that nobody takes: Node then lets go of its parser and of the connection.
+ */
 export class MeasuredMessage extends IncomingMessage {
   #chunks = 0;
   #bytes = 0;
   #isCut = false;
+
+  constructor(socket: MarkedSocket) {
+    super(socket);
+    if (socket[unparsed] !== true) return;
+    // Node itself says that it is none.
+    Object.defineProperty(this, 'upgrade', { get: () => true, set: () => undefined });
+  }
 
   /** Called by Node for every chunk, whoever reads the body, or nobody. */
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {

@@ -5,7 +5,7 @@ import { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Account } from '../../src/chat/ports.ts';
 import { hashServiceKey, newServiceKey } from '../../src/core/account/service-key.ts';
-import { maxWaitingRequests, Turns } from '../../src/http/turns.ts';
+import { maxWaitingPerTurn, maxWaitingRequests, Turns } from '../../src/http/turns.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { livingBytes } from '../harness/measure/memory.ts';
 import type { Client, Edge } from './edge.ts';
@@ -92,8 +92,14 @@ describe.each(cases)('$kind behind $front', ({ first, next }) => {
 
   test.each([maxWaitingRequests + 1, 2_500, 20_000])('%i are cut off', async (count) => {
     const before = livingBytes();
+    let parsed = 0;
+    edge.app.server.on('request', () => {
+      parsed += 1;
+    });
     const client = edge.connect(first, next.repeat(count)).read();
     await client.closed;
+    // The one in front, those that may wait, and the one too many: what else came in the same read was not looked at.
+    expect(parsed).toBeLessThanOrEqual(maxWaitingRequests + 2);
     // The one in front is over as well, for its client has left.
     await idle();
     expect(hanging).toBeLessThan(2);
@@ -111,11 +117,28 @@ test('many connections, each with as many as may wait, share one room', () => {
     request.headers = { 'content-length': '9999999' };
     return { socket, wait: () => turns.wait(request, new ServerResponse(request), () => undefined) };
   };
-  const lines = Array.from({ length: 20 }, line);
-  const waiting = lines.filter(({ wait }) => Array.from({ length: maxWaitingRequests }, wait).every(Boolean));
+  const fill = ({ wait }: ReturnType<typeof line>) =>
+    Array.from({ length: maxWaitingRequests }, wait).every(Boolean);
+  const lines = Array.from({ length: 160 }, line);
+  const [first] = lines as [ReturnType<typeof line>];
+  expect(fill(first)).toBe(true);
+  const mostLines = Math.floor((40 * mebibyte) / turns.waitingBytes);
+  const waiting = lines.slice(1).filter(fill);
   expect(turns.waitingBytes).toBeLessThanOrEqual(40 * mebibyte);
-  expect(waiting).toHaveLength(4);
-  expect(lines.filter(({ socket }) => socket.destroyed)).toHaveLength(16);
+  expect(waiting).toHaveLength(mostLines - 1);
+  expect(lines.filter(({ socket }) => socket.destroyed)).toHaveLength(lines.length - mostLines);
+});
+
+test('all connections together may have so many in one turn, and as many in the next', async () => {
+  const turns = new Turns(400 * mebibyte);
+  const line = () => {
+    const request = new IncomingMessage(new Socket());
+    return () => turns.wait(request, new ServerResponse(request), () => undefined);
+  };
+  const begin = (count: number) => Array.from({ length: count }, line).filter((wait) => wait()).length;
+  expect([begin(maxWaitingPerTurn), begin(50)]).toEqual([maxWaitingPerTurn, 0]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(begin(50)).toBe(50);
 });
 
 test.each(['their clients leave', 'they are answered'])('the room is free again when %s', async (how) => {

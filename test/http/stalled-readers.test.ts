@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { answerStallMs } from '../../src/http/stalled-readers.ts';
+import { maxWaitingRequests } from '../../src/http/turns.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import type { Edge } from './edge.ts';
 import { head, startEdge } from './edge.ts';
@@ -48,8 +49,8 @@ test('one who never reads a whole answer is let go and counted', async () => {
   expect(edge.life.requestCount).toBe(0);
 });
 
-test('one who sends a hundred requests and reads nothing gets one answer made', async () => {
-  const client = edge.connect(head({}, 'GET /large').repeat(100));
+test('one who sends all requests that may wait and reads nothing gets one answer made', async () => {
+  const client = edge.connect(head({}, 'GET /large').repeat(maxWaitingRequests));
   client.socket.pause();
   await isOver();
   expect(edge.ended).toEqual([{ status: 200, whole: false }]);

@@ -1,0 +1,55 @@
+/** Strangers who send thousands of requests at once and read no answer: what one turn reads is bounded over all. */
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { recordFault } from '../harness/scorecard/scorecard.ts';
+import { startBystander } from './judge/bystander.ts';
+import type { Baseline } from './judge/quiet.ts';
+import { baselineOf, untilQuiet } from './judge/quiet.ts';
+import type { World } from './world.ts';
+import { makeWorld } from './world.ts';
+
+const mebibyte = 1024 * 1024;
+const connections = 900;
+/** Of each connection, some 900 requests: with a third of the connections it once took the whole heap. */
+const burst = Buffer.from('GET /v1/nothing HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(900));
+
+let world: World;
+let baseline: Baseline;
+let sockets: Socket[] = [];
+
+beforeAll(async () => {
+  world = await makeWorld();
+  baseline = await baselineOf(world);
+});
+
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy();
+  await world?.close();
+});
+
+test(`${connections} strangers with a burst of requests each take neither memory nor the others' answers`, async () => {
+  const { hostname: host, port } = new URL(world.gateway().url);
+  sockets = Array.from({ length: connections }, () => connect({ host, port: Number(port) }).pause());
+  for (const socket of sockets) socket.on('error', () => undefined);
+  await Promise.all(sockets.map((socket) => socket.connecting && once(socket, 'connect')));
+  world.witness().peakBytes();
+  const bystander = startBystander(world, 'burst');
+  for (const socket of sockets) socket.write(burst);
+  // Nobody reads: whether a connection was cut is seen when more is written to it.
+  await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.write('\r\n', resolve))));
+  const { problems } = await bystander.stop();
+  const peakBytes = world.witness().peakBytes();
+  for (const socket of sockets) socket.destroy();
+  const quiet = await untilQuiet(world, baseline);
+  expect(problems).toEqual([]);
+  expect(quiet.problems).toEqual([]);
+  expect(peakBytes).toBeLessThan(world.limitBytes / 2);
+  recordFault({
+    fault: `${connections} strangers with 900 requests each in one write, whose answers nobody reads`,
+    required: 'the process lives within half of its memory, and serves others',
+    figure: `peak ${(peakBytes / mebibyte).toFixed(0)} MiB`,
+    passed: true,
+  });
+}, 300_000);
