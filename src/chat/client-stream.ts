@@ -13,8 +13,8 @@ export interface ClientStream {
   write(bytes: Buffer | string): boolean;
   /** So many bytes of a whole answer stay in memory until this client has taken it, or is let go for others. */
   keeps(bytes: number): void;
-  /** Calls back once, when the client has caught up. */
-  onDrain(callback: () => void): void;
+  /** Calls back once, when the client has caught up. Until then the vendor's connection of that name is not read. */
+  onDrain(callback: () => void, source: string | null): void;
   /** The last bytes, then a clean end. */
   end(bytes: string): void;
   /** Ends without a clean end: the answer must not look whole. */

@@ -53,6 +53,10 @@ export class Exchange implements UpstreamListener, OpenStream {
     return this.#progress.stalledMs;
   }
 
+  get connectionName(): string | null {
+    return this.#control?.connectionName ?? null;
+  }
+
   onHead(status: number, headers: UpstreamHeaders): void {
     if (this.#progress.isOver) return;
     const { call, translator, answers, telemetry } = this.#job;

@@ -47,6 +47,8 @@ export interface OpenStream {
   attach(consumer: StreamConsumer): void;
   /** How long, in all, `pause` held the upstream back. */
   readonly stalledMs: number;
+  /** Tells the vendor's connection from all others; null: there is none any more, or it is not known. */
+  readonly connectionName: string | null;
   /** The client reads too slowly; after a minute of it both sides are let go. */
   pause(): void;
   resume(): void;

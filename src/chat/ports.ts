@@ -105,6 +105,8 @@ export interface UpstreamListener {
 }
 
 export interface UpstreamControl {
+  /** Tells its connection from all others, as the kernel's tables do; null: there is none, or it is not known. */
+  readonly connectionName: string | null;
   pause(): void;
   resume(): void;
   /**

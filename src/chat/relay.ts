@@ -40,7 +40,7 @@ class Relay implements StreamConsumer {
     if (this.#client.write(bytes) || this.#waiting) return;
     this.#waiting = true;
     this.#stream.pause();
-    this.#client.onDrain(this.#onDrain);
+    this.#client.onDrain(this.#onDrain, this.#stream.connectionName);
   }
 
   onEnd(end: StreamEnd): void {

@@ -62,6 +62,6 @@ function caughtUp({ stream, signal }: Client, monotonicMs: () => number): Promis
     const patience = new DueTimer(monotonicMs, () => stream.destroy());
     patience.setDue(monotonicMs() + clientStallMs);
     signal.addEventListener('abort', end);
-    stream.onDrain(end);
+    stream.onDrain(end, null);
   });
 }

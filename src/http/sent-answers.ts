@@ -1,10 +1,14 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { SendQueues } from '../adapters/system/send-queues.ts';
+import type { QueueReader, SocketQueues } from '../adapters/system/socket-queues.ts';
 import { peerName } from '../core/net/client-network.ts';
+import { AnswerReader, inTheWay } from './answer-reader.ts';
 import { answerStallMs } from './stalled-readers.ts';
 
-/** Of the heap, for what the kernel has of answers: 38 MiB in the smallest pod, beside 144 MiB for all buffers. */
+/**
+ * Of the heap, for what the kernel has of answers, on either side: 38 MiB in the smallest pod, beside 144 MiB for all
+ * buffers.
+ */
 export const sentHeapShare = 1 / 8;
 /** Of that, where there was more: so much may be written again before the next look. */
 const keptShare = 3 / 4;
@@ -14,14 +18,12 @@ const mostShare = 5 / 4;
 const headBytes = 1024;
 /** What any connection costs the kernel: after so little it is closed without a look. */
 const fewBytes = 4 * 1024;
+/** Of that: from here on readers are looked at regularly, so that it is known who of them reads. */
+const watchedShare = 1 / 2;
 /** Connections that are to be closed wait this long at most for a look. */
 const lookMs = 500;
-
-/** A connection, and the account that its latest answer is for; strangers are one. */
-interface Reader {
-  readonly socket: Socket;
-  userId: string;
-}
+/** Vendors' connections that are held back fill up without a word, as fast as vendors send. */
+const heldBackLookMs = 100;
 
 /** A connection that is to be closed when its client has taken what was sent. */
 interface Leaver {
@@ -31,24 +33,20 @@ interface Leaver {
   sinceMs: number;
 }
 
-/** What one account's connections hold. */
-interface Share {
-  bytes: number;
-  /** The largest last. */
-  readonly held: { readonly socket: Socket; readonly bytes: number }[];
-}
-
 /**
- * What the kernel has taken of answers and their clients have not: memory of the container, some megabytes for each
- * connection, also when it is closed meanwhile. What is written is added up, and where it may be too much the kernel is
- * asked who has not taken how much; then the largest of the user with the most are reset, which frees it at once.
+ * What the kernel has taken of answers and their clients have not, on clients' connections and on vendors' that are
+ * held back for them: memory of the container, some megabytes for each connection, also when it is closed meanwhile.
+ * What is written is added up, as are those held back, and where it may be too much the kernel is asked who has not
+ * taken how much; then the largest of the user with the most are reset, slow ones first, which frees it at once.
  * No connection is closed while the kernel has an answer's bytes: nobody could reset it any more.
  */
 export class SentAnswers {
   readonly #limitBytes: number;
-  readonly #queues: SendQueues;
-  readonly #readers = new Map<string, Reader>();
-  readonly #bySocket = new WeakMap<Socket, Reader>();
+  readonly #queues: QueueReader;
+  readonly #readers = new Map<string, AnswerReader>();
+  readonly #bySocket = new WeakMap<Socket, AnswerReader>();
+  /** Whose vendors are held back. */
+  readonly #heldBack = new Set<AnswerReader>();
   readonly #leavers = new Map<Socket, Leaver>();
   #port = 0;
   /** In the kernel when it was looked, and written since. */
@@ -62,7 +60,7 @@ export class SentAnswers {
   /** Told of each connection that was reset. */
   onLetGo: () => void = () => undefined;
 
-  constructor(limitBytes: number, queues: SendQueues) {
+  constructor(limitBytes: number, queues: QueueReader) {
     this.#limitBytes = limitBytes;
     this.#queues = queues;
   }
@@ -73,12 +71,13 @@ export class SentAnswers {
       if (this.#stopped || remoteAddress === undefined || remotePort === undefined) return;
       this.#port ||= localPort ?? 0;
       const name = peerName(remoteAddress, remotePort);
-      const reader = { socket, userId: '' };
+      const reader = new AnswerReader(socket);
       this.#readers.set(name, reader);
       this.#bySocket.set(socket, reader);
       socket.destroy = (error) => this.#close(socket, name, error);
       socket.once('close', () => {
         this.#leavers.delete(socket);
+        this.#heldBack.delete(reader);
         if (this.#readers.get(name) === reader) this.#readers.delete(name);
       });
     });
@@ -88,13 +87,26 @@ export class SentAnswers {
   /** Whom the answer on this response is for. */
   answers(userId: string, { socket }: ServerResponse): void {
     const reader = socket === null ? undefined : this.#bySocket.get(socket);
-    if (reader !== undefined) reader.userId = userId;
+    if (reader === undefined) return;
+    reader.userId = userId;
+    this.#heldBack.delete(reader);
+  }
+
+  /** The vendor's connection of that name is not read until this client has caught up; null: it has. */
+  holdsBack({ socket }: ServerResponse, source: string | null): void {
+    const reader = socket === null ? undefined : this.#bySocket.get(socket);
+    if (reader === undefined) return;
+    reader.source = source;
+    if (source === null) this.#heldBack.delete(reader);
+    else this.#heldBack.add(reader);
+    if (this.#mayFillUp) this.#lookLater();
   }
 
   wrote(bytes: number): void {
     this.#sinceBytes += bytes;
     // Once the kernel has what this turn writes.
     if (this.#mayBeHeldBytes > this.#limitBytes) this.#soon ??= setImmediate(this.#lookIfNeeded);
+    else if (this.#isMuch) this.#lookLater();
   }
 
   /** The process ends, or the kernel does not tell: connections are closed as ever. */
@@ -122,11 +134,24 @@ export class SentAnswers {
   }
 
   #lookLater(): void {
-    if (!this.#stopped) this.#timer ??= setTimeout(() => void this.#look(), lookMs).unref();
+    if (this.#stopped) return;
+    const afterMs = this.#mayFillUp ? heldBackLookMs : lookMs;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      void this.#look();
+    }, afterMs).unref();
   }
 
   get #mayBeHeldBytes(): number {
     return this.#heldBytes + this.#sinceBytes;
+  }
+
+  get #isMuch(): boolean {
+    return this.#mayBeHeldBytes > this.#limitBytes * watchedShare;
+  }
+
+  get #mayFillUp(): boolean {
+    return this.#heldBack.size * this.#queues.mostUnreadBytes > this.#limitBytes;
   }
 
   readonly #lookIfNeeded = (): void => {
@@ -142,27 +167,42 @@ export class SentAnswers {
     const [look, leavers, sinceBytes] = [this.#looks, [...this.#leavers], this.#sinceBytes];
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    const queues = await this.#queues.read(this.#port).catch(() => null);
+    const queues = await this.#queues.read(this.#port).catch(notRead);
     this.#looking = false;
-    if (queues === null) return this.stop();
     // Another one was faster, and knows more.
     if (look === this.#looks) this.#saw(queues, leavers, sinceBytes);
-    if (this.#leavers.size > 0) this.#lookLater();
+    this.#lookAgainIfNeeded();
   }
 
   #lookNow(): void {
     if (this.#stopped) return;
     this.#looks += 1;
+    this.#saw(this.#readNow(), [...this.#leavers], this.#sinceBytes);
+    this.#lookAgainIfNeeded();
+  }
+
+  #readNow(): SocketQueues | null | undefined {
     try {
-      this.#saw(this.#queues.readNow(this.#port), [...this.#leavers], this.#sinceBytes);
+      return this.#queues.readNow(this.#port);
     } catch {
-      this.stop();
+      return undefined;
     }
   }
 
-  #saw(queues: ReadonlyMap<string, number>, leavers: readonly [Socket, Leaver][], sinceBytes: number): void {
+  #lookAgainIfNeeded(): void {
+    if (this.#isMuch || this.#mayFillUp || this.#leavers.size > 0) this.#lookLater();
+  }
+
+  /** Null: the system does not tell. Undefined: it could not, and all stays as it is. */
+  #saw(
+    queues: SocketQueues | null | undefined,
+    leavers: readonly [Socket, Leaver][],
+    sinceBytes: number,
+  ): void {
+    if (queues === null) this.stop();
+    if (!queues) return;
     this.#sinceBytes -= sinceBytes;
-    this.#letLeave(leavers, queues);
+    this.#letLeave(leavers, queues.sent);
     this.#makeRoom(queues);
   }
 
@@ -177,26 +217,18 @@ export class SentAnswers {
     }
   }
 
-  #makeRoom(queues: ReadonlyMap<string, number>): void {
-    const shares = new Map<string, Share>();
+  #makeRoom({ sent, unread }: SocketQueues): void {
+    const nowMs = performance.now();
     this.#heldBytes = 0;
-    for (const [name, bytes] of [...queues].sort(([, a], [, b]) => a - b)) {
-      const reader = this.#readers.get(name);
-      if (reader === undefined) continue;
-      const share = shares.get(reader.userId) ?? { bytes: 0, held: [] };
-      shares.set(reader.userId, share);
-      share.held.push({ socket: reader.socket, bytes });
-      share.bytes += bytes;
-      this.#heldBytes += bytes;
+    for (const [name, reader] of this.#readers) {
+      const heldBack = this.#heldBack.has(reader) ? (unread.get(reader.source ?? '') ?? 0) : 0;
+      reader.saw(sent.get(name) ?? 0, heldBack, nowMs);
+      this.#heldBytes += reader.bytes;
     }
     if (this.#heldBytes <= this.#limitBytes) return;
-    while (this.#heldBytes > this.#limitBytes * keptShare) {
-      const share = [...shares.values()].reduce((most, one) => (one.bytes > most.bytes ? one : most));
-      const largest = share.held.pop();
-      if (largest === undefined) return;
-      share.bytes -= largest.bytes;
-      this.#heldBytes -= largest.bytes;
-      this.#letGo(largest.socket);
+    for (const { socket, bytes } of inTheWay([...this.#readers.values()], this.#limitBytes * keptShare)) {
+      this.#heldBytes -= bytes;
+      this.#letGo(socket);
     }
   }
 
@@ -206,6 +238,9 @@ export class SentAnswers {
     this.onLetGo();
   }
 }
+
+/** The kernel was asked, and could not tell. */
+const notRead = (): undefined => undefined;
 
 /** Gives the socket its own `destroy` back. */
 function restore(socket: Socket): Socket {

@@ -73,8 +73,9 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
     this.#life.unread.add(this.#userId, this.#raw, bytes);
   }
 
-  onDrain(callback: () => void): void {
+  onDrain(callback: () => void, source: string | null): void {
     this.#onDrain = callback;
+    this.#life.unread.sent.holdsBack(this.#raw, source);
     this.#raw.once('drain', this.#drained);
   }
 
@@ -101,7 +102,9 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   readonly #drained = (): void => {
     const callback = this.#onDrain;
     this.#onDrain = null;
-    callback?.();
+    if (callback === null) return;
+    this.#life.unread.sent.holdsBack(this.#raw, null);
+    callback();
   };
 
   readonly #onClose = (): void => {

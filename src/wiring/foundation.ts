@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { watchTablesConfigMap } from '../adapters/kubernetes/configmap-tables.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
 import { createSealer } from '../adapters/system/sealer.ts';
-import { sendQueues } from '../adapters/system/send-queues.ts';
+import { queueReader } from '../adapters/system/socket-queues.ts';
 import { createSystemClock } from '../adapters/system/system-clock.ts';
 import type { TablesListeners, TablesSource } from '../adapters/tables/last-good-tables.ts';
 import { watchTablesFile } from '../adapters/tables/tables-file.ts';
@@ -83,7 +83,7 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     const writeAccess = log.isLevelEnabled('info') ? (line: string) => void lines.write(line) : null;
     const telemetry = new Telemetry(metrics, writeAccess, audit, tracing, settings.tracing);
     const bodies = new BodyBudget(settings.heapBytes * bodiesHeapShare);
-    const sent = new SentAnswers(settings.heapBytes * sentHeapShare, sendQueues);
+    const sent = new SentAnswers(settings.heapBytes * sentHeapShare, queueReader);
     const life = new Life(bodies, new UnreadAnswers(settings.heapBytes * unreadHeapShare, sent));
     const opened = {
       settings,

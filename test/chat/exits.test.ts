@@ -523,6 +523,7 @@ describe('after the first token', () => {
     story.client.ready = false;
     upstream.data(token('l'));
     expect(upstream.paused).toBe(true);
+    expect(story.client.source).toBe(upstream.connectionName);
     await vi.advanceTimersByTimeAsync(59_000);
     story.client.ready = true;
     story.client.drain();

@@ -113,6 +113,7 @@ export function callOf(parts: CallParts = {}): ChatCall {
 
 /** One call that reached the transport; the test plays the vendor. */
 export class FakeUpstream implements UpstreamControl {
+  readonly connectionName = 'the vendor’s';
   aborted = false;
   paused = false;
   pauses = 0;
@@ -203,6 +204,8 @@ export class FakeClient implements Client, ClientStream {
   ready = true;
   /** Bytes of whole answers that wait for it. */
   kept = 0;
+  /** Which of the vendors' connections was last held back for it. */
+  source: string | null = null;
   #onDrain: (() => void) | null = null;
 
   get stream(): ClientStream {
@@ -226,7 +229,8 @@ export class FakeClient implements Client, ClientStream {
     return this.ready;
   }
 
-  onDrain(callback: () => void): void {
+  onDrain(callback: () => void, source: string | null): void {
+    this.source = source;
     this.#onDrain = callback;
   }
 

@@ -107,7 +107,7 @@ test('a client that reads slowly says stop, and calls back once it has caught up
     client.onDrain(() => {
       drained += 1;
       resolve();
-    });
+    }, null);
   });
   const response = await answer;
   const text = textOf(response);
@@ -123,7 +123,7 @@ test('a slow client that leaves calls back too, so that those who wait with it g
   client.open();
   client.write(Buffer.alloc(moreThanSocketsHold));
   const caughtUp = new Promise<void>((resolve) => {
-    client.onDrain(resolve);
+    client.onDrain(resolve, null);
   });
   await answer;
   sent.destroy();

@@ -96,6 +96,7 @@ export class Servers implements UpstreamTransport {
     };
     queueMicrotask(() => answer(server, call, listener, say));
     return {
+      connectionName: null,
       pause: () => {},
       resume: () => {},
       abort: () => {

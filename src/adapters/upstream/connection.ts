@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { connectionName } from '../../core/net/client-network.ts';
 import { ConnectError } from './guarded-connector.ts';
 import type { ResponseHead } from './response-head.ts';
 import { keepAliveHint } from './response-head.ts';
@@ -131,6 +132,13 @@ export class Connection {
     this.#parser = new ResponseParser(this.#reader);
     this.#heardAtMs = this.#monotonicMs();
     writeRequest(this.#socket as Socket, head, body);
+  }
+
+  /** As `connectionName`; null while it is not open. */
+  get name(): string | null {
+    const { localPort, remoteAddress, remotePort } = this.#socket ?? {};
+    if (localPort === undefined || remoteAddress === undefined || remotePort === undefined) return null;
+    return connectionName(localPort, remoteAddress, remotePort);
   }
 
   pause(): void {

@@ -58,6 +58,10 @@ export class ActiveCall implements ConnectionCall, Waiting, UpstreamControl {
     return this.state === 'over';
   }
 
+  get connectionName(): string | null {
+    return this.#connection?.name ?? null;
+  }
+
   onOpening(connection: Connection): void {
     this.#connection = connection;
   }

@@ -49,6 +49,8 @@ class AbortedError extends Error {}
 
 /** One dispatched call: undici's handler on one side, our listener on the other. */
 class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
+  /** Undici does not show its sockets. */
+  readonly connectionName = null;
   readonly #listener: UpstreamListener;
   readonly #userAddress: boolean;
   readonly #leave: () => void;

@@ -28,7 +28,10 @@ export interface UserLimits {
   readonly perUser: number;
 }
 
-/** A socket with its buffers takes some 50 KiB, so that all of them are 100 MiB where files are no bound. */
+/**
+ * A socket takes some 50 KiB of this process, so that all of them are 100 MiB where files are no bound. What the kernel
+ * takes for one whose client does not keep up, 6 MiB, is not in it: `SentAnswers` bounds that.
+ */
 const mostUserSockets = 2048;
 
 /** A quarter of all files for users' servers, and a quarter of that for one user. */

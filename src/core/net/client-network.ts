@@ -26,6 +26,11 @@ export function clientNetwork(text: string): string {
   return `${groups.map((group) => group.toString(16)).join(':')}::/64`;
 }
 
+/** Tells a connection from all others of the process: one local port may serve connections to several servers. */
+export function connectionName(localPort: number, address: string, port: number): string {
+  return `${localPort} ${peerName(address, port)}`;
+}
+
 /** Tells a connection from all others of a listener; one spelling, as `clientAddress`. */
 export function peerName(address: string, port: number): string {
   return `${clientAddress(address)} ${port}`;

@@ -1,4 +1,4 @@
-import { sendQueues } from '../../../src/adapters/system/send-queues.ts';
+import { queueReader } from '../../../src/adapters/system/socket-queues.ts';
 import { SentAnswers } from '../../../src/http/sent-answers.ts';
 import { UnreadAnswers } from '../../../src/http/unread-answers.ts';
 
@@ -8,5 +8,5 @@ const sentBytes = 48 * 1024 * 1024;
 
 /** Room for answers that clients do not take; what the kernel has of them is asked of this one. */
 export function unreadAnswers(limitBytes = roomBytes): UnreadAnswers {
-  return new UnreadAnswers(limitBytes, new SentAnswers(sentBytes, sendQueues));
+  return new UnreadAnswers(limitBytes, new SentAnswers(sentBytes, queueReader));
 }

@@ -1,17 +1,29 @@
 import { readFileSync } from 'node:fs';
 
+/** Local and remote end, and what the kernel keeps for each of the machine's connections. */
+function queuesOfAll(): { local: string; remote: string; sent: number; unread: number }[] {
+  const lines = ['tcp', 'tcp6'].flatMap((name) => readFileSync(`/proc/net/${name}`, 'latin1').split('\n'));
+  return lines.flatMap((line) => {
+    const [, local = '', remote = '', state, queues = ''] = line.trim().split(/\s+/);
+    const [sent, unread] = queues.split(':').map((hex) => Number.parseInt(hex, 16));
+    const isConnection = sent !== undefined && unread !== undefined && state !== '0A';
+    return isConnection ? [{ local, remote, sent, unread }] : [];
+  });
+}
+
+const ending = (port: number): string => `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+
 /**
  * What the kernel keeps of the bytes that were sent from this port and not acknowledged, connections included whose
  * process has closed them.
  */
 export function sentBytes(localPort: number): number {
-  const port = localPort.toString(16).toUpperCase().padStart(4, '0');
-  const lines = ['tcp', 'tcp6'].flatMap((name) => readFileSync(`/proc/net/${name}`, 'latin1').split('\n'));
-  let bytes = 0;
-  for (const line of lines) {
-    const [, local, , state, queues] = line.trim().split(/\s+/);
-    const isListening = state === '0A';
-    if (local?.endsWith(`:${port}`) && !isListening) bytes += Number.parseInt(queues?.slice(0, 8) ?? '0', 16);
-  }
-  return bytes;
+  const own = queuesOfAll().filter(({ local }) => local.endsWith(ending(localPort)));
+  return own.reduce((sum, { sent }) => sum + sent, 0);
+}
+
+/** What the kernel keeps of the bytes that came from this port and were not read. */
+export function unreadBytes(remotePort: number): number {
+  const own = queuesOfAll().filter(({ remote }) => remote.endsWith(ending(remotePort)));
+  return own.reduce((sum, { unread }) => sum + unread, 0);
 }
