@@ -34,6 +34,8 @@ const failure = {
   },
   content: jsonContent({ $ref: '#/components/schemas/Error' }),
 };
+/** Without a type: readers of such a stream disagree on whether one event is a text or an object. */
+const events = { description: 'Events of `chat.completion.chunk`, then `[DONE]`' };
 const verbatim = { description: "An override's vendor answered it: its own words, whatever they are" };
 
 /** The error of an override is the vendor's, untouched (SPEC 4.5). */
@@ -133,7 +135,7 @@ function success({ answer, story }: Route): Json {
   const content = jsonContent(jsonSchema(answer));
   return {
     ...described,
-    content: story === true ? { ...content, 'text/event-stream': { schema: text } } : content,
+    content: story === true ? { ...content, 'text/event-stream': { schema: events } } : content,
   };
 }
 

@@ -40,7 +40,7 @@ const shares: Readonly<Record<string, number>> = {
 const leastSuccess: readonly (readonly [route: string, method: string, status: number, share: number])[] = [
   ['/v1/chat/completions', 'POST', 200, 0.1],
   ['/v1/keys', 'POST', 201, 0.01],
-  ['/v1/users', 'POST', 201, 0.002],
+  ['/v1/users', 'POST', 201, 0.1],
   ['/v1/logs', 'GET', 200, 0.02],
   ['/v1/stats', 'GET', 200, 0.02],
   ['/v1/keys', 'GET', 200, 0],
