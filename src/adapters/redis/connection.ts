@@ -52,3 +52,8 @@ export function connectRedis(url: string, options: RedisOptions = {}): Redis {
   });
   return redis;
 }
+
+/** An error that the server answered with (OOM, READONLY, NOAUTH, LOADING), as opposed to no answer. */
+export function isReply(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'ReplyError';
+}

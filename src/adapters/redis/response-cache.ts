@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { ResponseCache } from '../../chat/ports.ts';
 import type { GuardedCall } from './circuit-breaker.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
+import { isReply } from './connection.ts';
 
 /** Names our entries in a server that others may share. */
 const keyPrefix = 'gw:answer:';
@@ -26,11 +27,6 @@ function unwrap(stored: Buffer): Buffer | null {
   return stored.readUInt32BE(magic.length) === stored.length - headerBytes
     ? stored.subarray(headerBytes)
     : null;
-}
-
-/** An error that the server answered with (OOM, READONLY, NOAUTH, LOADING), as opposed to no answer. */
-export function isReply(error: unknown): error is Error {
-  return error instanceof Error && error.name === 'ReplyError';
 }
 
 /** Answers in Redis. Whatever goes wrong is a miss, within the connection's command timeout. */

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { CircuitBreaker } from './circuit-breaker.ts';
-import { isReply } from './response-cache.ts';
+import { isReply } from './connection.ts';
 
 /** The names share a hash tag, so that one script may touch them all on a cluster. */
 const keyPrefix = 'gw:limit:';

@@ -52,7 +52,7 @@ function addressOf(hex: string): string {
 const hex = (text: string | undefined): number => Number.parseInt(text ?? '0', 16);
 
 /** From the text of both tables. */
-export function queuesIn(tables: string, localPort: number): SocketQueues {
+function queuesIn(tables: string, localPort: number): SocketQueues {
   const sent = new Map<string, number>();
   const unread = new Map<string, number>();
   for (const [, local, remote = '', remotePort, state = '', sentHex, unreadHex] of tables.matchAll(
