@@ -1,19 +1,50 @@
-import { readTablesFile } from '../adapters/tables/tables-file.ts';
+import type { Command } from 'commander';
+import type { JsonOption, Out } from './command.ts';
+import { addCommand, jsonOption } from './command.ts';
+import { CommandError } from './exit-codes.ts';
+
+interface ConfigReport {
+  readonly path: string;
+  readonly ok: boolean;
+  readonly [detail: string]: unknown;
+}
+
+function write(out: Out, json: true | undefined, report: ConfigReport, text: string): void {
+  out.write(json ? `${JSON.stringify(report)}\n` : text);
+}
 
 /**
- * `model-gateway check-config <file>`: one OK line and 0, or the first problems with their paths and 1.
- * Exactly the check that a running gateway makes before it takes a document into use.
+ * One OK line, or the first problems with their paths and a CommandError. Exactly the check that a running gateway
+ * makes before it takes a document into use.
  */
-export function checkConfig(path: string, out: { write(text: string): unknown }): number {
+export async function checkConfig(
+  path: string,
+  { json }: JsonOption,
+  out: Out = process.stdout,
+): Promise<void> {
+  const { readTablesFile } = await import('../adapters/tables/tables-file.ts');
   const read = readTablesFile(path);
   if (!read.ok) {
-    out.write(`${path}: ${read.fault.kind}\n${read.fault.message.replaceAll(/^/gm, '  ')}\n`);
-    return 1;
+    const { kind, message } = read.fault;
+    const text = `${path}: ${kind}\n${message.replaceAll(/^/gm, '  ')}\n`;
+    write(out, json, { path, ok: false, fault: kind, message }, text);
+    throw new CommandError('failed', `${path} is not usable`);
   }
   const { tiers, prices, models } = read.document;
   const candidates = Object.values(tiers).reduce((sum, tier) => sum + tier.length, 0);
-  out.write(
-    `${path}: OK, ${candidates} candidates, ${prices.length} prices, ${models.length} models, hash ${read.hash}\n`,
-  );
-  return 0;
+  const counts = { candidates, prices: prices.length, models: models.length, hash: read.hash };
+  const text = `${candidates} candidates, ${counts.prices} prices, ${counts.models} models, hash ${read.hash}`;
+  write(out, json, { path, ok: true, ...counts }, `${path}: OK, ${text}\n`);
+}
+
+export function addCheckConfig(program: Command): void {
+  addCommand(program, {
+    name: 'check-config',
+    summary: 'check a tables document and print the first problems',
+    details: 'It is the check that a running gateway makes.',
+    example: 'model-gateway check-config tables.yaml',
+  })
+    .argument('<file>', 'path of the document')
+    .option(...jsonOption)
+    .action((file: string, options: JsonOption) => checkConfig(file, options));
 }

@@ -1,16 +1,24 @@
-import { startDemoServer } from '../demo/demo-server.ts';
+import type { Command } from 'commander';
+import { addCommand, numberWithin } from './command.ts';
+import { runUntilSignal } from './until-signal.ts';
 
-const defaultPort = 8081;
-
-/** `model-gateway demo [port] [host]`: the demo model server alone. Resolves with what stops it. */
-export async function serveDemo(
-  args: readonly string[],
-  out: { write(text: string): unknown },
-): Promise<() => Promise<void>> {
-  const server = await startDemoServer({
-    port: args[0] === undefined ? defaultPort : Number(args[0]),
-    host: args[1] ?? '127.0.0.1',
+async function serveDemo(port: number, host: string): Promise<void> {
+  const { startDemoServer } = await import('../demo/demo-server.ts');
+  await runUntilSignal(async () => {
+    const server = await startDemoServer({ port, host });
+    process.stdout.write(`demo model server on ${server.url}\n`);
+    return { close: () => server.close(), stopLimitMs: 0 };
   });
-  out.write(`demo model server on ${server.url}\n`);
-  return () => server.close();
+}
+
+export function addDemo(program: Command): void {
+  addCommand(program, {
+    name: 'demo',
+    summary: 'run the demo model server',
+    details: 'It answers any key in the OpenAI shape, as JSON and as a stream.',
+    example: 'model-gateway demo 8081',
+  })
+    .argument('[port]', 'where it listens; 0: a free one', numberWithin(0, 65_535), 8081)
+    .argument('[host]', 'its address', '127.0.0.1')
+    .action(serveDemo);
 }

@@ -134,7 +134,6 @@ const rooms: Readonly<Record<string, Room>> = {
     values: ['node:crypto', 'node:events', 'node:http', 'node:timers/promises'],
     types: ['node:net'],
   },
-  'commands/': { values: [everyAdapter, 'demo/', 'settings.ts'] },
   'dev/': {
     values: [
       ...['pg', 'zod', 'node:child_process', 'node:crypto', 'node:fs', 'node:module', 'node:net', 'node:os'],
@@ -142,12 +141,13 @@ const rooms: Readonly<Record<string, Room>> = {
     ],
     types: ['core/'],
   },
-  'main.ts': {
+  'commands/': {
     values: [
-      ...['commands/', 'core/', 'http/', 'settings.ts', 'telemetry/', 'wiring/', 'node:crypto'],
-      'node:timers/promises',
+      ...[everyAdapter, 'core/', 'demo/', 'http/', 'settings.ts', 'telemetry/', 'wiring/'],
+      ...['commander', 'node:crypto', 'node:timers/promises'],
     ],
   },
+  'main.ts': { values: ['commands/', 'settings.ts'] },
   'dev.ts': { values: ['demo/', 'dev/', 'settings.ts', 'telemetry/', 'wiring/', 'node:path'] },
 };
 

@@ -42,11 +42,25 @@ describe('the settings', () => {
   });
 });
 
-test('the commands are those of the binary, in its words', () => {
+describe('the commands', () => {
   const main = join(import.meta.dirname, '../../src/main.ts');
-  const usage = execFileSync(process.execPath, [main, '--help'], { encoding: 'utf8', timeout: 10_000 });
-  const commands = [...usage.matchAll(/^ {2}(\S+(?: [A-Z]+| \[[A-Z]+\])*) {2,}(.+)$/gm)];
-  const rows = tableRows(readme, 'command of `node dist/main.js`', 'does');
-  expect(rows.map(([name = '']) => unquoted(name))).toEqual(commands.map((match) => match[1]));
-  for (const [index, [, meaning = '']] of rows.entries()) expect(meaning).toContain(commands[index]?.[2]);
+  const help = execFileSync(process.execPath, [main, '--help'], { encoding: 'utf8', timeout: 10_000 });
+  const section = (title: string): string[][] => {
+    const [, lines = ''] = new RegExp(`^${title}:\\n((?: {2}.*\\n?)+)`, 'm').exec(help) ?? [];
+    return [...lines.matchAll(/^ {2}(\S+(?: \S+)*) {2,}(.+)$/gm)].map(([, term = '', text = '']) => [
+      term,
+      text,
+    ]);
+  };
+
+  test('are those of the binary, in its words', () => {
+    const commands = section('Commands').filter(([term]) => term !== 'help [command]');
+    const rows = tableRows(readme, 'command of `node dist/main.js`', 'does');
+    expect(rows.map(([name = '']) => unquoted(name))).toEqual(commands.map(([term]) => term));
+    for (const [index, [, meaning = '']] of rows.entries()) expect(meaning).toContain(commands[index]?.[1]);
+  });
+
+  test('end with the codes of the table', () => {
+    expect(tableRows(readme, 'exit code', 'when')).toEqual(section('Exit codes'));
+  });
 });

@@ -7,8 +7,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TablesFault, TablesSource } from '../../../src/adapters/tables/last-good-tables.ts';
 import { readTables } from '../../../src/adapters/tables/last-good-tables.ts';
-import { readTablesFile, watchTablesFile } from '../../../src/adapters/tables/tables-file.ts';
-import { checkConfig } from '../../../src/commands/check-config.ts';
+import { watchTablesFile } from '../../../src/adapters/tables/tables-file.ts';
 import type { RoutingTables } from '../../../src/core/tables/tables.ts';
 
 /** SPEC-sized promise of a reload: a swap is in use after this long at most. */
@@ -269,38 +268,6 @@ test('a file that was only touched is not a new generation', async () => {
   await writeFile(path, tablesText('two'));
   await until('reload', () => reloads.length > 0);
   expect(tables.status().generation).toBe(2);
-});
-
-describe('check-config', () => {
-  function run(): { code: number; text: string } {
-    let text = '';
-    const code = checkConfig(path, { write: (part) => (text += part) });
-    return { code, text };
-  }
-
-  test('says OK in one line', async () => {
-    await writeFile(path, tablesText('one'));
-    const { code, text } = run();
-    expect(code).toBe(0);
-    expect(text).toMatch(/tables\.yaml: OK, 3 candidates, 0 prices, 0 models, hash [0-9a-f]{16}\n$/);
-  });
-
-  test('names the first problems with their paths', async () => {
-    await writeFile(
-      path,
-      'tiers: {cheap: [], balanced: [{provider: nobody, model: m}], premium: 3}\nlimits: {messages: -1}\n',
-    );
-    const { code, text } = run();
-    expect(code).toBe(1);
-    for (const part of ['invalid', 'tiers.cheap', 'tiers.balanced', 'tiers.premium', 'limits.messages']) {
-      expect(text).toContain(part);
-    }
-  });
-
-  test('says so when there is no file', () => {
-    expect(run()).toMatchObject({ code: 1, text: expect.stringContaining('ENOENT') });
-    expect(readTablesFile(path)).toMatchObject({ ok: false, fault: { kind: 'unreadable' } });
-  });
 });
 
 test.each(['onReload', 'onProblem'] as const)(

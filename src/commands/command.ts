@@ -1,0 +1,44 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
+
+export interface CommandText {
+  readonly name: string;
+  /** One line for the list of commands, without a full stop. */
+  readonly summary: string;
+  /** What else its own help says; the summary stands before it. */
+  readonly details?: string;
+  /** Command lines that work as they stand. */
+  readonly example: string;
+}
+
+/** Where a command writes what it found; tests hand in their own. */
+export interface Out {
+  write(text: string): unknown;
+}
+
+/**
+ * A command below `parent`, whose `--help` ends in the example. Its file imports what it needs when it runs, so that no
+ * command pays for another.
+ */
+export function addCommand(parent: Command, { name, summary, details, example }: CommandText): Command {
+  const sentence = `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
+  const command = parent.command(name).summary(summary);
+  command.description(details === undefined ? sentence : `${sentence} ${details}`);
+  return command.addHelpText('after', `\nExample:\n${example.replaceAll(/^/gm, '  ')}`);
+}
+
+/** `--json`, for commands that have something to tell machines. */
+export const jsonOption = ['--json', 'print JSON, for machines'] as const;
+
+export interface JsonOption {
+  readonly json?: true;
+}
+
+/** Reads an argument that is a number of something, within bounds. */
+export function numberWithin(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = text.trim() === '' ? Number.NaN : Number(text);
+    if (value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It must be a number from ${least} to ${most}.`);
+  };
+}

@@ -1,0 +1,74 @@
+import { Command, CommanderError, Help } from 'commander';
+import { addCheckConfig } from './check-config.ts';
+import { addDemo } from './demo.ts';
+import { CommandError, exitCodes, exitRows } from './exit-codes.ts';
+import { addMigrate } from './migrate.ts';
+import { addNewKey } from './new-key.ts';
+import { addOpenApi } from './openapi.ts';
+import { addReseal } from './reseal.ts';
+import { addServe } from './serve.ts';
+import { addWait } from './wait.ts';
+
+const about = 'Self-hosted LLM gateway. Without a command it serves; settings come from the environment.';
+
+const plain = new Help();
+/** The same on every terminal, and where there is none. */
+const helpColumns = 100;
+
+const exitTable = exitRows.map(([, code, meaning]) => `  ${String(code).padEnd(4)}${meaning}`).join('\n');
+
+/** In the order of the help. A new command is a file of its own and a line here. */
+const adders = [addServe, addMigrate, addReseal, addNewKey, addCheckConfig, addOpenApi, addDemo, addWait];
+
+/** The whole command line. */
+function createProgram(): Command {
+  const program = new Command('model-gateway');
+  program
+    .description(about)
+    .usage('[command] [options]')
+    .helpCommand('help [command]', 'explain a command')
+    .exitOverride()
+    .configureOutput({
+      outputError: (text, write) => write(text.replace(/^error: /, 'model-gateway: ')),
+      getOutHelpWidth: () => helpColumns,
+      getErrHelpWidth: () => helpColumns,
+    })
+    .configureHelp({ subcommandTerm: (command) => plain.subcommandTerm(command).replace(' [options]', '') })
+    .showHelpAfterError(
+      '("model-gateway --help" lists the commands, "model-gateway help COMMAND" explains one)',
+    )
+    .addHelpText('after', `\nExit codes:\n${exitTable}`);
+  for (const add of adders) add(program);
+  return program;
+}
+
+/** `users list`, say. */
+function pathOf(command: Command): string {
+  const { parent } = command;
+  return parent === null || parent.parent === null ? command.name() : `${pathOf(parent)} ${command.name()}`;
+}
+
+async function codeOf(error: unknown): Promise<number> {
+  if (error instanceof CommandError) return error.exitCode;
+  const { isAway } = await import('../adapters/postgres/pool.ts');
+  return isAway(error) ? exitCodes.away : exitCodes.failed;
+}
+
+/** Runs what the arguments name, `serve` without any, and resolves with the exit code. What went wrong is on stderr. */
+export async function runCommand(args: readonly string[]): Promise<number> {
+  const program = createProgram();
+  let running = '';
+  program.hook('preAction', (_program, command) => {
+    running = pathOf(command);
+  });
+  try {
+    await program.parseAsync(args.length === 0 ? ['serve'] : [...args], { from: 'user' });
+    return exitCodes.done;
+  } catch (error) {
+    // It has written already what there is to say.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+    const message = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`model-gateway ${running}: ${message}\n`);
+    return codeOf(error);
+  }
+}

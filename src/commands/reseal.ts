@@ -1,0 +1,36 @@
+import type { Command } from 'commander';
+import { readSettings } from '../settings.ts';
+import type { JsonOption } from './command.ts';
+import { addCommand, jsonOption } from './command.ts';
+import { CommandError } from './exit-codes.ts';
+import { directDatabaseUrl } from './migrate.ts';
+
+/** Throws CommandError when a stored key opened under none of the keys given; the others have moved all the same. */
+async function resealKeys({ json }: JsonOption): Promise<void> {
+  const settings = readSettings();
+  const { createPool } = await import('../adapters/postgres/pool.ts');
+  const { reseal } = await import('../adapters/postgres/reseal.ts');
+  const { createSealer } = await import('../adapters/system/sealer.ts');
+  const pool = createPool(directDatabaseUrl(settings), 1);
+  try {
+    const report = await reseal(pool, createSealer(settings.sealingKeys));
+    if (json) process.stdout.write(`${JSON.stringify(report)}\n`);
+    else process.stdout.write(`${report.moved} keys moved to the newest sealing key and seal\n`);
+    if (report.failed.length === 0) return;
+    const ids = report.failed.map((id) => `\n  ${id}`).join('');
+    throw new CommandError('failed', `keys that none of the sealing keys given opens:${ids}`);
+  } finally {
+    await pool.end();
+  }
+}
+
+export function addReseal(program: Command): void {
+  addCommand(program, {
+    name: 'reseal',
+    summary: 'move every stored key to the newest sealing key',
+    details: 'Gateways may serve meanwhile; it may be repeated.',
+    example: 'GW_SEALING_KEYS=v2:…,v1:… DATABASE_URL=postgres://… model-gateway reseal',
+  })
+    .option(...jsonOption)
+    .action(resealKeys);
+}

@@ -1,0 +1,58 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { runCommand } from './run-command.ts';
+
+const shipped = join(import.meta.dirname, '../../charts/model-gateway/files/tables.yaml');
+
+let folder: string;
+let path: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'check-config-'));
+  path = join(folder, 'tables.yaml');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+test('says OK in one line', async () => {
+  const { code, stdout } = await runCommand(['check-config', shipped]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/tables\.yaml: OK, \d+ candidates, \d+ prices, \d+ models, hash [0-9a-f]{16}\n$/);
+});
+
+test('says it to machines', async () => {
+  const { code, stdout } = await runCommand(['check-config', '--json', shipped]);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toEqual({
+    path: shipped,
+    ok: true,
+    candidates: expect.any(Number),
+    prices: expect.any(Number),
+    models: expect.any(Number),
+    hash: expect.stringMatching(/^[0-9a-f]{16}$/),
+  });
+});
+
+test('names the first problems with their paths', async () => {
+  await writeFile(
+    path,
+    'tiers: {cheap: [], balanced: [{provider: nobody, model: m}], premium: 3}\nlimits: {messages: -1}\n',
+  );
+  const { code, stdout, stderr } = await runCommand(['check-config', path]);
+  expect(code).toBe(1);
+  for (const part of ['invalid', 'tiers.cheap', 'tiers.balanced', 'tiers.premium', 'limits.messages']) {
+    expect(stdout).toContain(part);
+  }
+  expect(stderr).toBe(`model-gateway check-config: ${path} is not usable\n`);
+});
+
+test('says so when there is no file', async () => {
+  const { code, stdout } = await runCommand(['check-config', '--json', path]);
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({
+    path,
+    ok: false,
+    fault: 'unreadable',
+    message: expect.stringContaining('ENOENT'),
+  });
+});
