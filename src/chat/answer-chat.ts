@@ -50,6 +50,7 @@ export function createChat(deps: ChatDeps): AnswerChat {
       const planned = planCall(call, takeKeys(holder), deps, refresh);
       // Hardly ever a promise, and each that is awaited costs a turn of the queue and some objects.
       const plan = planned instanceof Promise ? await planned : planned;
+      context.settlement.ledger.skipped = plan.skipped;
       if (plan.kind === 'refused') throw await settleError(context.settlement, plan.error);
       deps.telemetry.candidatesSkipped(call, plan.skipped);
       const { json, sending } = await respond(context, plan);

@@ -1,6 +1,6 @@
 import type { AttemptRecord, CandidateRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
-import type { UnableCandidate } from '../core/plan.ts';
+import type { SkippedCandidate, UnableCandidate } from '../core/plan.ts';
 
 /** What became of the candidates of one request, in order. */
 export class AttemptLedger {
@@ -11,6 +11,8 @@ export class AttemptLedger {
   last: Candidate | null = null;
   /** The candidate that gave the answer, or began its stream. */
   served: Candidate | null = null;
+  /** Those that the plan passed over or moved back. */
+  skipped: readonly SkippedCandidate[] = [];
   /** How many of the unable ones are recorded. */
   #passed = 0;
 

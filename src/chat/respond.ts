@@ -169,13 +169,13 @@ function lastChunks(
 /** A cache hit, as JSON or replayed as a stream, whichever the client asked for (SPEC 4.5, routing rule 4). */
 export async function respondFromCache(context: RequestContext, answer: StoredAnswer): Promise<ChatResponse> {
   const { call, settlement } = context;
-  const { provider, model, usage } = answer;
+  const { provider, model, usage, requestId, traceId } = answer;
   const latencyMs = settlement.latencyMs();
   const facts: SettledFacts = {
     latencyMs,
     usage,
     savedMicroUsd: BigInt(answer.costMicroUsd),
-    cachedFrom: { provider, model },
+    cachedFrom: { provider, model, requestId, traceId },
   };
   const metadata = metadataOf(context, {
     provider: 'cache',

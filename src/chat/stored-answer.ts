@@ -24,6 +24,8 @@ const storedAnswerSchema = z.object({
   }),
   /** What the answer cost when it was made, in micro-dollars. */
   costMicroUsd: z.string().regex(/^\d{1,18}$/),
+  /** Of the request that made it; null in entries of before it was kept. */
+  requestId: z.string().nullable().default(null),
   /** Trace and span of the request that made it, for span links. */
   traceId: z.string().nullable(),
   spanId: z.string().nullable(),
@@ -53,7 +55,8 @@ export function storedAnswer(
   if (Buffer.byteLength(completionJson) > call.tables.document.limits.cache_entry_bytes) return null;
   if (!saysSomething(completion) || !holdsChoices(completion, call.request.n ?? 1)) return null;
   const { traceId = null, spanId = null } = call.trace ?? {};
-  return { completionJson, provider, model, usage, costMicroUsd: String(cost), traceId, spanId };
+  const { requestId } = call;
+  return { completionJson, provider, model, usage, costMicroUsd: String(cost), requestId, traceId, spanId };
 }
 
 export function encodeStoredAnswer(answer: StoredAnswer): Buffer {

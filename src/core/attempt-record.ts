@@ -1,10 +1,11 @@
-import type { Usage } from './answer/usage.ts';
+import type { Usage, UsageBasis } from './answer/usage.ts';
 import type { Candidate } from './candidate.ts';
 import { featureText } from './capability.ts';
 import type { AttemptReport } from './errors.ts';
 import type { AttemptFailure, CancelReason } from './outcome.ts';
 import type { UnableCandidate } from './plan.ts';
 import { shownFields } from './request/dropped-fields.ts';
+import type { Residency } from './request/residency.ts';
 
 /** What the vendor said of its own answer. */
 export interface VendorAnswer {
@@ -58,6 +59,31 @@ export function attemptReport(record: CandidateRecord): AttemptReport {
   const [status, reason] = statusAndReason(record);
   const report = { provider, model, status, reason, latency_ms: Math.round(record.durationMs) };
   return record.dropped.length === 0 ? report : { ...report, dropped: shownFields(record.dropped) };
+}
+
+/** What the row keeps of an attempt beside its report. Of the one that served, the row itself has the rest. */
+export interface AttemptRow extends AttemptReport {
+  /** Absent where nobody was asked. */
+  readonly residency?: Residency;
+  readonly key_id?: string;
+  /** What it had stated, in the names of the row's own columns. */
+  readonly usage?: {
+    readonly basis: UsageBasis;
+    readonly input_tokens: number;
+    readonly output_tokens: number;
+  };
+}
+
+export function attemptRow(record: CandidateRecord): AttemptRow {
+  const report = attemptReport(record);
+  if (record.kind === 'passed-over') return report;
+  const { candidate, end, usage } = record;
+  const { residency } = candidate;
+  if (end.kind === 'served') return { ...report, residency };
+  const row = { ...report, residency, key_id: candidate.key.id };
+  if (usage === null || usage.basis === 'none') return row;
+  const { basis, inputTokens: input_tokens, outputTokens: output_tokens } = usage;
+  return { ...row, usage: { basis, input_tokens, output_tokens } };
 }
 
 function statusAndReason({ end, candidate, firstTokenMs }: AttemptRecord): [number | null, string] {

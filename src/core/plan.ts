@@ -43,6 +43,8 @@ export type Plan =
   | {
       readonly kind: 'refused';
       readonly error: GatewayError;
+      /** Empty for an override: its error says it all. */
+      readonly skipped: readonly SkippedCandidate[];
       /** True when a key registered a moment ago on another replica would change the answer. */
       readonly forWantOfKey: boolean;
     };
@@ -75,12 +77,16 @@ function keyResidency(call: ChatCall, key: HeldKey): Residency {
 /** A sidecar without a database has no such route. */
 const howToAdd = 'add one with POST /v1/keys, or to the keys file of a sidecar';
 
-function noKey(text: string, param: string): Plan {
-  return {
-    kind: 'refused',
-    error: new InvalidRequestError(text, param, 'no_provider_key'),
-    forWantOfKey: true,
-  };
+function refused(
+  error: GatewayError,
+  forWantOfKey: boolean,
+  skipped: readonly SkippedCandidate[] = [],
+): Plan {
+  return { kind: 'refused', error, skipped, forWantOfKey };
+}
+
+function noKey(text: string, param: string, skipped?: readonly SkippedCandidate[]): Plan {
+  return refused(new InvalidRequestError(text, param, 'no_provider_key'), true, skipped);
 }
 
 function planTier(call: ChatCall, input: PlanInput): Plan {
@@ -98,13 +104,11 @@ function planTier(call: ChatCall, input: PlanInput): Plan {
   }
   if (eligible.length > 0) return orderCandidates(call, eligible, skipped, input);
   if (call.options.residency !== null) {
-    return {
-      kind: 'refused',
-      error: new ResidencyError(`No India-residency provider key is registered for ${call.mode}.`),
-      forWantOfKey: true,
-    };
+    const text = `No India-residency provider key is registered for ${call.mode}.`;
+    return refused(new ResidencyError(text), true, skipped);
   }
-  return noKey(`No provider key is registered for any candidate of ${call.mode}; ${howToAdd}.`, 'model');
+  const text = `No provider key is registered for any candidate of ${call.mode}; ${howToAdd}.`;
+  return noKey(text, 'model', skipped);
 }
 
 /** The tables' order, but those held back last; those that cannot serve the request stay out of it. */
@@ -134,7 +138,7 @@ function orderCandidates(
   if (unable.length === eligible.length) {
     const forWantOfKey = skipped.some(({ reason }) => reason === 'no_key');
     const blamed = blamedFeatures(needs, eligible, input);
-    return unsupported(blamed, `No candidate of ${call.mode} supports`, forWantOfKey);
+    return unsupported(blamed, `No candidate of ${call.mode} supports`, forWantOfKey, skipped);
   }
   return { kind: 'planned', candidates: [...ready, ...heldBack], unable, skipped };
 }
@@ -161,14 +165,16 @@ function blamedFeatures(
   return first.has('context') ? [...blamed, { feature: 'context', param: 'messages' }] : blamed;
 }
 
-function unsupported(needs: readonly FeatureNeed[], subject: string, forWantOfKey: boolean): Plan {
+function unsupported(
+  needs: readonly FeatureNeed[],
+  subject: string,
+  forWantOfKey: boolean,
+  skipped?: readonly SkippedCandidate[],
+): Plan {
   const names = needs.map(({ feature }) => featureText(feature)).join(', ');
   const text = `${subject} ${needs.length > 1 ? 'all of: ' : ''}${names}.`;
-  return {
-    kind: 'refused',
-    error: new InvalidRequestError(text, needs[0]?.param ?? null, 'unsupported_feature'),
-    forWantOfKey,
-  };
+  const error = new InvalidRequestError(text, needs[0]?.param ?? null, 'unsupported_feature');
+  return refused(error, forWantOfKey, skipped);
 }
 
 function overrideKey(override: Override, keys: readonly HeldKey[]): HeldKey | undefined {
@@ -186,11 +192,8 @@ function overrideKey(override: Override, keys: readonly HeldKey[]): HeldKey | un
 
 function planOverride(call: ChatCall, override: Override, input: PlanInput): Plan {
   const { residency } = call.options;
-  const refusedResidency = (): Plan => ({
-    kind: 'refused',
-    error: new ResidencyError(`${override.provider} is not an India-residency target.`),
-    forWantOfKey: false,
-  });
+  const refusedResidency = (): Plan =>
+    refused(new ResidencyError(`${override.provider} is not an India-residency target.`), false);
   const fixed = residencyByProvider[override.provider];
   if (fixed !== 'declared' && !residencyAllows(residency, fixed)) return refusedResidency();
   const key = overrideKey(override, input.keys);

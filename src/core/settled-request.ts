@@ -3,6 +3,7 @@ import { noUsage } from './answer/usage.ts';
 import type { CandidateRecord } from './attempt-record.ts';
 import type { Candidate } from './candidate.ts';
 import type { ErrorType } from './errors.ts';
+import type { SkippedCandidate } from './plan.ts';
 import type { ProviderName } from './provider-name.ts';
 import { providerNames } from './provider-name.ts';
 import type { ChatCall } from './request/chat-call.ts';
@@ -10,6 +11,7 @@ import { modeLabel } from './request/chat-call.ts';
 import type { Residency, ResidencyRequest } from './request/residency.ts';
 import { residencies } from './request/residency.ts';
 import { redactReason } from './secret/redact.ts';
+import type { Price } from './tables/price.ts';
 
 /** What cut an answer that had begun. */
 export const cutCauses = ['upstream_error', 'idle_timeout', 'drain_cut'] as const;
@@ -56,6 +58,12 @@ export interface Target {
   readonly model: string;
 }
 
+/** Whose stored answer was served, and which request had made it; nulls where that was not kept. */
+export interface CacheOrigin extends Target {
+  readonly requestId: string | null;
+  readonly traceId: string | null;
+}
+
 /**
  * The settlement of one chat request, made exactly once: what SPEC 2.5 shows plus what operators need. The log row,
  * metrics, the access line and spans are made from it.
@@ -74,7 +82,9 @@ export interface SettledRequest {
   /** Who answered, or was tried last; null where nobody was asked. */
   readonly target: Target | null;
   /** Whose stored answer it was; null unless it came from the cache. */
-  readonly cachedFrom: Target | null;
+  readonly cachedFrom: CacheOrigin | null;
+  /** An answer was looked for in the cache, and none was there. */
+  readonly cacheMissed: boolean;
   /** Which of the caller's keys served; null where none did, or the answer came from the cache. */
   readonly keyId: string | null;
   readonly usage: Usage;
@@ -83,11 +93,17 @@ export interface SettledRequest {
   /** Whole milliseconds to the first token; null for JSON answers and refusals. */
   readonly ttftMs: number | null;
   readonly costMicroUsd: bigint;
+  /** What the cost was made with; null where no answer was priced. */
+  readonly price: Price | null;
   /** What a cache hit would have cost; 0 otherwise. */
   readonly savedMicroUsd: bigint;
   readonly stream: boolean;
   readonly residencyRequested: ResidencyRequest;
   readonly residencyActual: ShownResidency;
+  /** The candidates of the tier, in its order; null for an override, which has one. */
+  readonly tier: readonly Target[] | null;
+  /** Those that the plan passed over or moved back. */
+  readonly skipped: readonly SkippedCandidate[];
   /** In order: the candidates that were tried, and those that were passed over for what they lack. */
   readonly candidates: readonly CandidateRecord[];
   /** How many of them were tried. */
@@ -106,7 +122,7 @@ export interface SettledFacts {
   readonly costMicroUsd?: bigint;
   readonly savedMicroUsd?: bigint;
   /** Set on a cache hit: who had answered. */
-  readonly cachedFrom?: Target;
+  readonly cachedFrom?: CacheOrigin;
 }
 
 /** What became of the candidates. */
@@ -116,6 +132,7 @@ interface Tried {
   /** The one that gave the answer, or began its stream. */
   readonly served: Candidate | null;
   readonly records: readonly CandidateRecord[];
+  readonly skipped: readonly SkippedCandidate[];
   readonly tries: number;
 }
 
@@ -126,8 +143,8 @@ interface Ended extends Pick<SettledRequest, 'rowId' | 'createdAtMicros' | 'end'
 /** All that is to be said of a request that has ended. */
 export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): SettledRequest {
   const { rowId, createdAtMicros, end, facts } = ended;
-  const { last, served, records, tries } = tried;
-  const { cachedFrom = null } = facts;
+  const { last, served, records, skipped, tries } = tried;
+  const { cachedFrom = null, usage = noUsage } = facts;
   const unasked: Residency = call.options.residency ?? 'global';
   return {
     rowId,
@@ -138,15 +155,19 @@ export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): Sett
     end,
     target: last,
     cachedFrom,
+    cacheMissed: call.options.cacheTtlSeconds !== null && cachedFrom === null && last !== null,
     keyId: cachedFrom !== null ? null : (served?.key.id ?? null),
-    usage: facts.usage ?? noUsage,
+    usage,
     latencyMs: facts.latencyMs,
     ttftMs: facts.ttftMs ?? null,
     costMicroUsd: facts.costMicroUsd ?? 0n,
+    price: usage.basis === 'none' ? null : (last?.price ?? null),
     savedMicroUsd: facts.savedMicroUsd ?? 0n,
     stream: call.request.stream === true,
     residencyRequested: call.options.residency,
     residencyActual: cachedFrom !== null ? 'cache' : (last?.residency ?? unasked),
+    tier: call.options.override === null ? call.tables.tier(call.tier) : null,
+    skipped,
     candidates: records,
     tries,
     tablesVersion: call.tables.hash,

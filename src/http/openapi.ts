@@ -20,7 +20,10 @@ const text = { type: 'string' } as const;
 const jsonContent = (schema: Json) => ({ 'application/json': { schema } });
 
 /** Every answer carries it. */
-const answerHeaders = { [requestIdHeader.name]: { description: 'Id of the request', schema: text } };
+const answerHeaders = {
+  [requestIdHeader.name]: { description: 'Id of the request', schema: text },
+  'X-Gateway-Tables-Version': { description: 'Of the tables that the request began with', schema: text },
+};
 
 const failure = {
   description: 'Error',

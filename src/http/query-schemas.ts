@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { decodeLogCursor, longestCursor } from '../core/log-cursor.ts';
 import { statsGroups } from '../core/stats-group.ts';
 import { parseTimestampMicros } from '../core/timestamp.ts';
+import { acceptableRequestId } from './request-id.ts';
 
 /** What the query strings of the API hold. On the wire every parameter is text. */
 
@@ -53,6 +54,10 @@ export const logsQuerySchema = z.object({
     })
     .optional(),
   cursor: cursorText.optional(),
+  request_id: parameter
+    .regex(acceptableRequestId, 'must be an X-Request-ID as it was answered')
+    .meta({ description: 'Only rows of this X-Request-ID, which clients may repeat.' })
+    .optional(),
 });
 export type LogsQuery = z.output<typeof logsQuerySchema>;
 

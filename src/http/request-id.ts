@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 
-const acceptable = /^[A-Za-z0-9_-]{1,128}$/;
+export const acceptableRequestId = /^[A-Za-z0-9_-]{1,128}$/;
 
 /** As the description and README.md show it. */
 export const requestIdHeader = {
   name: 'X-Request-ID',
   value: '<token>',
   description: '`[A-Za-z0-9_-]{1,128}`, else replaced by a UUID; echoed on every response',
-  schema: { type: 'string', pattern: acceptable.source },
+  schema: { type: 'string', pattern: acceptableRequestId.source },
 } as const;
 
 /**
@@ -16,5 +16,5 @@ export const requestIdHeader = {
  */
 export function requestIdOf(request: IncomingMessage, newId: () => string): string {
   const sent = request.headers['x-request-id'];
-  return typeof sent === 'string' && acceptable.test(sent) ? sent : newId();
+  return typeof sent === 'string' && acceptableRequestId.test(sent) ? sent : newId();
 }

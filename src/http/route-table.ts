@@ -3,6 +3,7 @@ import { registerKeySchema, registerUserSchema } from '../core/account/account-r
 import { chatRequestSchema } from '../core/request/chat-request.ts';
 import {
   chatCompletionSchema,
+  explainedLogRowSchema,
   logPageSchema,
   modelEntrySchema,
   modelListSchema,
@@ -103,6 +104,15 @@ export const routes = {
     query: logsQuerySchema,
     status: 200,
     answer: logPageSchema,
+  },
+  explainLog: {
+    method: 'GET',
+    path: '/v1/logs/{log_id}',
+    summary: 'One request: candidates, attempts, price, cache',
+    auth: 'service-key',
+    needsStore: true,
+    status: 200,
+    answer: explainedLogRowSchema,
   },
   readStats: {
     method: 'GET',

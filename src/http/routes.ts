@@ -8,6 +8,7 @@ import { mountRoutes, refuseStoreRoutes } from './mount.ts';
 import type { RouteNameWith } from './route-table.ts';
 import type { ChatRouteDeps } from './routes/chat-completions.ts';
 import { chatHandlers } from './routes/chat-completions.ts';
+import { explainedLog } from './routes/explained-log.ts';
 import type { KeysDeps } from './routes/keys.ts';
 import { keysHandlers } from './routes/keys.ts';
 import type { LogsDeps } from './routes/logs.ts';
@@ -41,6 +42,7 @@ function storeHandlers(store: StoreRoutesDeps, deps: RoutesDeps): Handlers<Store
   return {
     ...keysHandlers({ ...store, httpTelemetry: deps.httpTelemetry, tables: deps.tables }),
     readLogs: ({ query, request }) => logPage(store, request.account.userId, query),
+    explainLog: ({ param, request }) => explainedLog(store, request.account.userId, param),
     readStats: ({ query, request }) => stats(store, request.account.userId, query),
   };
 }

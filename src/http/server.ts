@@ -11,6 +11,7 @@ import type {
 import { fastify, LogController } from 'fastify';
 import type { LaterTurns } from '../chat/later-turn.ts';
 import { NotFoundError, overloaded } from '../core/errors.ts';
+import type { RoutingTables } from '../core/tables/tables.ts';
 import { smallBodyBytes } from './body-budget.ts';
 import { acceptOnlyJson } from './body-parser.ts';
 import { gatherEarly } from './early-body.ts';
@@ -30,6 +31,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Monotonic milliseconds at which its headers had arrived and answers before it on its connection were out. */
     enteredAtMs: number;
+    /** The tables it keeps to its end. */
+    tables: RoutingTables;
   }
 }
 
@@ -80,6 +83,7 @@ export async function createServer(
   later: LaterTurns,
   log: FastifyBaseLogger,
   telemetry: HttpTelemetry,
+  tables: () => RoutingTables,
 ): Promise<FastifyInstance> {
   const turns = new Turns(limits.heapBytes * turnsHeapShare);
   const options: FastifyHttpOptions<Server> = {
@@ -114,11 +118,14 @@ export async function createServer(
   };
   const app: FastifyInstance = fastify(options);
   app.decorateRequest('enteredAtMs', 0);
+  app.decorateRequest('tables');
   app.decorateRequest('earlyBody', null);
   answerInTurn(app, turns);
   app.addHook('onRequest', (request, reply, done) => {
     request.enteredAtMs = performance.now();
+    request.tables = tables();
     reply.header('x-request-id', request.id);
+    reply.header('x-gateway-tables-version', request.tables.hash);
     if (life.leaving) reply.header('connection', 'close');
     done();
   });

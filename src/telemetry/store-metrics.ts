@@ -10,6 +10,7 @@ const queryNames = [
   'add_key',
   'list_keys',
   'delete_key',
+  'read_log',
   'read_logs',
   'read_stats',
   'count_sealed_keys',

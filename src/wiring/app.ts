@@ -74,7 +74,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
   const breakers = new CandidateBreakers(clock.monotonicMs);
   const answers = new AnswerBudget(settings.heapBytes * answersHeapShare, randomInt(2 ** 31));
   const later = new LaterTurns();
-  const app = await createServer(settings, life, later, log, telemetry);
+  const app = await createServer(settings, life, later, log, telemetry, () => tables.current());
   watchGauges(metrics, { settings, tables, stores, life, breakers, upstream, version: packageVersion() });
   watchPressure(metrics, () => app.memoryUsage(), settings, life.bodies, answers);
   const store = storeRoutesDeps(settings, stores, sealer, clock.monotonicMs, {

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { connectTimeoutMs } from '../adapters/postgres/pool.ts';
 import { addProviderKey, deleteProviderKey, listProviderKeys } from '../adapters/postgres/provider-keys.ts';
+import { readLogRow } from '../adapters/postgres/read-log-row.ts';
 import { readLogRows } from '../adapters/postgres/read-log-rows.ts';
 import { readSums } from '../adapters/postgres/read-sums.ts';
 import { registerUser } from '../adapters/postgres/users.ts';
@@ -71,6 +72,7 @@ export function storeRoutesDeps(
     readLogRows: readTurns.share(
       timeQuery('read_logs', (userId, query) => readLogRows(queryPool, userId, query)),
     ),
+    readLogRow: readTurns.share(timeQuery('read_log', (userId, id) => readLogRow(queryPool, userId, id))),
     readSums: readTurns.share(timeQuery('read_stats', (userId, query) => readSums(queryPool, userId, query))),
   };
 }

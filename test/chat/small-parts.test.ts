@@ -131,6 +131,7 @@ const stored: StoredAnswer = {
   model: 'm',
   usage: { ...noUsage },
   costMicroUsd: '46',
+  requestId: 'r',
   traceId: null,
   spanId: null,
 };
@@ -174,6 +175,12 @@ describe('what may be stored', () => {
 describe('a stored answer', () => {
   test('is read as it was written', () => {
     expect(decodeStoredAnswer(encodeStoredAnswer(stored))).toEqual(stored);
+  });
+
+  test('of before its request was kept is read too', () => {
+    const { requestId: _later, ...earlier } = stored;
+    const bytes = Buffer.from(JSON.stringify(earlier));
+    expect(decodeStoredAnswer(bytes)).toEqual({ ...stored, requestId: null });
   });
 
   test.each<[name: string, bytes: string]>([

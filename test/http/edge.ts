@@ -105,14 +105,15 @@ export async function startEdge(
     legacyUsed: () => undefined,
   };
   const log = pino({ level: 'silent' });
-  const app = await createServer({ ...limitsOfTests, ...limits }, life, new LaterTurns(), log, telemetry);
+  const tables = () => ({ hash: '0123456789abcdef', legacy: null }) as RoutingTables;
+  const later = new LaterTurns();
+  const app = await createServer({ ...limitsOfTests, ...limits }, life, later, log, telemetry, tables);
   let letIn: (() => void)[] = [];
   const clients: Client[] = [];
   doors(app);
   await app.register(async (scope) => {
     if (accounts === null) lookUpByName(scope, (done) => letIn.push(done));
     else {
-      const tables = () => ({ legacy: null }) as RoutingTables;
       const clock = createSystemClock();
       requireServiceKey(scope, { accounts, tables, clock, bodies: life.bodies, httpTelemetry: telemetry });
     }

@@ -122,12 +122,12 @@ const parameter = (path: string, method: string, name: string): Parameter => {
 };
 
 describe('a parameter', () => {
-  const cursor = encodeLogCursor({ createdAtMicros: 5n, id: 7n, sinceMicros: null });
+  const cursor = encodeLogCursor({ createdAtMicros: 5n, id: 7n, sinceMicros: null, requestId: 'r-1' });
 
   test.each<[name: string, schema: object]>([
     ['since', { type: 'string', format: 'date-time' }],
     ['limit', { type: 'integer', minimum: 1, maximum: 1000 }],
-    ['cursor', { type: 'string', maxLength: 128, pattern: '^[A-Za-z0-9_-]+$' }],
+    ['cursor', { type: 'string', maxLength: 256, pattern: '^[A-Za-z0-9_-]+$' }],
   ])('of the logs has its format: %s', (name, schema) => {
     expect(parameter('/v1/logs', 'get', name)).toMatchObject({ in: 'query', schema });
     const taken = { since: '2026-11-20T10:00:00Z', limit: '1000', cursor };

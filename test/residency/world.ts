@@ -79,9 +79,11 @@ export class ResidencyWorld {
     this.app.decorateRequest('serviceKeyHash', '');
     this.app.decorateRequest('trace', null);
     this.app.decorateRequest('enteredAtMs', 0);
+    this.app.decorateRequest('tables');
     this.app.decorateRequest('jsonAllowance');
     this.app.addHook('onRequest', (request, _reply, done) => {
       const userId = request.headers['x-user'] as UserId;
+      request.tables = this.#tables;
       request.serviceKeyHash = userId;
       request.jsonAllowance = jsonAllowanceFor(Buffer.alloc(0));
       request.account = { userId, keys: this.#believed(userId), readAtMs: 0 };
@@ -91,7 +93,6 @@ export class ResidencyWorld {
       answerChat: createChat(deps),
       acceptsWork: () => true,
       clock: deps.clock,
-      tables: () => this.#tables,
       life: new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers()),
       httpTelemetry: { legacyUsed: () => {} },
       refreshAccount: (hash) =>

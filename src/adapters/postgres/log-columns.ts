@@ -1,6 +1,8 @@
-import { attemptReport } from '../../core/attempt-record.ts';
+import { ratesFor } from '../../core/answer/cost.ts';
+import { attemptRow } from '../../core/attempt-record.ts';
+import { candidateFate } from '../../core/candidate-fate.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
-import { errorText, shownModel, shownProvider } from '../../core/settled-request.ts';
+import { errorText, shownModel, shownProvider, targetText } from '../../core/settled-request.ts';
 
 /** One column of `request_logs`: the insert, the spool's lines and the test against the schema follow from it. */
 export interface LogColumn {
@@ -29,6 +31,25 @@ function anyJson(value: unknown): string {
 /** Text of a form that needs no escaping: ids, hashes, names of closed lists. */
 const plain = (text: string): string => `"${text}"`;
 const plainOrNull = (text: string | null): string => (text === null ? 'null' : plain(text));
+
+/** `["tried openai:gpt-6", "no_key sarvam:sarvam-105b"]`: the tier in its order, each with what became of it. */
+function fatesJson(settled: SettledRequest): string {
+  const { tier } = settled;
+  if (tier === null) return 'null';
+  return anyJson(tier.map((target) => `${candidateFate(target, settled)} ${targetText(target)}`));
+}
+
+/** Null where no answer was priced. */
+function priceJson({ price, usage }: SettledRequest): string {
+  return price === null ? 'null' : ratesFor(price, usage.inputTokens).rowJson;
+}
+
+/** Null where nothing was looked for. */
+function cacheJson({ cachedFrom, cacheMissed }: SettledRequest): string {
+  if (cachedFrom === null) return cacheMissed ? '{"result":"miss"}' : 'null';
+  const { requestId, traceId } = cachedFrom;
+  return `{"result":"hit","request_id":${plainOrNull(requestId)},"trace_id":${plainOrNull(traceId)}}`;
+}
 
 /** All columns but the id, which the table gives, and the time, which the insert makes of `created_micros`. */
 export const logColumns: readonly LogColumn[] = [
@@ -65,7 +86,10 @@ export const logColumns: readonly LogColumn[] = [
     json: ({ residencyRequested }) => plainOrNull(residencyRequested),
   },
   { name: 'residency_actual', type: 'text', json: ({ residencyActual }) => plain(residencyActual) },
-  { name: 'attempts', type: 'jsonb', json: ({ candidates }) => anyJson(candidates.map(attemptReport)) },
+  { name: 'attempts', type: 'jsonb', json: ({ candidates }) => anyJson(candidates.map(attemptRow)) },
+  { name: 'candidates', type: 'jsonb', json: fatesJson },
+  { name: 'price', type: 'jsonb', json: priceJson },
+  { name: 'cache', type: 'jsonb', json: cacheJson },
   { name: 'tables_version', type: 'text', json: ({ tablesVersion }) => plain(tablesVersion) },
   { name: 'trace_id', type: 'text', json: ({ traceId }) => plainOrNull(traceId) },
 ];

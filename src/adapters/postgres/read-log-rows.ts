@@ -31,7 +31,9 @@ export type StoredLogRow = { readonly [Name in Column]: ReturnType<Columns[Name]
   readonly created_micros: bigint;
 };
 
-type Row = { readonly [Name in Column]: Parameters<Columns[Name]>[0] } & { readonly created_micros: string };
+export type ShownRow = { readonly [Name in Column]: Parameters<Columns[Name]>[0] } & {
+  readonly created_micros: string;
+};
 
 /** Where a page begins: after this row. */
 export interface LogPlace {
@@ -44,28 +46,35 @@ export interface LogRowsQuery {
   readonly sinceMicros: bigint | null;
   /** Null: from the newest row on. */
   readonly after: LogPlace | null;
+  /** Null: of every request. */
+  readonly requestId: string | null;
   /** 1 to 1000, checked by the caller. */
   readonly limit: number;
 }
+
+/** What `fromRow` reads. */
+export const shownColumns = `${Object.keys(columns).join(', ')},
+    (extract(epoch FROM created_at) * 1000000)::bigint AS created_micros`;
 
 /**
  * Every bound is always there, the widest when there is none, so that one plan serves all pages. The
  * plain bound on created_at repeats the row comparison for partition pruning, which does not read it.
  */
-const pageSql = `
-  SELECT ${Object.keys(columns).join(', ')},
-    (extract(epoch FROM created_at) * 1000000)::bigint AS created_micros
+const pageSql = (condition: string): string => `
+  SELECT ${shownColumns}
   FROM request_logs
-  WHERE user_id = $1 AND created_at >= $2::timestamptz AND created_at <= $3::timestamptz
+  WHERE user_id = $1${condition} AND created_at >= $2::timestamptz AND created_at <= $3::timestamptz
     AND (created_at, id) < ($3::timestamptz, $4::bigint)
   ORDER BY created_at DESC, id DESC
   LIMIT $5`;
+const anyPageSql = pageSql('');
+const requestPageSql = pageSql(' AND request_id = $6');
 
 const earliest = '-infinity';
 const latest = 'infinity';
 const largestId = (2n ** 63n - 1n).toString();
 
-function fromRow(row: Row): StoredLogRow {
+export function fromRow(row: ShownRow): StoredLogRow {
   const values = Object.entries(columns).map(([name, read]) => [name, read(row[name as Column] as never)]);
   return { ...Object.fromEntries(values), created_micros: BigInt(row.created_micros) } as StoredLogRow;
 }
@@ -74,15 +83,16 @@ function fromRow(row: Row): StoredLogRow {
 export async function readLogRows(
   pool: pg.Pool,
   userId: string,
-  { sinceMicros, after, limit }: LogRowsQuery,
+  { sinceMicros, after, requestId, limit }: LogRowsQuery,
 ): Promise<readonly StoredLogRow[]> {
   const { rows } = await withDatabase(() =>
-    pool.query<Row>(pageSql, [
+    pool.query<ShownRow>(requestId === null ? anyPageSql : requestPageSql, [
       userId,
       sinceMicros === null ? earliest : formatTimestampMicros(sinceMicros),
       after === null ? latest : formatTimestampMicros(after.createdAtMicros),
       after === null ? largestId : after.id.toString(),
       limit,
+      ...(requestId === null ? [] : [requestId]),
     ]),
   );
   return rows.map(fromRow);

@@ -5,7 +5,8 @@ import { isTokenCount } from './usage.ts';
 const picoPerMicro = 1_000_000n;
 const microPerDollar = 1_000_000n;
 
-function ratesFor(price: Price, inputTokens: number): Rates {
+/** Those of the price that a request with so many input tokens is charged. */
+export function ratesFor(price: Price, inputTokens: number): Rates {
   const long = price.longContext;
   return long !== null && inputTokens > long.aboveInputTokens ? long : price;
 }

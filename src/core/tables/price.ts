@@ -37,12 +37,24 @@ export interface Rates {
   readonly cachedInput: bigint;
   readonly cacheWrite: bigint;
   readonly cacheWriteLong: bigint;
+  /** As log rows keep them: JSON of `PricedBy`. */
+  readonly rowJson: string;
 }
 
 export interface Price extends Rates {
   readonly provider: ProviderName;
   readonly model: string;
   readonly longContext: (Rates & { readonly aboveInputTokens: number }) | null;
+}
+
+/** What priced an answer: the model that the price row names, and the rates, dollars per million tokens. */
+export interface PricedBy {
+  readonly model: string;
+  readonly input: string;
+  readonly output: string;
+  readonly cached_input: string;
+  readonly cache_write: string;
+  readonly cache_write_long: string;
 }
 
 const picoPerTokenDigits = 6;
@@ -53,15 +65,32 @@ function parseRate(text: string): bigint {
   return BigInt(whole + fraction.padEnd(picoPerTokenDigits, '0'));
 }
 
-function compileRates(row: z.infer<z.ZodObject<typeof rates>>): Rates {
+/** The decimal string of a rate, without idle zeros: `0.1`. */
+function rateText(rate: bigint): string {
+  const digits = rate.toString().padStart(picoPerTokenDigits + 1, '0');
+  const fraction = digits.slice(-picoPerTokenDigits).replace(/0+$/, '');
+  const whole = digits.slice(0, -picoPerTokenDigits);
+  return fraction === '' ? whole : `${whole}.${fraction}`;
+}
+
+function compileRates(row: z.infer<z.ZodObject<typeof rates>>, model: string): Rates {
   const input = parseRate(row.input);
-  return {
+  const compiled = {
     input,
     output: parseRate(row.output),
     cachedInput: row.cached_input === undefined ? input : parseRate(row.cached_input),
     cacheWrite: row.cache_write === undefined ? (input * 5n + 2n) / 4n : parseRate(row.cache_write),
     cacheWriteLong: row.cache_write_long === undefined ? input * 2n : parseRate(row.cache_write_long),
   };
+  const spelled: PricedBy = {
+    model,
+    input: rateText(compiled.input),
+    output: rateText(compiled.output),
+    cached_input: rateText(compiled.cachedInput),
+    cache_write: rateText(compiled.cacheWrite),
+    cache_write_long: rateText(compiled.cacheWriteLong),
+  };
+  return { ...compiled, rowJson: JSON.stringify(spelled) };
 }
 
 /** Turns decimal strings into exact integers and fills the documented defaults in. */
@@ -70,11 +99,11 @@ export function compilePrice(row: PriceRow): Price {
   return Object.freeze({
     provider: row.provider,
     model: row.model,
-    ...compileRates(row),
+    ...compileRates(row, row.model),
     longContext:
       long === undefined
         ? null
-        : Object.freeze({ ...compileRates(long), aboveInputTokens: long.above_input_tokens }),
+        : Object.freeze({ ...compileRates(long, row.model), aboveInputTokens: long.above_input_tokens }),
   });
 }
 

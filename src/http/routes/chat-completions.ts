@@ -4,7 +4,6 @@ import type { Account, Clock } from '../../chat/ports.ts';
 import { draining, InvalidRequestError, retrySoon, ServiceUnavailableError } from '../../core/errors.ts';
 import type { ChatCall } from '../../core/request/chat-call.ts';
 import { parseMode } from '../../core/tables/mode.ts';
-import type { RoutingTables } from '../../core/tables/tables.ts';
 import { parseChatBody } from '../chat-body.ts';
 import { readGatewayHeaders } from '../gateway-headers.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
@@ -17,7 +16,6 @@ export interface ChatRouteDeps {
   readonly answerChat: AnswerChat;
   /** False while log rows cannot be kept. */
   readonly acceptsWork: () => boolean;
-  readonly tables: () => RoutingTables;
   readonly life: Life;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly httpTelemetry: Pick<HttpTelemetry, 'legacyUsed'>;
@@ -38,7 +36,7 @@ function refuseNewWork(deps: ChatRouteDeps): void {
 
 /** Body, then headers (docs/decisions): the first error wins. */
 function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteDeps): ChatCall {
-  const tables = deps.tables();
+  const { tables } = request;
   const legacy = legacyHeaders(tables, deps.clock);
   const body = parseChatBody(request.body, tables, request.jsonAllowance);
   const parsed = parseMode(body.model, legacy === null || legacy.ended ? null : legacy.name);

@@ -8,7 +8,7 @@ import { callOf } from '../../chat/story.ts';
 /** 2026-11-20T10:00:00Z, in microseconds. */
 export const tenOClockMicros = 1_795_168_800_000_000;
 
-const nothingTried = { last: null, served: null, records: [], tries: 1 };
+const nothingTried = { last: null, served: null, records: [], skipped: [], tries: 1 };
 
 let made = 0;
 

@@ -76,6 +76,7 @@ test('rows that are not told apart by their model are summed under _other, each 
 
 test('sums are exact over lanes, hours and statuses', async () => {
   const userId = randomUUID();
+  const cachedFrom = { provider: 'openai', model: 'm', requestId: null, traceId: null } as const;
   await insert(
     [
       logRow({ userId, costMicroUsd: 1n }),
@@ -83,10 +84,7 @@ test('sums are exact over lanes, hours and statuses', async () => {
     ],
     0,
   );
-  await insert(
-    [logRow({ userId, cachedFrom: { provider: 'openai', model: 'm' }, costMicroUsd: 0n, savedMicroUsd: 7n })],
-    1,
-  );
+  await insert([logRow({ userId, cachedFrom, costMicroUsd: 0n, savedMicroUsd: 7n })], 1);
   await insert(
     [
       logRow({

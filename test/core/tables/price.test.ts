@@ -26,7 +26,7 @@ describe('prices', () => {
 
   test('the long-context rates have their own defaults', () => {
     const long = { above_input_tokens: 100, input: '4', output: '8' };
-    expect(priceOf('m', { long_context: long }).longContext).toEqual({
+    expect(priceOf('m', { long_context: long }).longContext).toMatchObject({
       aboveInputTokens: 100,
       input: 4_000_000n,
       output: 8_000_000n,

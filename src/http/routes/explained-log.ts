@@ -1,0 +1,78 @@
+import type { ExplainedRow, Explanation } from '../../adapters/postgres/read-log-row.ts';
+import { formatMicroUsd } from '../../core/answer/cost.ts';
+import type { AttemptRow } from '../../core/attempt-record.ts';
+import type { CandidateFate } from '../../core/candidate-fate.ts';
+import { NotFoundError } from '../../core/errors.ts';
+import type { Answer } from '../mount.ts';
+import type { LogsDeps } from './logs.ts';
+import { publicRow } from './logs.ts';
+
+const rowId = /^\d{1,19}$/;
+const largestId = 2n ** 63n - 1n;
+
+/** `openai:gpt-6` → its parts: no provider's name holds a colon. */
+function targetOf(text: string): { provider: string; model: string } {
+  const colon = text.indexOf(':');
+  return { provider: text.slice(0, colon), model: text.slice(colon + 1) };
+}
+
+/** `tried openai:gpt-6`, as the row keeps it. */
+function candidateOf(text: string) {
+  const space = text.indexOf(' ');
+  return { ...targetOf(text.slice(space + 1)), fate: text.slice(0, space) as CandidateFate };
+}
+
+/** Of the attempt that served, the row itself holds the key and the usage. */
+function attemptOf(attempt: AttemptRow, { row, explanation }: ExplainedRow) {
+  const { residency = null, key_id = null, usage = null, ...report } = attempt;
+  const { input_tokens, output_tokens } = row;
+  const { usage_basis: basis } = explanation;
+  if (attempt.reason !== 'served') return { ...report, residency, key_id, usage };
+  const stated = basis === null || basis === 'none' ? null : { basis, input_tokens, output_tokens };
+  return { ...report, residency, key_id: explanation.key_id, usage: stated };
+}
+
+function cacheOf({ cache }: Explanation, model: string): Answer<'explainLog'>['cache'] {
+  if (cache === null) return null;
+  if (cache.result === 'miss') return { result: 'miss', from: null };
+  const { request_id, trace_id } = cache;
+  return { result: 'hit', from: { ...targetOf(model), request_id, trace_id } };
+}
+
+function explained(found: ExplainedRow): Answer<'explainLog'> {
+  const { row, explanation } = found;
+  const { request_id, trace_id, tables_version, stream, ttft_ms, key_id, price } = explanation;
+  return {
+    ...publicRow(row),
+    request_id,
+    trace_id,
+    tables_version,
+    stream,
+    ttft_ms,
+    key_id,
+    usage: {
+      basis: explanation.usage_basis,
+      cached_input_tokens: Number(explanation.cached_input_tokens),
+      cache_write_tokens: Number(explanation.cache_write_tokens),
+      cache_write_long_tokens: Number(explanation.cache_write_long_tokens),
+      reasoning_tokens: Number(explanation.reasoning_tokens),
+    },
+    saved_usd: formatMicroUsd(BigInt(explanation.saved_micro_usd)),
+    price,
+    cache: cacheOf(explanation, row.model),
+    candidates: explanation.candidates?.map(candidateOf) ?? null,
+    attempts: explanation.attempts.map((attempt) => attemptOf(attempt, found)),
+  };
+}
+
+/** `GET /v1/logs/{log_id}`: why the request went as it did. Throws NotFoundError for a row that is not the caller's. */
+export async function explainedLog(
+  deps: Pick<LogsDeps, 'readLogRow'>,
+  userId: string,
+  param: string,
+): Promise<Answer<'explainLog'>> {
+  const id = rowId.test(param) ? BigInt(param) : null;
+  const found = id === null || id > largestId ? null : await deps.readLogRow(userId, id);
+  if (found === null) throw new NotFoundError('No such log row.');
+  return explained(found);
+}
