@@ -122,7 +122,9 @@ describe('a row explains itself', () => {
     ['the row', 11, { input: '1', output: '5', cached_input: '0.1' }],
     ['the rates of long contexts', 10_001, { input: '2', output: '7.5', cached_input: '0.2' }],
   ])('by the price: %s', async (_name, prompt, rates) => {
-    gateway.vendors.openai.script(answer({ usage: { prompt_tokens: prompt, completion_tokens: 7, total_tokens: prompt + 7 } }));
+    gateway.vendors.openai.script(
+      answer({ usage: { prompt_tokens: prompt, completion_tokens: 7, total_tokens: prompt + 7 } }),
+    );
     const { id, headers } = asked();
     await chatOk(user.client, {}, headers);
     expect((await explained(user.client, id))['price']).toMatchObject({ model: 'gpt-test', ...rates });
@@ -130,8 +132,16 @@ describe('a row explains itself', () => {
 
   test('without a price where there is none', async () => {
     const { id, headers } = asked();
-    await chatOk(user.client, { model: 'gw/cheap' }, { ...headers, 'x-gateway-override-model': 'openai:none' });
-    expect(await explained(user.client, id)).toMatchObject({ price: null, cost_usd: '0.000000', candidates: null });
+    await chatOk(
+      user.client,
+      { model: 'gw/cheap' },
+      { ...headers, 'x-gateway-override-model': 'openai:none' },
+    );
+    expect(await explained(user.client, id)).toMatchObject({
+      price: null,
+      cost_usd: '0.000000',
+      candidates: null,
+    });
   });
 
   test('by the cache: nothing there, then the request that had made the answer', async () => {
@@ -218,7 +228,10 @@ describe('rows are found', () => {
     const [row] = await rowsOf(user.client, id);
     expectError(await stranger.client.get(`/v1/logs/${row?.id}`), { status: 404, type: 'not_found_error' });
     expect((await stranger.client.get(`/v1/logs?request_id=${id}`)).json<LogPage>().data).toEqual([]);
-    expectError(await httpClient(gateway.url).get(`/v1/logs/${row?.id}`), { status: 401, type: 'authentication_error' });
+    expectError(await httpClient(gateway.url).get(`/v1/logs/${row?.id}`), {
+      status: 401,
+      type: 'authentication_error',
+    });
   });
 
   test.each(['0', '999999999999', '9223372036854775808', '-1', '1.5', 'abc', '1%20OR%201', '%00'])(
