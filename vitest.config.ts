@@ -4,6 +4,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 type TestOptions = NonNullable<ViteUserConfig['test']>;
 
 const tryAgain = 'test/harness/measure/try-again-when-held-up.ts';
+const leaveNothingBehind = 'test/harness/measure/leave-nothing-behind.ts';
 const brief: ['default', { summary: boolean }] = ['default', { summary: false }];
 const tally = './test/harness/scorecard/tally-reporter.ts';
 /** Makes each test a row of docs/faults.md; the attacks write theirs themselves. */
@@ -25,7 +26,7 @@ const stages: Readonly<Record<string, TestOptions>> = {
     benchmark: { include: ['test/bench/*.bench.ts'] },
     // One file at a time: what runs beside another is measured too.
     fileParallelism: false,
-    setupFiles: [],
+    setupFiles: [leaveNothingBehind],
     reporters: [brief],
   },
   /** Installs other people's clients. */
@@ -74,7 +75,6 @@ const stages: Readonly<Record<string, TestOptions>> = {
 
 /** `npm test`: everything else. The mode of vitest where none is named. */
 const rest: TestOptions = {
-  setupFiles: [tryAgain, 'test/harness/measure/leave-nothing-behind.ts'],
   include: ['test/**/*.test.ts'],
   exclude: [...configDefaults.exclude, `test/{${Object.keys(stages).join(',')}}/**`],
   reporters: ['default', tally, rows],
@@ -86,7 +86,7 @@ export default defineConfig(({ mode }) => {
   return {
     test: {
       include: [`test/${mode}/**/*.test.ts`],
-      setupFiles: [tryAgain],
+      setupFiles: [tryAgain, leaveNothingBehind],
       pool: 'forks',
       // Each worker drives real servers of its own; more of them only slow each other down.
       maxWorkers: 2,

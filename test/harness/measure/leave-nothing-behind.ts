@@ -1,5 +1,5 @@
 /**
- * Loaded before every test file of `npm test` (vitest.config.ts). Fails a file that leaves a process, a socket or a
+ * Loaded before every test file (vitest.config.ts). Fails a file that leaves a process, a socket or a
  * timer behind: what outlives its test disturbs others, and here nobody ends it.
  */
 import { aroundAll } from 'vitest';
