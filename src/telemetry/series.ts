@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
-import type { FamilyNameOf, LabelsOf } from './families.ts';
-import { metricFamilies } from './families.ts';
-import type { CounterFamily, HistogramFamily } from './family.ts';
+import type { FamilyNameOf, LabelsOf } from './families/families.ts';
+import { metricFamilies } from './families/families.ts';
+import type { CounterFamily, HistogramFamily } from './families/family.ts';
 import { LabelTree } from './label-tree.ts';
 
 /**

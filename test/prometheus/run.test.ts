@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { durationBuckets } from '../../src/telemetry/buckets.ts';
+import { durationBuckets } from '../../src/telemetry/families/buckets.ts';
 import { fillVariables, panelsOf, readDashboards, ruleFiles } from '../harness/observe/dashboards.ts';
 import { demoTables } from '../harness/observe/demo-world.ts';
 import type { Seen } from '../harness/observe/traffic.ts';

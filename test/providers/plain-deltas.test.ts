@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
+import { doneFrame, frame, frameStart } from '../../src/core/answer/sse-frame.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { contextFor } from './fixtures.ts';
 import { chunksOf, cutAt, readStream } from './read-stream.ts';
@@ -9,11 +10,13 @@ type Extra = Record<string, unknown>;
 function event(delta: object, extra: Extra = {}, finishReason: string | null = null): Buffer {
   const choices = [{ index: 0, delta, logprobs: null, finish_reason: finishReason }];
   const head = { id: 'c1', object: 'chat.completion.chunk', created: 5, model: 'm' };
-  return Buffer.from(`data: ${JSON.stringify({ ...head, choices, ...extra })}\n\n`);
+  return Buffer.from(frame(JSON.stringify({ ...head, choices, ...extra })));
 }
 
-const done = Buffer.from('data: [DONE]\n\n');
+const done = Buffer.from(doneFrame);
 const context = contextFor('openai', {});
+/** As right as our own. */
+const otherStarts = ['data:', 'data:  '].filter((start) => start !== frameStart);
 
 /** A stream that has seen its role and one plain delta, so that it knows what plain looks like. */
 function startedStream(extra: Extra = {}) {
@@ -80,14 +83,17 @@ describe('whatever a stream holds', () => {
       'usage',
       event({ content: 'x' }, { usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }),
     ],
-    ['an error', Buffer.from('data: {"error":{"message":"x"}}\n\n')],
+    ['an error', Buffer.from(frame('{"error":{"message":"x"}}'))],
     ['a role', event({ role: 'assistant', content: 'x' })],
     ['another field', event({ content: 'x', gateway: {} })],
     ['another id', event({ content: 'x' }, { id: 'c2' })],
     ['a broken escape', Buffer.from(event({ content: 'x' }).toString().replace('"x"', '"\\ux"'))],
     ['a control character', Buffer.from(event({ content: 'x' }).toString().replace('"x"', '"\t"'))],
     ['CRLF', Buffer.from(event({ content: 'x' }).toString().replaceAll('\n', '\r\n'))],
-    ['no space', Buffer.from(event({ content: 'x' }).toString().replace('data: ', 'data:'))],
+    ...otherStarts.map((start): [string, Buffer] => [
+      `"${start}"`,
+      Buffer.from(event({ content: 'x' }).toString().replace(frameStart, start)),
+    ]),
     ['[DONE]', done],
   ])('an event with %s does not go out unseen', (_what, read) => {
     expect(startedStream().push(read)).not.toBe(read);
@@ -108,11 +114,9 @@ describe('whatever a stream holds', () => {
       Buffer.from(': comment\n\n'),
       Buffer.from('event: ping\ndata: {}\n\n'),
       event({}, {}, 'stop'),
-      Buffer.from(
-        'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}\n\n',
-      ),
+      Buffer.from(frame('{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}')),
       Buffer.from(event({ content: 'x' }).toString().replaceAll('\n', '\r\n')),
-      Buffer.from('data: {"error":"boom"}\n\n'),
+      Buffer.from(frame('{"error":"boom"}')),
       Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0x20, 0xff, 0xfe, 0x0a, 0x0a]),
       done,
     ),

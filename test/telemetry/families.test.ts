@@ -1,7 +1,9 @@
 /** The names, labels and texts of the metric families against the conventions. */
 import { describe, expect, test } from 'vitest';
-import { metricFamilies } from '../../src/telemetry/families.ts';
-import type { ReadFamily } from '../../src/telemetry/family.ts';
+import { countedFamilies } from '../../src/telemetry/families/counted-families.ts';
+import { metricFamilies } from '../../src/telemetry/families/families.ts';
+import type { ReadFamily } from '../../src/telemetry/families/family.ts';
+import { readFamilies } from '../../src/telemetry/families/read-families.ts';
 
 interface Listed {
   readonly kind: string;
@@ -22,4 +24,8 @@ describe.each(families)('%s', (name, { kind, help, labels }) => {
   test('says in a sentence what it is', () => {
     expect(help).toMatch(/^[A-Z0-9].{8,}\.$/);
   });
+});
+
+test('none is both counted here and read from others', () => {
+  expect(Object.keys(countedFamilies).filter((name) => name in readFamilies)).toEqual([]);
 });

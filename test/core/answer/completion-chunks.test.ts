@@ -5,6 +5,7 @@ import type { AnswerMessage, ChatCompletion, ToolCall } from '../../../src/core/
 import { CompletionAccumulator, chunksFromCompletion } from '../../../src/core/answer/completion-chunks.ts';
 import type { GatewayMetadata } from '../../../src/core/answer/gateway-metadata.ts';
 import { gatewayChunk } from '../../../src/core/answer/gateway-metadata.ts';
+import { doneFrame, frame, frameStart } from '../../../src/core/answer/sse-frame.ts';
 
 const oneMiB = 1024 * 1024;
 
@@ -38,7 +39,7 @@ function accumulate(parts: readonly (Buffer | string)[], maxBytes = oneMiB): Com
 }
 
 const event = (body: Record<string, unknown>): string =>
-  `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', ...body })}\n\n`;
+  frame(JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', ...body }));
 const delta = (fields: Record<string, unknown>, finish: string | null = null, index = 0): string =>
   event({ choices: [{ index, delta: fields, finish_reason: finish }] });
 
@@ -101,7 +102,7 @@ test('replays role, text, tool calls and finish in this order', () => {
     },
   ]);
   const bodies = [...chunksFromCompletion(original)].map((one) =>
-    JSON.parse(one.toString().slice('data: '.length)),
+    JSON.parse(one.toString().slice(frameStart.length)),
   );
   expect(bodies.map((body) => body.choices[0]?.delta)).toEqual([
     { role: 'assistant' },
@@ -154,7 +155,7 @@ describe('puts together', () => {
       delta({}, 'tool_calls'),
       event({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }),
       event({ choices: [{ index: 0, delta: { gateway: { provider: 'openai' } }, finish_reason: null }] }),
-      'data: [DONE]\n\n',
+      doneFrame,
     ]).complete(null);
     expect(answer).toEqual({
       id: 'c',
@@ -198,10 +199,10 @@ describe('gives nothing for', () => {
     ['a stream of usage only', [event({ choices: [] })]],
     ['a stream without a finish', [good]],
     ['a second choice without a finish', [good, delta({}, 'stop'), delta({ content: 'x' }, null, 1)]],
-    ['half an event at the end', [good, delta({}, 'stop'), 'data: {"id"']],
-    ['an error event', [good, 'data: {"error":{"message":"x"}}\n\n', delta({}, 'stop')]],
-    ['an event that is not JSON', [good, 'data: {oops\n\n', delta({}, 'stop')]],
-    ['an event that is no object', [good, 'data: 7\n\n', delta({}, 'stop')]],
+    ['half an event at the end', [good, delta({}, 'stop'), `${frameStart}{"id"`]],
+    ['an error event', [good, frame('{"error":{"message":"x"}}'), delta({}, 'stop')]],
+    ['an event that is not JSON', [good, frame('{oops'), delta({}, 'stop')]],
+    ['an event that is no object', [good, frame('7'), delta({}, 'stop')]],
     ['choices that are no list', [good, event({ choices: {} }), delta({}, 'stop')]],
     ['a choice that is no object', [good, event({ choices: [null] }), delta({}, 'stop')]],
     ['a choice with a mad index', [good, delta({}, 'stop', 1e9)]],
@@ -225,10 +226,10 @@ describe('gives nothing for', () => {
       ],
       9,
     ],
-    ['an event longer than the limit', [good, `data: ${'x'.repeat(2000)}`], 1000],
+    ['an event longer than the limit', [good, frameStart + 'x'.repeat(2000)], 1000],
     [
       'chunks without id',
-      ['data: {"created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'],
+      [frame('{"created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}')],
     ],
   ])('%s', (_what, parts, maxBytes) => {
     expect(accumulate(parts, maxBytes).complete(null)).toBeNull();
@@ -237,7 +238,7 @@ describe('gives nothing for', () => {
 
 test('never throws on hostile bytes', () => {
   const hostile = fc.oneof(
-    fc.jsonValue().map((value) => `data: ${JSON.stringify(value)}\n\n`),
+    fc.jsonValue().map((value) => frame(JSON.stringify(value))),
     fc.string(),
   );
   const inside = fc
@@ -263,7 +264,7 @@ test("the OpenAI SDK's accumulator accepts a replayed answer", async () => {
   const sse = Buffer.concat([
     ...chunksFromCompletion(original),
     Buffer.from(gatewayChunk(original, {} as GatewayMetadata, { usage: original.usage, extras: {} })),
-    Buffer.from('data: [DONE]\n\n'),
+    Buffer.from(doneFrame),
   ]);
   const client = new OpenAI({
     apiKey: 'k',

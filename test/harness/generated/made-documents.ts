@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { errorRows } from '../../../src/core/errors.ts';
 import { gatewayHeaders } from '../../../src/http/gateway-headers.ts';
 import { requestIdHeader } from '../../../src/http/request-id.ts';
-import { metricFamilies } from '../../../src/telemetry/families.ts';
+import { metricFamilies } from '../../../src/telemetry/families/families.ts';
 import { inProject } from '../stage/project.ts';
 import type { MadeFile } from './made-files.ts';
 import { markdownTable, withMade } from './made-files.ts';
