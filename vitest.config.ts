@@ -59,7 +59,7 @@ const stages: Readonly<Record<string, TestOptions>> = {
     // The run with faults measures time; what runs beside it would be measured too.
     maxWorkers: 1,
     // promtool takes a quarter of a minute for some alerts, and several times that on a busy machine.
-    testTimeout: 120_000,
+    testTimeout: 300_000,
     // A hook drives the whole run.
     hookTimeout: 180_000,
   },

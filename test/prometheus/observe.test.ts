@@ -51,6 +51,12 @@ afterAll(() => {
 
 const linkTo = (path: string) => new RegExp(`http://\\S+/${path}$`, 'm').exec(output)?.[0] ?? `no ${path}`;
 
+/** As a browser does: where it is sent to, and the whole of it. */
+async function load(address: string | URL): Promise<{ status: number; url: string; text: string }> {
+  const answer = await fetch(address);
+  return { status: answer.status, url: answer.url, text: await answer.text() };
+}
+
 describe.each(readDashboards())('$title', ({ name, title, panels }) => {
   test('has a page with a live picture of all its panels', async () => {
     const page = await httpClient(linkTo(name)).get('');
@@ -64,11 +70,11 @@ describe.each(readDashboards())('$title', ({ name, title, panels }) => {
   });
 
   test("has a link to its queries on Prometheus's own page, which has all it needs", async () => {
-    const page = await fetch(linkTo(`${name}/prometheus`));
+    const page = await load(linkTo(`${name}/prometheus`));
     expect(page.status).toBe(200);
     expect(new URL(page.url).searchParams.get('g0.expr')).toMatch(/gw_|http_|gen_ai_/);
-    const parts = [...(await page.text()).matchAll(/(?:src|href)="([^"]*static[^"]*)"/g)];
-    for (const [, part = ''] of parts) expect((await fetch(new URL(part, page.url))).status, part).toBe(200);
+    const parts = [...page.text.matchAll(/(?:src|href)="([^"]*static[^"]*)"/g)];
+    for (const [, part = ''] of parts) expect((await load(new URL(part, page.url))).status, part).toBe(200);
   });
 });
 

@@ -23,6 +23,14 @@ function loadShippedTables(): RoutingTables {
 /** The tables that the chart ships: fixtures are judged by the facts and prices users get. */
 export const shippedTables = loadShippedTables();
 
+/** Models of a provider, one for each set of facts that the shipped tables tell apart. */
+export function differingModels(provider: ProviderName): string[] {
+  const rows = shippedTables.document.models.filter((row) => row.provider === provider);
+  const models = ['unknown', ...rows.map(({ match }) => match)];
+  const alike = Map.groupBy(models, (model) => JSON.stringify(shippedTables.facts(provider, model)));
+  return [...alike.values()].flatMap(([first = []]) => first);
+}
+
 export type FixtureKind = 'requests' | 'answers' | 'streams' | 'errors' | 'money';
 
 export interface NamedCase {

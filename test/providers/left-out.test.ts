@@ -1,27 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { missingFeature, needsOf } from '../../src/core/capability.ts';
-import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
 import type { ChatRequest } from '../../src/core/request/chat-request.ts';
 import { chatRequestSchema } from '../../src/core/request/chat-request.ts';
 import { permissiveFacts } from '../../src/core/tables/model-facts.ts';
 import { providers } from '../../src/providers/registry.ts';
-import { contextFor } from './fixtures.ts';
+import { contextFor, differingModels } from './fixtures.ts';
 
 /**
  * What the planner lets through to a vendor is carried whole: a translation may leave out sampling fields and
  * labels, and names them. Anything else would be an answer to a question that was not asked.
  */
-
-/** Models of each vendor that differ in what they can do, as the shipped tables say it. */
-const models: Record<ProviderName, readonly string[]> = {
-  openai: ['gpt-6.1-terra', 'gpt-4o-mini', 'gpt-3.5-turbo', 'o3', 'chatgpt-4o-latest', 'unknown'],
-  anthropic: ['claude-sonnet-5-5', 'claude-haiku-5-5', 'claude-haiku-4-5', 'claude-3-haiku', 'unknown'],
-  together: ['openai/gpt-oss-120b', 'unknown'],
-  sarvam: ['sarvam-105b', 'sarvam-105b-conversations'],
-  self_hosted: ['llama'],
-};
 
 const samplingAndLabels = new Set([
   ...['temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'seed', 'user'],
@@ -141,7 +131,11 @@ function requestOf(fields: Record<string, unknown>): ChatRequest {
 }
 
 const everyModel = providerNames.flatMap((provider) => [
-  ...models[provider].map((model) => ({ provider, model, context: contextFor(provider, { model }) })),
+  ...differingModels(provider).map((model) => ({
+    provider,
+    model,
+    context: contextFor(provider, { model }),
+  })),
   // Tables that say nothing of a model must not make its translation lossy either.
   { provider, model: 'no table knows', context: { ...contextFor(provider, {}), facts: permissiveFacts } },
 ]);
