@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, aroundEach, beforeEach, expect, test } from 'vitest';
 import type { PostgresAccounts } from '../../../src/adapters/postgres/accounts.ts';
 import { createAccounts } from '../../../src/adapters/postgres/accounts.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
@@ -14,12 +14,11 @@ import { hashServiceKey } from '../../../src/core/account/service-key.ts';
 import type { HeldKey } from '../../../src/core/candidate.ts';
 import { Secret } from '../../../src/core/secret/secret.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
-import type { TestDatabase } from '../../harness/servers/postgres.ts';
-import { createDatabase } from '../../harness/servers/postgres.ts';
+import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 import { newUser, storeKey } from './stored.ts';
 
-let database: TestDatabase;
-let pool: pg.Pool;
+const database = useDatabase(aroundEach);
+const pool = usePool(database, 5, aroundEach);
 let userId: string;
 let keyHash: string;
 let queries: number;
@@ -27,8 +26,6 @@ const replicas: PostgresAccounts[] = [];
 const sealer = createSealer([{ id: 'k', key: randomBytes(32) }]);
 
 beforeEach(async () => {
-  database = await createDatabase();
-  pool = createPool(database.url, 5);
   const user = await newUser(pool);
   userId = user.userId;
   keyHash = hashServiceKey(user.apiKey);
@@ -37,8 +34,6 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await Promise.all(replicas.splice(0).map((replica) => replica.close()));
-  await pool.end();
-  await database.drop();
 });
 
 /** Counts the queries, and holds each one's answer back until `release` when there is one. */

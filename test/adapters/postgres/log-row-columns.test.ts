@@ -1,34 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { aroundEach, expect, test } from 'vitest';
 import { encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
-import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { SpoolReplay } from '../../../src/adapters/postgres/spool-replay.ts';
 import { RowSpool } from '../../../src/adapters/spool/row-spool.ts';
 import { noUsage } from '../../../src/core/answer/usage.ts';
-import type { TestDatabase } from '../../harness/servers/postgres.ts';
-import { createDatabase } from '../../harness/servers/postgres.ts';
+import { useDatabase, useFolder, usePool } from '../../harness/servers/use-started.ts';
 import { logRow } from './log-rows.ts';
 
-let database: TestDatabase;
-let pool: pg.Pool;
-let directory: string;
-
-beforeEach(async () => {
-  database = await createDatabase();
-  pool = createPool(database.url, 2);
-  directory = mkdtempSync(join(tmpdir(), 'log-row-columns-'));
-});
-
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-  rmSync(directory, { recursive: true, force: true });
-});
+const database = useDatabase(aroundEach);
+const pool = usePool(database, 2, aroundEach);
+const folder = useFolder(aroundEach);
 
 const stored = async (rowId: string, columns: string): Promise<unknown> => {
   const { rows } = await pool.query(`SELECT ${columns} FROM request_logs WHERE row_id = $1`, [rowId]);
@@ -64,9 +46,9 @@ test('a line that an earlier release spooled, without columns that came later, i
     usage_basis: _basis,
     ...earlier
   } = JSON.parse(encodeLogRow(row)) as Record<string, unknown>;
-  const spool = await RowSpool.open({ directory, maxBytes: 1024 * 1024 });
+  const spool = await RowSpool.open({ directory: folder.path, maxBytes: 1024 * 1024 });
   await spool.append(JSON.stringify(earlier));
-  const replay = new SpoolReplay({ pool, spool, directory, maxBytes: 1024 * 1024, lane: 0 });
+  const replay = new SpoolReplay({ pool, spool, directory: folder.path, maxBytes: 1024 * 1024, lane: 0 });
   await replay.run(false, AbortSignal.timeout(10_000));
   await spool.close();
   expect([replay.replayed, replay.bad]).toEqual([1, 0]);
@@ -81,9 +63,9 @@ test.each([
   const rows = given.already.map(() => encodeLogRow(logRow()));
   const present = rows.filter((_row, index) => given.already[index] === 1);
   await insertLogRows(pool, present, 0);
-  const spool = await RowSpool.open({ directory, maxBytes: 1024 * 1024 });
+  const spool = await RowSpool.open({ directory: folder.path, maxBytes: 1024 * 1024 });
   for (const row of rows) await spool.append(row);
-  const replay = new SpoolReplay({ pool, spool, directory, maxBytes: 1024 * 1024, lane: 0 });
+  const replay = new SpoolReplay({ pool, spool, directory: folder.path, maxBytes: 1024 * 1024, lane: 0 });
   await replay.run(false, AbortSignal.timeout(10_000));
   expect(spool.bytes).toBe(0);
   await spool.close();

@@ -1,24 +1,12 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { aroundEach, expect, test } from 'vitest';
 import { migrate, neededSchemaVersion, schemaVersion } from '../../../src/adapters/postgres/migrate.ts';
-import { createPool } from '../../../src/adapters/postgres/pool.ts';
-import type { TestDatabase } from '../../harness/servers/postgres.ts';
-import { createDatabase } from '../../harness/servers/postgres.ts';
+import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 
-let database: TestDatabase;
-let pool: pg.Pool;
-
-beforeEach(async () => {
-  database = await createDatabase({ migrated: false });
-  pool = createPool(database.url, 2);
-});
-
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+const database = useDatabase(aroundEach, { migrated: false });
+const pool = usePool(database, 2, aroundEach);
 
 const script = new URL('./migrate-child.ts', import.meta.url);
 

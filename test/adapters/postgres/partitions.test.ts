@@ -1,28 +1,15 @@
-import type pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { aroundEach, expect, test } from 'vitest';
 import { encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { maintainPartitions } from '../../../src/adapters/postgres/partitions.ts';
-import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
-import type { TestDatabase } from '../../harness/servers/postgres.ts';
-import { createDatabase } from '../../harness/servers/postgres.ts';
+import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 import { logRow, storedRowIds, tenOClockMicros } from './log-rows.ts';
 
-let database: TestDatabase;
-let pool: pg.Pool;
+const database = useDatabase(aroundEach);
+const pool = usePool(database, 4, aroundEach);
 const nowMs = tenOClockMicros / 1000; // a Friday
 const dayMs = 86_400_000;
-
-beforeEach(async () => {
-  database = await createDatabase();
-  pool = createPool(database.url, 4);
-});
-
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
 
 async function rowsPerPartition(): Promise<Record<string, number>> {
   const { rows } = await pool.query<{ name: string; rows: number }>(

@@ -1,24 +1,13 @@
 import pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { aroundEach, expect, test } from 'vitest';
 import { createPool, inTransaction, isAway, withDatabase } from '../../../src/adapters/postgres/pool.ts';
 import { ConflictError } from '../../../src/core/errors.ts';
 import { StoreAway } from '../../../src/core/store-away.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
-import type { TestDatabase } from '../../harness/servers/postgres.ts';
-import { createDatabase } from '../../harness/servers/postgres.ts';
+import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 
-let database: TestDatabase;
-let pool: pg.Pool;
-
-beforeEach(async () => {
-  database = await createDatabase({ migrated: false });
-  pool = createPool(database.url, 2);
-});
-
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+const database = useDatabase(aroundEach, { migrated: false });
+const pool = usePool(database, 2, aroundEach);
 
 function raise(state: string): Promise<unknown> {
   return pool.query(`DO $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '${state}'; END $$`);

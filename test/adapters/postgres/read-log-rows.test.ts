@@ -1,31 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { maintainPartitions } from '../../../src/adapters/postgres/partitions.ts';
-import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { encodeLogCursor } from '../../../src/core/log-cursor.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import type { LogPage } from '../../../src/http/answer-schemas.ts';
-import type { TestDatabase } from '../../harness/servers/postgres.ts';
-import { createDatabase } from '../../harness/servers/postgres.ts';
+import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 import { logRow, storedRowIds, tenOClockMicros } from './log-rows.ts';
 import { readLogs } from './stored.ts';
 
-let database: TestDatabase;
-let pool: pg.Pool;
+const database = useDatabase();
+const pool = usePool(database, 4);
 
 beforeAll(async () => {
-  database = await createDatabase();
-  pool = createPool(database.url, 4);
   await maintainPartitions(pool, { retentionDays: 90, nowMs: tenOClockMicros / 1000 });
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
 });
 
 function insert(rows: readonly SettledRequest[]): Promise<number> {

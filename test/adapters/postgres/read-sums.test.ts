@@ -1,33 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { latencyBucketCount, latencyPercentile } from '../../../src/adapters/postgres/latency-buckets.ts';
 import { asOther, encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
-import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { formatMicroUsd } from '../../../src/core/answer/cost.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { livingBytes } from '../../harness/measure/memory.ts';
-import type { TestDatabase } from '../../harness/servers/postgres.ts';
-import { createDatabase } from '../../harness/servers/postgres.ts';
+import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 import { logRow, tenOClockMicros } from './log-rows.ts';
 import { readStats } from './stored.ts';
 
-let database: TestDatabase;
-let pool: pg.Pool;
+const database = useDatabase();
+const pool = usePool(database, 4);
 const hourMicros = 3_600_000_000;
 const all = { since: null, until: null, groupBy: [] } as const;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  pool = createPool(database.url, 4);
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
 
 async function insert(rows: readonly SettledRequest[], lane = 0): Promise<void> {
   await insertLogRows(pool, rows.map(encodeLogRow), lane);

@@ -1,26 +1,20 @@
 /** How long a row waits for its commit, whatever the writers do: time is faked, commits are held by the test. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type pg from 'pg';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, aroundEach, beforeEach, expect, test, vi } from 'vitest';
 import type { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
-import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts';
 import type { PostgresRequestLog } from '../../../src/adapters/postgres/request-log-contract.ts';
 import { Random } from '../../harness/measure/random.ts';
-import type { TestDatabase } from '../../harness/servers/postgres.ts';
-import { createDatabase } from '../../harness/servers/postgres.ts';
+import { useDatabase, useFolder, usePool } from '../../harness/servers/use-started.ts';
 import { logRow } from './log-rows.ts';
 
 const waitMs = 50;
 /** Beyond this a commit counts as stalled, and nothing waits any more. */
 const longestHoldMs = 200;
 
-let database: TestDatabase;
-let pool: pg.Pool;
-let spoolDir: string;
+const database = useDatabase(aroundEach);
+const pool = usePool(database, 2, aroundEach);
+const spool = useFolder(aroundEach);
 let log: PostgresRequestLog;
 /** Commits under way, oldest first. */
 let held: { readonly sinceMs: number; readonly release: () => void }[];
@@ -33,15 +27,12 @@ const insertHeld: typeof insertLogRows = () =>
   });
 
 beforeEach(async () => {
-  database = await createDatabase();
-  pool = createPool(database.url, 2);
-  spoolDir = mkdtempSync(join(tmpdir(), 'request-log-wait-'));
   held = [];
   waiting = new Set();
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   log = await createRequestLog({
     pool,
-    spoolDir,
+    spoolDir: spool.path,
     spoolBytes: 64 * 1024 * 1024,
     whenFull: 'refuse',
     replica: 'test',
@@ -55,9 +46,6 @@ afterEach(async () => {
   vi.useRealTimers();
   for (const { release } of held) release();
   await log.drain(0);
-  await pool.end();
-  await database.drop();
-  rmSync(spoolDir, { recursive: true, force: true });
 });
 
 /** Records rows and lets the writers take them. */

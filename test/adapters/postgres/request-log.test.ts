@@ -1,13 +1,10 @@
 import { fork, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import { afterEach, aroundEach, beforeEach, expect, test } from 'vitest';
 import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts';
 import type {
   PostgresRequestLog,
@@ -16,37 +13,30 @@ import type {
 } from '../../../src/adapters/postgres/request-log-contract.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
-import type { TestDatabase } from '../../harness/servers/postgres.ts';
-import { createDatabase } from '../../harness/servers/postgres.ts';
+import { useDatabase, useFolder, usePool } from '../../harness/servers/use-started.ts';
 import { logRow, rolledUp, storedRowIds } from './log-rows.ts';
 
 const logChild = fileURLToPath(new URL('./log-child.ts', import.meta.url));
-let database: TestDatabase;
-let pool: pg.Pool;
-let logPool: pg.Pool;
-let spoolDir: string;
+const database = useDatabase(aroundEach);
+const pool = usePool(database, 2, aroundEach);
+const logPool = usePool(database, 3, aroundEach);
+const spool = useFolder(aroundEach);
 let printed: string[];
 const logs: PostgresRequestLog[] = [];
 
 beforeEach(async () => {
-  database = await createDatabase();
-  pool = createPool(database.url, 2);
-  logPool = createPool(database.url, 3);
-  spoolDir = mkdtempSync(join(tmpdir(), 'request-log-'));
   printed = [];
 });
 
 afterEach(async () => {
   await Promise.all(logs.splice(0).map((log) => log.drain(0)));
-  await Promise.all([pool.end(), logPool.end()]);
   await database.drop();
-  rmSync(spoolDir, { recursive: true, force: true });
 });
 
 async function openLog(change: Partial<RequestLogOptions> = {}): Promise<PostgresRequestLog> {
   const log = await createRequestLog({
     pool: logPool,
-    spoolDir,
+    spoolDir: spool.path,
     spoolBytes: 16 * 1024 * 1024,
     whenFull: 'refuse',
     replica: 'test',
@@ -143,12 +133,12 @@ test('a row that Postgres refuses is set aside and keeps nobody else out', async
   const good = sortedIds(rows.filter((row) => row !== poison));
   await expect.poll(() => storedRowIds(pool)).toEqual(good);
   await expect.poll(() => log.stats()).toMatchObject({ bad: 1, away: false, spoolBytes: 0 });
-  expect(readFileSync(join(spoolDir, 'slot-0', 'bad.ndjson'), 'utf8')).toContain(poison.rowId);
+  expect(readFileSync(join(spool.path, 'slot-0', 'bad.ndjson'), 'utf8')).toContain(poison.rowId);
   expectLaw(log.stats());
 });
 
 test('what a dead process left is taken over, once', async () => {
-  const child = fork(new URL('./spool-child.ts', import.meta.url), [spoolDir, '200'], { stdio: 'ignore' });
+  const child = fork(new URL('./spool-child.ts', import.meta.url), [spool.path, '200'], { stdio: 'ignore' });
   await once(child, 'exit');
   expect(child.signalCode).toBe('SIGKILL');
   // The first takes the dead process's slot, the second looks for abandoned ones: never both.
@@ -162,7 +152,7 @@ test('a process killed under load, Postgres answering or not, loses no row it ha
   const recorded: string[] = [];
   for (let kill = 0; kill < 6; kill += 1) {
     const unlock = kill % 2 === 0 ? null : await lockLogTable();
-    const child = spawn(process.execPath, [logChild, database.url, spoolDir], {
+    const child = spawn(process.execPath, [logChild, database.url, spool.path], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let output = '';
@@ -185,7 +175,7 @@ test('a process killed under load, Postgres answering or not, loses no row it ha
 
 test('two processes that replay the same rows store each once', async () => {
   const children = [0, 1].map(() =>
-    fork(new URL('./spool-child.ts', import.meta.url), [spoolDir, '300', 'same-rows'], { stdio: 'ignore' }),
+    fork(new URL('./spool-child.ts', import.meta.url), [spool.path, '300', 'same-rows'], { stdio: 'ignore' }),
   );
   await Promise.all(children.map((child) => once(child, 'exit')));
   await Promise.all([openLog(), openLog({ replica: 'other' })]);
@@ -257,7 +247,7 @@ test('draining while Postgres takes nothing keeps the rows in the spool and prin
 });
 
 test('a spool folder that cannot be used is refused at the start', async () => {
-  const file = join(spoolDir, 'file');
+  const file = join(spool.path, 'file');
   writeFileSync(file, '');
   await expect(openLog({ spoolDir: join(file, 'spool') })).rejects.toThrow('ENOTDIR');
 });

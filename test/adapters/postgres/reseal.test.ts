@@ -1,20 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import type pg from 'pg';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { aroundEach, beforeEach, describe, expect, test } from 'vitest';
 import { readAccount } from '../../../src/adapters/postgres/account-query.ts';
-import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { reseal } from '../../../src/adapters/postgres/reseal.ts';
 import { createSealer, SealError } from '../../../src/adapters/system/sealer.ts';
 import { hashServiceKey } from '../../../src/core/account/service-key.ts';
 import type { HeldKey } from '../../../src/core/candidate.ts';
 import { Secret } from '../../../src/core/secret/secret.ts';
 import { sealedByFirstVersion } from '../../harness/gateway/sealed-v1.ts';
-import type { TestDatabase } from '../../harness/servers/postgres.ts';
-import { createDatabase } from '../../harness/servers/postgres.ts';
+import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 import { newUser, storeKey } from './stored.ts';
 
-let database: TestDatabase;
-let pool: pg.Pool;
+const database = useDatabase(aroundEach);
+const pool = usePool(database, 4, aroundEach);
 let keyHash: string;
 const oldKey = { id: 'old', key: randomBytes(32) };
 const newKey = { id: 'new', key: randomBytes(32) };
@@ -24,8 +21,6 @@ const after = createSealer([newKey]);
 const keyCount = 100;
 
 beforeEach(async () => {
-  database = await createDatabase();
-  pool = createPool(database.url, 4);
   const user = await newUser(pool);
   keyHash = hashServiceKey(user.apiKey);
   for (let index = 0; index < keyCount; index += 1) {
@@ -37,11 +32,6 @@ beforeEach(async () => {
       label: null,
     });
   }
-});
-
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
 });
 
 async function secrets(sealer: typeof before): Promise<string[]> {

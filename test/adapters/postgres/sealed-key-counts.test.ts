@@ -1,31 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import type pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import { aroundEach, expect, test } from 'vitest';
 import { reseal } from '../../../src/adapters/postgres/reseal.ts';
 import { countSealedKeys, watchSealedKeys } from '../../../src/adapters/postgres/sealed-key-counts.ts';
 import { createSealer } from '../../../src/adapters/system/sealer.ts';
 import { Secret } from '../../../src/core/secret/secret.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
-import type { TestDatabase } from '../../harness/servers/postgres.ts';
-import { createDatabase } from '../../harness/servers/postgres.ts';
+import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 import { newUser, storeKey } from './stored.ts';
 
 const oldKey = { id: 'old', key: randomBytes(32) };
 const newKey = { id: 'new', key: randomBytes(32) };
 
-let database: TestDatabase;
-let pool: pg.Pool;
-
-beforeEach(async () => {
-  database = await createDatabase();
-  pool = createPool(database.url, 2);
-});
-
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+const database = useDatabase(aroundEach);
+const pool = usePool(database, 2, aroundEach);
 
 /** Registers a user with one key for each of the providers, sealed by the first of `keys`. */
 async function addKeys(...keys: readonly (typeof oldKey)[]): Promise<void> {

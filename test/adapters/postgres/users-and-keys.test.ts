@@ -1,7 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import { expect, test } from 'vitest';
 import type { AddedKey } from '../../../src/adapters/postgres/provider-keys.ts';
 import {
   addProviderKey,
@@ -16,26 +14,15 @@ import type { NewProviderKey } from '../../../src/core/account/new-provider-key.
 import { hashServiceKey } from '../../../src/core/account/service-key.ts';
 import { Secret } from '../../../src/core/secret/secret.ts';
 import { providerKeyRecord } from '../../../src/http/provider-key-record.ts';
-import type { TestDatabase } from '../../harness/servers/postgres.ts';
-import { createDatabase } from '../../harness/servers/postgres.ts';
+import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 import { newUser, storeKey } from './stored.ts';
 
 /** As many as run at once below: a wait for the pool itself would be a 503, which is not what is tested here. */
 const poolSize = 10;
 
-let database: TestDatabase;
-let pool: pg.Pool;
+const database = useDatabase();
+const pool = usePool(database, poolSize);
 const sealer = createSealer([{ id: 'k', key: randomBytes(32) }]);
-
-beforeAll(async () => {
-  database = await createDatabase();
-  pool = createPool(database.url, poolSize);
-});
-
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
 
 const openai: NewProviderKey = {
   provider: 'openai',

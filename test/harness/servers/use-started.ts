@@ -1,9 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type pg from 'pg';
 import { aroundAll, beforeEach, onTestFinished } from 'vitest';
+import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import type { TestDatabase } from './postgres.ts';
 import { createDatabase } from './postgres.ts';
+
+/** `aroundAll`, or `aroundEach`: whether tests share one or each gets its own. */
+type Around = (hook: (run: () => Promise<void>) => Promise<void>) => void;
 
 /**
  * What `start` resolves with, for the tests and hooks of the file or `describe` that calls this: begun before them and
@@ -13,13 +18,14 @@ import { createDatabase } from './postgres.ts';
 export function useStarted<T extends object>(
   start: () => Promise<T>,
   end?: (started: T) => Promise<unknown>,
+  around: Around = aroundAll,
 ): T {
   let started: T | null = null;
-  aroundAll(async (runSuite) => {
+  around(async (run) => {
     const own = await start();
     started = own;
     try {
-      await runSuite();
+      await run();
     } finally {
       await end?.(own);
     }
@@ -48,16 +54,30 @@ export function closeAfterTest<T extends { close(): Promise<unknown> }>(started:
   return started;
 }
 
-/** A database of its own, with the schema. */
-export function useDatabase(): TestDatabase {
-  return useStarted(createDatabase, (database) => database.drop());
+/** A database of its own, with the schema unless `migrated` is false. */
+export function useDatabase(around: Around = aroundAll, options: { migrated?: boolean } = {}): TestDatabase {
+  return useStarted(
+    () => createDatabase(options),
+    (database) => database.drop(),
+    around,
+  );
+}
+
+/** As many connections to it at most. */
+export function usePool(database: TestDatabase, connections: number, around: Around = aroundAll): pg.Pool {
+  return useStarted(
+    async () => createPool(database.url, connections),
+    (pool) => pool.end(),
+    around,
+  );
 }
 
 /** An empty folder that is gone afterwards with what is in it. */
-export function useFolder(): { readonly path: string } {
+export function useFolder(around: Around = aroundAll): { readonly path: string } {
   return useStarted(
     async () => ({ path: await mkdtemp(join(tmpdir(), 'model-gateway-test-')) }),
     ({ path }) => rm(path, { recursive: true, force: true }),
+    around,
   );
 }
 
