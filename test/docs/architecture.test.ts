@@ -33,15 +33,6 @@ test('CONTRIBUTING.md has a row for every folder of tests', () => {
   expect(named.sort()).toEqual(folders.sort());
 });
 
-test("CONTRIBUTING.md's example of a provider has every member of a dialect", () => {
-  const example =
-    /compatibleProvider\(\{\n([\s\S]*?)\n\s*\}\);/.exec(readDocument('CONTRIBUTING.md'))?.[1] ?? '';
-  const shown = [...example.matchAll(/^ {5}(\w+):/gm)].map(([, name]) => name);
-  const source = readDocument('src/providers/openai-compatible/dialect.ts');
-  const required = [...source.matchAll(/^ {2}(?:readonly )?(\w+)(?:\(|:)/gm)].map(([, name]) => name);
-  expect(shown.sort()).toEqual(required.sort());
-});
-
 describe('the code map', () => {
   const text = readDocument('ARCHITECTURE.md');
   const entries = new Set(filesBelow('src', '.ts').map((path) => path.split('/')[1] ?? ''));

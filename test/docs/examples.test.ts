@@ -1,0 +1,61 @@
+/** The TypeScript that documents show compiles where they say it belongs. */
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { aroundEach, expect, test } from 'vitest';
+import { useFolder } from '../harness/servers/use-started.ts';
+import { inProject } from '../harness/stage/project.ts';
+import { readDocument } from './documents.ts';
+
+/** Against hanging only: seconds, and many times that on a busy machine. */
+const compileLimitMs = 300_000;
+
+const folder = useFolder(aroundEach);
+
+/** The fenced blocks of a document in TypeScript, without the indentation of a list. */
+function examplesOf(document: string): string[] {
+  const blocks = readDocument(document).matchAll(/^( *)```ts\n([\s\S]*?)^\1```$/gm);
+  return [...blocks].map(([, indentation = '', text = '']) =>
+    text.replaceAll(`\n${indentation}`, '\n').trim(),
+  );
+}
+
+/** Puts `lines` before the first occurrence of `mark` in a file of the copy. */
+function insert(path: string, mark: string, lines: string): void {
+  const file = join(folder.path, path);
+  const text = readFileSync(file, 'utf8');
+  expect(text, path).toContain(mark);
+  writeFileSync(file, text.replace(mark, `${lines}\n${mark}`));
+}
+
+test(
+  'the examples of README.md and CONTRIBUTING.md compile, and no more is needed for a provider',
+  async () => {
+    for (const name of ['src', 'test/harness', 'package.json', 'tsconfig.json'])
+      cpSync(inProject(name), join(folder.path, name), { recursive: true });
+    symlinkSync(inProject('node_modules'), join(folder.path, 'node_modules'));
+
+    const [name = '', dialect = '', prelude = '', ...others] = examplesOf('CONTRIBUTING.md');
+    insert('src/core/provider-name.ts', "  sarvam: 'india',", name);
+    writeFileSync(join(folder.path, 'src/providers/openai-compatible/acme.ts'), dialect);
+    insert(
+      'src/providers/registry.ts',
+      'import { openai }',
+      "import { acme } from './openai-compatible/acme.ts';",
+    );
+    insert('src/providers/registry.ts', '  openai,', '  acme,');
+    mkdirSync(join(folder.path, 'test/api'));
+    writeFileSync(join(folder.path, 'test/api/example.test.ts'), prelude);
+    const [client = '', ...more] = examplesOf('README.md');
+    writeFileSync(join(folder.path, 'src/example.ts'), client);
+    expect([...others, ...more]).toEqual([]);
+
+    const compiler = inProject('node_modules/typescript/bin/tsc');
+    // An example names what it shows, and need not use it.
+    const args = [compiler, '-p', folder.path, '--noUnusedLocals', 'false'];
+    const { stdout } = await promisify(execFile)(process.execPath, args).catch((error) => error);
+    expect(stdout).toBe('');
+  },
+  compileLimitMs,
+);
