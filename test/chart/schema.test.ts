@@ -11,7 +11,11 @@ interface Mutation {
   readonly at: string;
 }
 
-const schema = JSON.parse(readFile(`${chartFolder}/values.schema.json`)) as Record<string, unknown>;
+interface SchemaPart {
+  readonly properties?: Readonly<Record<string, SchemaPart>>;
+}
+
+const schema = JSON.parse(readFile(`${chartFolder}/values.schema.json`)) as SchemaPart;
 /** Both formats come with a pattern, which says the same. */
 const formats = { date: true, 'date-time': true } as const;
 const validate = new Ajv({
@@ -42,6 +46,21 @@ describe('the schema accepts', () => {
   ])('%s', (_name, values) => {
     expect(complaints(values)).toEqual([]);
   });
+});
+
+test('every value that the schema knows stands in values.yaml', () => {
+  const absent: string[] = [];
+  /** Not into definitions: those are shapes of Kubernetes, and parts of the tables. */
+  const visit = (part: SchemaPart, values: unknown, path: string): void => {
+    for (const [key, inner] of Object.entries(part.properties ?? {})) {
+      const value = (values as Values | undefined)?.[key];
+      if (value === undefined) absent.push(`${path}${key}`);
+      visit(inner, value, `${path}${key}.`);
+    }
+  };
+  visit(schema, defaults, '');
+  // Helm's own: what parents of the chart share.
+  expect(absent).toEqual(['global']);
 });
 
 describe('the schema refuses', () => {
