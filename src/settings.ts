@@ -1,89 +1,16 @@
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
 import { clientConnectionsWithin, openFilesLimit } from './adapters/upstream/open-files.ts';
 import { DatabaseUrlError, parseDatabaseUrl } from './core/net/database-url.ts';
 import type { CommercialProviderName } from './core/provider-name.ts';
 import type { SealingKey } from './core/secret/sealing-key.ts';
 import { parseSealingKeys } from './core/secret/sealing-key.ts';
 import { Secret } from './core/secret/secret.ts';
+import { environmentSchema, fileVariants } from './environment.ts';
 import { guardedHeapShare, heapLimitBytes } from './heap-limit.ts';
 import type { KubernetesApi } from './kubernetes-api.ts';
 import { readKubernetesApi } from './kubernetes-api.ts';
 import type { TracingSettings } from './tracing-settings.ts';
-import { readTracing, tracingVariables } from './tracing-settings.ts';
-
-const port = z.coerce.number().int().min(0).max(65535);
-const seconds = z.coerce.number().min(0).max(86_400);
-const httpUrl = z.url({ protocol: /^https?$/ });
-
-/** Every setting with its default; the README's table is checked against it. */
-export const environmentSchema = z.object({
-  PORT: port.default(8080),
-  GW_HOST: z.string().optional(),
-  GW_ADMIN_PORT: port.default(9090),
-  GW_ADMIN_HOST: z.string().default('0.0.0.0'),
-  GW_PROFILE: z.enum(['server', 'sidecar']).default('server'),
-  DATABASE_URL: z.string().optional(),
-  DATABASE_DIRECT_URL: z.string().optional(),
-  GW_DATABASE_POOL: z.coerce.number().int().min(2).max(200).default(10), // from 2 on: no user has them all
-  REDIS_URL: z.string().optional(),
-  GW_CACHE_MEMORY_BYTES: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .default(64 * 1024 * 1024),
-  GW_SEALING_KEYS: z.string().optional(),
-  GW_TABLES_FILE: z.string().optional(),
-  GW_TABLES_CONFIGMAP: z
-    .string()
-    .regex(/^[a-z0-9-]+\/[a-z0-9.-]+$/, 'must be namespace/name')
-    .optional(),
-  GW_OPENAI_BASE_URL: httpUrl.optional(),
-  GW_ANTHROPIC_BASE_URL: httpUrl.optional(),
-  GW_TOGETHER_BASE_URL: httpUrl.optional(),
-  GW_SARVAM_BASE_URL: httpUrl.optional(),
-  GW_UPSTREAM_CLIENT: z.enum(['own', 'undici']).default('own'),
-  GW_OUTBOUND_POLICY: z.enum(['public-only', 'allow-private']).default('allow-private'),
-  GW_OUTBOUND_ALLOWED_CIDRS: z.string().default(''),
-  GW_SPOOL_DIR: z.string().optional(),
-  GW_SPOOL_BYTES: z.coerce
-    .number()
-    .int()
-    .min(4096)
-    .default(256 * 1024 * 1024),
-  GW_SPOOL_FULL: z.enum(['refuse', 'drop']).default('refuse'),
-  GW_LOG_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(90),
-  GW_DATA_DIR: z.string().default('./data'),
-  GW_MIGRATE: z.enum(['boot', 'off']).default('boot'),
-  GW_DRAIN_DELAY_SECONDS: seconds.default(0),
-  GW_DRAIN_SECONDS: seconds.default(300),
-  GW_BODY_LIMIT_BYTES: z.coerce
-    .number()
-    .int()
-    .min(1024)
-    .default(20 * 1024 * 1024),
-  GW_TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).max(16).default(0),
-  GW_REGISTRATION: z.enum(['open', 'token', 'closed']).default('open'),
-  GW_REGISTRATION_TOKEN: z.string().min(16).optional(),
-  GW_REGISTRATIONS_PER_MINUTE: z.coerce.number().int().min(0).default(0),
-  GW_REGISTRATIONS_PER_MINUTE_PER_IP: z.coerce.number().int().min(0).default(0),
-  GW_MAX_EVENT_LOOP_DELAY_MS: z.coerce.number().int().min(0).default(200),
-  GW_MAX_HEAP_BYTES: z.coerce.number().int().min(0).optional(),
-  GW_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-  GW_SERVICE_KEY: z.string().optional(),
-  GW_PROVIDER_KEYS_FILE: z.string().optional(),
-  ...tracingVariables,
-});
-
-/** Secrets that may be read from a file named by `<NAME>_FILE`. */
-export const fileVariants = [
-  'GW_SEALING_KEYS',
-  'DATABASE_URL',
-  'DATABASE_DIRECT_URL',
-  'REDIS_URL',
-  'GW_REGISTRATION_TOKEN',
-  'GW_SERVICE_KEY',
-];
+import { readTracing } from './tracing-settings.ts';
 
 export interface Settings {
   readonly host: string;

@@ -18,18 +18,20 @@ export const tracingVariables = {
   GW_OTEL_AUTO: z
     .enum(['0', '1', 'true', 'false'])
     .transform((value) => value === '1' || value === 'true')
-    .default(false),
+    .default(false)
+    .describe("OpenTelemetry auto-instrumentation beside the gateway's own spans"),
   GW_TRACE_PROPAGATE_TO: z
     .string()
     .default('')
     .transform((text) => text.split(',').map((name) => name.trim()))
     .transform((names) => names.filter((name) => name !== ''))
-    .refine((names) => names.every(isProviderName), 'must be provider names, separated by commas'),
-  OTEL_EXPORTER_OTLP_ENDPOINT: z.string().optional(),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.string().optional(),
-  OTEL_TRACES_EXPORTER: z.string().optional(),
-  OTEL_SDK_DISABLED: z.string().optional(),
-  OTEL_SERVICE_NAME: z.string().default('model-gateway'),
+    .refine((names) => names.every(isProviderName), 'must be provider names, separated by commas')
+    .describe('providers that get a `traceparent`, comma-separated; for instance `self_hosted`'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.string().optional().describe('where traces go; without it none are made'),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.string().optional().describe('the same, for traces only'),
+  OTEL_TRACES_EXPORTER: z.string().optional().describe('`none` switches tracing off'),
+  OTEL_SDK_DISABLED: z.string().optional().describe('`true` switches tracing off'),
+  OTEL_SERVICE_NAME: z.string().default('model-gateway').describe('name of the service on spans'),
 };
 
 export function readTracing(env: z.infer<z.ZodObject<typeof tracingVariables>>): TracingSettings {

@@ -98,10 +98,11 @@ const rooms: Readonly<Record<string, Room>> = {
   'heap-limit.ts': { values: ['node:v8'] },
   'kubernetes-api.ts': { values: [] },
   'tracing-settings.ts': { values: ['core/', 'zod'] },
+  'environment.ts': { values: ['tracing-settings.ts', 'zod'] },
   'settings.ts': {
     values: [
-      ...['core/', 'adapters/upstream/', 'heap-limit.ts', 'kubernetes-api.ts', 'tracing-settings.ts'],
-      ...['zod', 'node:fs'],
+      ...['core/', 'adapters/upstream/', 'environment.ts', 'heap-limit.ts', 'kubernetes-api.ts'],
+      ...['tracing-settings.ts', 'node:fs'],
     ],
   },
   'sealing-keys.ts': { values: ['settings.ts', 'node:crypto'], types: ['core/'] },

@@ -1,6 +1,6 @@
 /** Every setting of the process can be reached through the chart. */
 import { expect, test } from 'vitest';
-import { environmentSchema } from '../../src/settings.ts';
+import { environmentSchema } from '../../src/environment.ts';
 import { listFiles, readObjects } from './chart-files.ts';
 
 /** Settings without a value of their own, and why; `extraEnv` reaches them all the same. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { errorRows } from '../../../src/core/errors.ts';
+import { environmentSchema } from '../../../src/environment.ts';
 import { gatewayHeaders } from '../../../src/http/gateway-headers.ts';
 import { requestIdHeader } from '../../../src/http/request-id.ts';
 import { metricFamilies } from '../../../src/telemetry/families/families.ts';
@@ -11,7 +12,12 @@ import { markdownTable, withMade } from './made-files.ts';
 /** The documents whose tables follow from the sources: what they say stands there and nowhere else. */
 export function madeDocuments(): MadeFile[] {
   return [
-    document('README.md', { modes: modes(), headers: headers(), errors: errors() }),
+    document('README.md', {
+      modes: modes(),
+      headers: headers(),
+      errors: errors(),
+      settings: settings(),
+    }),
     document('docs/telemetry.md', { metrics: metrics() }),
   ];
 }
@@ -48,6 +54,20 @@ function headers(): string {
 function errors(): string {
   const rows = errorRows.map(([type, status, , when]) => [String(status), quoted(type), when]);
   return markdownTable(['status', 'type', 'when'], rows);
+}
+
+function settings(): string {
+  const rows = Object.entries(environmentSchema.shape).map(([name, field]) => {
+    if (field.description === undefined) throw new Error(`src/environment.ts: ${name} lacks its meaning.`);
+    return [quoted(name), shownDefault(field), field.description];
+  });
+  return markdownTable(['setting', 'default', 'meaning'], rows);
+}
+
+/** As a reader sees it; a dash for none. */
+function shownDefault(field: { safeParse(value: unknown): { data?: unknown } }): string {
+  const value = String(field.safeParse(undefined).data ?? '');
+  return value === '' ? '–' : quoted(value);
 }
 
 function metrics(): string {
