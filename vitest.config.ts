@@ -35,6 +35,9 @@ const stages: Readonly<Record<string, TestOptions>> = {
   cluster: {
     // One API server on a small machine: more at once only slows each other down.
     maxWorkers: 1,
+    // A pod is there in seconds, and in minutes on a machine that is busy with others.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
   /** Needs Helm and real proxies. */
   ingress: {},
@@ -51,8 +54,8 @@ const stages: Readonly<Record<string, TestOptions>> = {
     globalSetup: 'test/node/support/stores.ts',
     // One small node, and one release that the files share.
     maxWorkers: 1,
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
   /** Needs Prometheus (TEST_PROMETHEUS, TEST_PROMTOOL). */
   prometheus: {

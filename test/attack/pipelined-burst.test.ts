@@ -1,12 +1,11 @@
 /** Strangers who send thousands of requests at once and read no answer: what one turn reads is bounded over all. */
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
-import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordFault } from '../harness/scorecard/scorecard.ts';
 import { startBystander } from './judge/bystander.ts';
 import type { Baseline } from './judge/quiet.ts';
 import { baselineOf, untilQuiet } from './judge/quiet.ts';
+import { bareSockets } from './wire/bare-sockets.ts';
 import type { World } from './world.ts';
 import { makeWorld } from './world.ts';
 
@@ -17,7 +16,6 @@ const burst = Buffer.from('GET /v1/nothing HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(9
 
 let world: World;
 let baseline: Baseline;
-let sockets: Socket[] = [];
 
 beforeAll(async () => {
   world = await makeWorld();
@@ -25,14 +23,12 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const socket of sockets) socket.destroy();
   await world?.close();
 });
 
 test(`${connections} strangers with a burst of requests each take neither memory nor the others' answers`, async () => {
-  const { hostname: host, port } = new URL(world.gateway().url);
-  sockets = Array.from({ length: connections }, () => connect({ host, port: Number(port) }).pause());
-  for (const socket of sockets) socket.on('error', () => undefined);
+  const open = bareSockets(world.gateway().url);
+  const sockets = Array.from({ length: connections }, () => open().pause());
   await Promise.all(sockets.map((socket) => socket.connecting && once(socket, 'connect')));
   world.witness().peakBytes();
   const bystander = startBystander(world, 'burst');

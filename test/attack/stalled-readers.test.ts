@@ -4,7 +4,6 @@
  */
 
 import type { Socket } from 'node:net';
-import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../harness/measure/eventually.ts';
@@ -17,6 +16,7 @@ import { chunkEvent, completionJson, jsonAnswer, streamAnswer } from './cases/wi
 import { bystanderLimitMs, startBystander } from './judge/bystander.ts';
 import type { Baseline } from './judge/quiet.ts';
 import { baselineOf, untilQuiet } from './judge/quiet.ts';
+import { bareSockets } from './wire/bare-sockets.ts';
 import { requestBytes } from './wire/request-bytes.ts';
 import type { World } from './world.ts';
 import { makeWorld } from './world.ts';
@@ -66,7 +66,7 @@ const scripts: Readonly<Record<Kind, VendorScript>> = {
 
 let world: World;
 let baseline: Baseline;
-const sockets: Socket[] = [];
+let open: () => Socket;
 
 beforeAll(async () => {
   world = await makeWorld({ limits: { cache_entry_bytes: 2 * answerBytes }, attemptSeconds });
@@ -74,7 +74,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const socket of sockets) socket.destroy();
   await world?.close();
 });
 
@@ -96,11 +95,8 @@ function caseOf(kind: Kind, prompt: string): AttackCase {
   };
 }
 
-function open(request: ReturnType<typeof requestBytes>): Socket {
-  const { hostname: host, port } = new URL(world.gateway().url);
-  const socket = connect({ host, port: Number(port) });
-  sockets.push(socket);
-  socket.on('error', () => undefined);
+function send(request: ReturnType<typeof requestBytes>): Socket {
+  const socket = open();
   for (const piece of request.pieces) socket.write(piece);
   return socket;
 }
@@ -109,7 +105,7 @@ function open(request: ReturnType<typeof requestBytes>): Socket {
 async function fill(user: number, prompt: string): Promise<void> {
   const { key } = world.users[user] as { key: string };
   world.vendor.play(prompt, scripts['cache hits']);
-  const socket = open(requestBytes(caseOf('cache hits', prompt), `${prompt}-first`, key));
+  const socket = send(requestBytes(caseOf('cache hits', prompt), `${prompt}-first`, key));
   await new Promise((resolve) => socket.once('close', resolve).resume());
 }
 
@@ -134,7 +130,7 @@ async function beginReading(kind: Kind, index: number): Promise<string> {
   for (let time = 0; performance.now() < deadlineMs; time += 1) {
     const id = `atk-stall-${kind.replaceAll(' ', '-')}-${index}-${time}`;
     if (!cached) world.vendor.play(id, scripts[kind]);
-    const socket = open(requestBytes(caseOf(kind, cached ? `atk-cached-${user}` : id), id, key));
+    const socket = send(requestBytes(caseOf(kind, cached ? `atk-cached-${user}` : id), id, key));
     answer = await begin(socket);
     if (answer.startsWith('HTTP/1.1 200 ')) return id;
     socket.destroy();
@@ -156,6 +152,7 @@ async function rows(): Promise<Map<string, string[]>> {
 test(
   `${all} clients that never read ${answerBytes / mebibyte} MiB each are let go, and nobody else suffers`,
   async () => {
+    open = bareSockets(world.gateway().url);
     for (let user = 0; user < cachingUsers; user += 1) await fill(user, `atk-cached-${user}`);
     world.witness().peakBytes();
     const bystander = startBystander(world, 'stall');

@@ -1,7 +1,7 @@
 /** README.md says what the code says. What `npm run generate` makes of it is in generated.test.ts. */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { fileVariants } from '../../src/environment.ts';
 import { readDocument, tableRows } from './documents.ts';
 

@@ -1,7 +1,7 @@
 /** From nothing to a tested release: the migration's Job, readiness and its reasons, `helm test`. */
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createNamespace, getObjects, helm, kubectl, must } from '../cluster/cluster.ts';
+import { createNamespace, getObjects, helm, kubectl, must, waitLimit } from '../cluster/cluster.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import { tables } from '../harness/gateway/tables.ts';
 import { eventually } from '../harness/measure/eventually.ts';
@@ -64,7 +64,7 @@ test('a pod is alive but not ready, and says why, until the schema is there', as
 
 test('helm install --wait brings the schema by a Job, then pods that are ready', async () => {
   const begin = performance.now();
-  await runHelm('install', 'model-gateway', namespace, redis, ['--wait', '--timeout', '48s']);
+  await runHelm('install', 'model-gateway', namespace, redis, ['--wait', '--timeout', waitLimit]);
   tellMeasured(`helm install --wait: ${Math.round(performance.now() - begin)} ms`);
   const admin = new pg.Client({ connectionString: database.url });
   await admin.connect();
@@ -82,7 +82,7 @@ test('helm install --wait brings the schema by a Job, then pods that are ready',
 
 test.each(['ready', 'chat', 'streaming'])('helm test: the hook %s passes', async (name) => {
   const pod = `model-gateway-test-${name}`;
-  const args = ['test', 'model-gateway', '-n', namespace, '--filter', `name=${pod}`, '--timeout', '48s'];
+  const args = ['test', 'model-gateway', '-n', namespace, '--filter', `name=${pod}`, '--timeout', waitLimit];
   const { code, out, err } = await helm(args);
   expect(await logOf(namespace, pod), out + err).toContain(`${name}: ok`);
   expect(code).toBe(0);

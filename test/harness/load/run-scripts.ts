@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { isStopped, run } from '../stage/children.ts';
-import { inProject, root } from '../stage/project.ts';
+import { inProject, root, StageError } from '../stage/project.ts';
 import type { Tally } from '../stage/run-stage.ts';
 import type { Run } from './runs.ts';
 import { exactly, failures, patient, runs } from './runs.ts';
@@ -16,11 +16,13 @@ const plain = { PATH: process.env['PATH'], HOME: homedir(), K6_AUTO_EXTENSION_RE
 // No control port, no usage report, no look-up of extensions: nothing but the gateway is spoken to.
 const quiet = ['run', '--quiet', '--no-color', '--no-usage-report', '--address', ''];
 
-/** The runs of these scripts of load-tests/, or of all, one after another. */
+/** The runs of these scripts of load-tests/, or of all, one after another. Throws StageError at another name. */
 export async function runScripts(k6: string, urls: Urls, names: readonly string[]): Promise<Tally> {
-  const chosen = [...runs(urls), ...failures(urls)].filter(
-    ({ script }) => names.length === 0 || names.includes(script),
-  );
+  const all = [...runs(urls), ...failures(urls)];
+  const scripts = [...new Set(all.map(({ script }) => script))];
+  for (const name of names)
+    if (!scripts.includes(name)) throw new StageError(`${name} is none of ${scripts.join(', ')}.`);
+  const chosen = all.filter(({ script }) => names.length === 0 || names.includes(script));
   const tally: Tally = { passed: 0, failed: 0, skipped: 0 };
   for (const one of chosen) {
     if (isStopped()) return { ...tally, failed: tally.failed + 1 };

@@ -1,6 +1,6 @@
 import { inject } from 'vitest';
 import type { Values } from '../../chart/chart-files.ts';
-import { chart, getObject, helm, kubectl, must } from '../../cluster/cluster.ts';
+import { chart, getObject, helm, kubectl, must, waitLimit } from '../../cluster/cluster.ts';
 import { tables } from '../../harness/gateway/tables.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 import { hostAddress, podNetwork } from './door.ts';
@@ -8,10 +8,6 @@ import { hostAddress, podNetwork } from './door.ts';
 /** Where the pods look for OpenAI: a door that the file opens to its fake vendor. */
 export const vendorPort = 8000;
 const nodeAddress = '10.123.0.2';
-
-/** `kubectl rollout status` is asked in pieces, each shorter than the limit of one program. */
-const rolloutPieces = 5;
-const rolloutPiece = '--timeout=40s';
 
 /** What a platform team sets, with the fake vendor in place of OpenAI. */
 export const values: Values = {
@@ -37,8 +33,8 @@ export const values: Values = {
   tables: { document: tables() },
 };
 
-/** Runs Helm for a release of the chart; values come after the common ones. */
-export function runHelm(
+/** Runs Helm for a release of the chart; values come after the common ones. What an earlier try installed goes first. */
+export async function runHelm(
   verb: 'install' | 'upgrade',
   name: string,
   namespace: string,
@@ -46,16 +42,14 @@ export function runHelm(
   more: readonly string[] = [],
 ): Promise<string> {
   const args = [verb, name, chart, '-n', namespace, ...more, '--values', '-'];
+  if (verb === 'install')
+    await must(helm(['uninstall', name, '-n', namespace, '--ignore-not-found', '--wait']));
   return must(helm(args, JSON.stringify({ ...values, ...own })));
 }
 
 /** Resolves once the Deployment's newest pods are all there. */
 export async function rolledOut(namespace: string, name: string): Promise<void> {
-  const args = ['-n', namespace, 'rollout', 'status', `deployment/${name}`, rolloutPiece];
-  for (let piece = 1; piece < rolloutPieces; piece += 1) {
-    if ((await kubectl(args)).code === 0) return;
-  }
-  await must(kubectl(args));
+  await must(kubectl(['-n', namespace, 'rollout', 'status', `deployment/${name}`, `--timeout=${waitLimit}`]));
 }
 
 /** The node's rules for a Service follow what the API says of its pods by up to some seconds. */

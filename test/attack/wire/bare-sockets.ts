@@ -1,0 +1,18 @@
+import type { Socket } from 'node:net';
+import { connect } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** Opens bare connections to a server, cut at the end of the running test; nobody minds how they end before. */
+export function bareSockets(url: string): () => Socket {
+  const { hostname: host, port } = new URL(url);
+  const opened: Socket[] = [];
+  onTestFinished(() => {
+    for (const socket of opened) socket.destroy();
+  });
+  return () => {
+    const socket = connect({ host, port: Number(port) });
+    socket.on('error', () => undefined);
+    opened.push(socket);
+    return socket;
+  };
+}
