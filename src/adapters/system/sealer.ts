@@ -3,6 +3,7 @@ import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomByte
 import type { HeldKey, SealedSecret } from '../../core/candidate.ts';
 import type { SealingKey } from '../../core/secret/sealing-key.ts';
 import { Secret } from '../../core/secret/secret.ts';
+import { GcmCounter } from './gcm-counter.ts';
 
 /** A sealed secret that does not open: tampered with, moved to another row, or its master key is gone. */
 export class SealError extends Error {}
@@ -85,6 +86,26 @@ function valueKey(master: KeyObject, salt: Buffer): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', master, salt, 'gw-cache-value-1', 32)));
 }
 
+/** A master key and its way to open again what has been opened. */
+interface Master {
+  readonly key: KeyObject;
+  readonly counter: GcmCounter;
+}
+
+const masterOf = (key: KeyObject): Master => ({ key, counter: new GcmCounter(key) });
+
+/** Null when it was tampered with, or moved to another row. */
+function openFirst({ key: master }: Master, key: HeldKey): Buffer | null {
+  const { version, nonce, ciphertext } = key.sealed;
+  const aad = providerKeyAad(version, key);
+  return aad === null ? null : decrypt(master, nonce, ciphertext, aad);
+}
+
+/** What has opened once is frozen in memory: its tag need not be made again. */
+function openAgain({ counter }: Master, { nonce, ciphertext }: SealedSecret): Buffer {
+  return counter.decrypt(nonce, ciphertext.subarray(0, ciphertext.length - tagBytes));
+}
+
 /**
  * Seals secrets with AES-256-GCM. The first key seals, all open (SPEC 1.2). At least one key is needed;
  * the settings guarantee their length and distinct ids.
@@ -93,21 +114,12 @@ export function createSealer(keys: readonly SealingKey[]): Sealer {
   const current = keys[0];
   if (current === undefined) throw new SealError('no sealing key is configured (GW_SEALING_KEYS)');
   // Key objects: with raw bytes Node makes one per call, which costs four times the decryption itself.
-  const keyById = new Map(keys.map((key) => [key.id, createSecretKey(key.key)]));
+  const masters = new Map(keys.map(({ id, key }) => [id, masterOf(createSecretKey(key))]));
   const currentKey = createSecretKey(current.key);
   const keyId = Buffer.from(current.id, 'latin1');
   const header = Buffer.concat([Buffer.of(valueVersion, keyId.length), keyId]);
-  /** Made once for each key that is held: the same row is opened for every request of its user. */
-  const aads = new WeakMap<HeldKey, Buffer | null>();
-  const aadOf = (key: HeldKey): Buffer | null => {
-    let aad = aads.get(key);
-    if (aad === undefined) {
-      aad = providerKeyAad(key.sealed.version, key);
-      aads.set(key, aad);
-    }
-    return aad;
-  };
-
+  /** Those whose tag fitted what they are bound to: the same one is opened for every request of its user. */
+  const whole = new WeakSet<HeldKey>();
   return {
     currentKeyId: current.id,
     seal(plaintext, binding) {
@@ -116,12 +128,12 @@ export function createSealer(keys: readonly SealingKey[]): Sealer {
       return { version: sealVersion, masterKeyId: current.id, ...sealed };
     },
     open(key) {
-      const { masterKeyId, nonce, ciphertext } = key.sealed;
-      const master = keyById.get(masterKeyId);
+      const { sealed } = key;
+      const master = masters.get(sealed.masterKeyId);
       if (master === undefined) throw new SealError(`provider key ${key.id}: unknown master key`);
-      const aad = aadOf(key);
-      const plaintext = aad === null ? null : decrypt(master, nonce, ciphertext, aad);
+      const plaintext = whole.has(key) ? openAgain(master, sealed) : openFirst(master, key);
       if (plaintext === null) throw new SealError(`provider key ${key.id} does not open`);
+      whole.add(key);
       return new Secret(plaintext.toString('utf8'));
     },
     sealValue(value, aad) {
@@ -134,7 +146,7 @@ export function createSealer(keys: readonly SealingKey[]): Sealer {
       const nonceStart = idEnd + saltBytes;
       const bodyStart = nonceStart + nonceBytes;
       if (sealed[0] !== valueVersion || sealed.length < bodyStart + tagBytes) return null;
-      const master = keyById.get(sealed.toString('latin1', 2, idEnd));
+      const master = masters.get(sealed.toString('latin1', 2, idEnd))?.key;
       if (master === undefined) return null;
       const key = valueKey(master, sealed.subarray(idEnd, nonceStart));
       const nonce = sealed.subarray(nonceStart, bodyStart);

@@ -41,6 +41,25 @@ describe('provider keys', () => {
     );
   });
 
+  test('open again to the same, however long they are', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 3_000, size: 'max' }), (text) => {
+        const key = held(sealer.seal(text, binding));
+        const opened = [1, 2, 3].map(() => sealer.open(key).reveal());
+        expect(opened).toStrictEqual([text, text, text]);
+      }),
+    );
+  });
+
+  test('that opened once still do not open as another record, nor after that with a byte changed', () => {
+    const key = held(sealer.seal('sk-canary', binding));
+    expect(sealer.open(key).reveal()).toBe('sk-canary');
+    expect(() => sealer.open({ ...key, userId: randomUUID() })).toThrow(SealError);
+    const tampered = { ...key.sealed, ciphertext: flipped(key.sealed.ciphertext, 0) };
+    expect(() => sealer.open({ ...key, sealed: tampered })).toThrow(SealError);
+    expect(sealer.open(key).reveal()).toBe('sk-canary');
+  });
+
   test('do not open when any byte of nonce, ciphertext or tag was changed', () => {
     const sealed = sealer.seal('sk-canary', binding);
     for (let index = 0; index < sealed.ciphertext.length; index += 1) {
