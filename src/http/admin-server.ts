@@ -4,7 +4,8 @@ import { fastify, LogController } from 'fastify';
 import type { TablesStatus } from '../adapters/tables/last-good-tables.ts';
 import { handleErrors } from './error-handler.ts';
 import type { Life } from './life.ts';
-import { answerParserError, nodeHttpOptions, refuseOddRequests } from './odd-requests.ts';
+import { nodeHttpOptions, refuseOddRequests } from './odd-requests.ts';
+import { answerParserError } from './parser-errors.ts';
 import { requestIdOf } from './request-id.ts';
 
 /** What readiness looks at; every part is cheap and in memory. */

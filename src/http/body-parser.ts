@@ -22,6 +22,8 @@ declare module 'fastify' {
   }
 }
 
+/** As nearly everybody sends it. */
+const plainType = 'application/json';
 const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
 function refusal(request: FastifyRequest, body: Buffer): Error | null {
@@ -29,7 +31,8 @@ function refusal(request: FastifyRequest, body: Buffer): Error | null {
   if (encoding !== '' && encoding !== 'identity') {
     return new HttpRequestError(415, 'Compressed request bodies are not accepted.', 'unsupported_encoding');
   }
-  const named = charset.exec(request.headers['content-type'] ?? '')?.[1]?.toLowerCase();
+  const type = request.headers['content-type'] ?? '';
+  const named = type === plainType ? undefined : charset.exec(type)?.[1]?.toLowerCase();
   if (named !== undefined && named !== 'utf-8' && named !== 'utf8') {
     return new HttpRequestError(415, 'The body must be UTF-8.', 'unsupported_charset');
   }

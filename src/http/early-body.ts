@@ -3,6 +3,8 @@ import type { FastifyRequest } from 'fastify';
 import { ByteBuffer } from '../core/byte-buffer.ts';
 import type { EarlyHold } from './body-budget.ts';
 import { isBodyComing } from './linger.ts';
+import type { BodyReader, MeasuredMessage } from './measured-message.ts';
+import { measured } from './measured-message.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -27,8 +29,8 @@ export interface EarlyBytes {
  * Takes what comes of a body that nobody may read yet. Node would keep each HTTP chunk as a Buffer of its own, some
  * 545 bytes of memory for one byte; here the bytes are copied to one place.
  */
-export class EarlyBody {
-  readonly #raw: IncomingMessage;
+export class EarlyBody implements BodyReader {
+  readonly #message: MeasuredMessage;
   readonly #bytes = new ByteBuffer();
   #hold: EarlyHold | null = null;
   #isFull = false;
@@ -36,9 +38,8 @@ export class EarlyBody {
   #isLost = false;
 
   constructor(raw: IncomingMessage) {
-    this.#raw = raw;
-    raw.on('data', this.#onData);
-    raw.on('end', this.#onEnd);
+    this.#message = measured(raw);
+    this.#message.readBy(this);
   }
 
   /** From now on it takes of this room; before, whoever let it wait counts for it. */
@@ -47,21 +48,23 @@ export class EarlyBody {
     if (!hold.grow(this.#bytes.length)) this.#lose();
   }
 
-  /** What has come so far. The rest is the caller's, who listens already. */
+  /** What has come so far. The rest is the caller's: until it reads it, the message keeps it. */
   take(): EarlyBytes {
-    this.#raw.removeListener('data', this.#onData);
-    this.#raw.removeListener('end', this.#onEnd);
-    if (this.#isFull) this.#raw.socket.removeListener('resume', this.#pause).resume();
+    if (!this.#isWhole) this.#message.readBy(null);
+    if (this.#isFull) this.#message.socket.removeListener('resume', this.#pause).resume();
     this.#isFull = false;
     this.#hold?.release();
     return { bytes: this.#bytes.release(), isWhole: this.#isWhole, isLost: this.#isLost };
   }
 
-  readonly #onEnd = (): void => {
+  onWhole(): void {
     this.#isWhole = true;
-  };
+  }
 
-  readonly #onData = (chunk: Buffer): void => {
+  /** Whoever waits for the request learns it from the message. */
+  onGone(): void {}
+
+  onBytes(chunk: Buffer): void {
     if (this.#isLost) return;
     if (this.#hold?.grow(chunk.length) === false) {
       this.#lose();
@@ -69,7 +72,7 @@ export class EarlyBody {
     }
     this.#bytes.append(chunk);
     if (this.#bytes.length >= earlyBytes) this.#stop();
-  };
+  }
 
   #lose(): void {
     this.#isLost = true;
@@ -81,14 +84,13 @@ export class EarlyBody {
   #stop(): void {
     if (this.#isFull) return;
     this.#isFull = true;
-    // The socket and not the message, whose own buffer would fill with chunks; and again whenever the message asks
-    // its socket for more, which it does after every chunk.
-    this.#raw.socket.on('resume', this.#pause);
+    // Whoever else has to do with the socket may make it go on.
+    this.#message.socket.on('resume', this.#pause);
     this.#pause();
   }
 
   readonly #pause = (): void => {
-    this.#raw.socket.pause();
+    this.#message.socket.pause();
   };
 }
 

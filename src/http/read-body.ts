@@ -3,6 +3,8 @@ import { HttpRequestError, overloaded } from '../core/errors.ts';
 import { PlacedList } from '../core/placed-list.ts';
 import type { BodyHold } from './body-budget.ts';
 import type { EarlyBody } from './early-body.ts';
+import type { BodyReader, MeasuredMessage } from './measured-message.ts';
+import { measured } from './measured-message.ts';
 
 export interface BodyLimits {
   readonly limitBytes: number;
@@ -64,9 +66,9 @@ type Done = (error: Error | null, body: Buffer | null) => void;
  * A body on its way in. Its bytes are copied to one place that grows with them: a chunk kept as it came costs
  * hundreds of bytes however little it holds.
  */
-class ArrivingBody {
+class ArrivingBody implements BodyReader {
   place = -1;
-  readonly #raw: IncomingMessage;
+  readonly #message: MeasuredMessage;
   readonly #early: EarlyBody | null;
   readonly #limits: BodyLimits;
   readonly #declared: number | null;
@@ -79,7 +81,7 @@ class ArrivingBody {
 
   constructor({ raw, earlyBody }: Source, limits: BodyLimits, among: ArrivingBodies, done: Done) {
     const length = raw.headers['content-length'];
-    this.#raw = raw;
+    this.#message = measured(raw);
     this.#early = earlyBody;
     this.#limits = limits;
     this.#declared = length === undefined ? null : Number(length);
@@ -95,17 +97,16 @@ class ArrivingBody {
 
   /** A message that was read to its end counts as destroyed too. */
   get #hasLeft(): boolean {
-    return this.#raw.destroyed && !(this.#raw.readableEnded && !this.#raw.socket.destroyed);
+    const { destroyed, readableEnded, socket } = this.#message;
+    return destroyed && !(readableEnded && !socket.destroyed);
   }
 
   #listen(): void {
     this.#among.add(this);
-    this.#raw.on('data', this.#onData);
-    this.#raw.on('end', this.#onEnd);
-    this.#raw.on('error', this.#finish);
-    this.#raw.on('close', this.#onClose);
     if (this.#early !== null) this.#begun(this.#early);
-    if (this.#raw.headers.expect !== undefined) this.#raw.emit(bodyWanted);
+    if (this.#isOver) return;
+    this.#message.readBy(this);
+    if (this.#message.headers.expect !== undefined) this.#message.emit(bodyWanted);
   }
 
   #begun(early: EarlyBody): void {
@@ -115,8 +116,8 @@ class ArrivingBody {
       this.#finish(overloaded());
       return;
     }
-    if (bytes.length > 0) this.#onData(bytes);
-    if (isWhole && !this.#isOver) this.#finish(null);
+    if (bytes.length > 0) this.onBytes(bytes);
+    if (isWhole) this.#finish(null);
   }
 
   /** At most twice the interval between two looks passes until a body that has stopped is refused. */
@@ -152,36 +153,34 @@ class ArrivingBody {
     this.#bytes = larger;
   }
 
-  readonly #onData = (chunk: Buffer): void => {
+  onBytes(chunk: Buffer): void {
+    if (this.#isOver) return;
     const refusal = this.#refusalOf(this.#received + chunk.length);
     if (refusal === null) this.#keep(chunk);
     else this.#finish(refusal);
-  };
+  }
 
-  readonly #onEnd = (): void => this.#finish(null);
+  onWhole(): void {
+    this.#finish(null);
+  }
 
-  readonly #onClose = (): void => {
-    if (!this.#isOver) this.#finish(left());
-  };
+  onGone(error: Error | null): void {
+    this.#finish(error ?? left());
+  }
 
-  readonly #finish = (error: Error | null): void => {
+  #finish(error: Error | null): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#among.remove(this);
-    // A message that is at its end is let go with its listeners.
-    if (error !== null) this.#stopListening();
     const bytes = this.#bytes;
     const body = bytes.length === this.#received ? bytes : bytes.subarray(0, this.#received);
     this.#bytes = noBytes;
-    if (error !== null) this.#limits.hold.release();
+    if (error !== null) {
+      // What still comes is for whoever refuses it.
+      this.#message.readBy(null);
+      this.#limits.hold.release();
+    }
     this.#done(error, error === null ? body : null);
-  };
-
-  #stopListening(): void {
-    this.#raw.removeListener('data', this.#onData);
-    this.#raw.removeListener('end', this.#onEnd);
-    this.#raw.removeListener('error', this.#finish);
-    this.#raw.removeListener('close', this.#onClose);
   }
 }
 

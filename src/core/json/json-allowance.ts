@@ -18,8 +18,11 @@ export type JsonLimit = keyof JsonCosts | 'keys';
 /** A long number of three digits in its exponent and one before it: of no other text does a byte weigh as much. */
 const mostWeightOfByte = 4;
 
+const backslash = 0x5c;
+
 function uncounted(text: Buffer): EscapeTally {
-  return { weight: 0, spellsByNumber: text.includes('\\u') };
+  const first = text.indexOf(backslash);
+  return { weight: 0, spellsByNumber: first >= 0 && text.includes('\\u', first) };
 }
 
 /**
