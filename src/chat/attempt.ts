@@ -129,24 +129,38 @@ function upstreamCall(
   };
 }
 
-async function send(
+/** One exchange. Not async by itself: a promise that is handed out by another one takes three turns of the queue. */
+function send(
   prepared: PreparedAttempt,
   opened: OpenAttempt,
   deps: ChatDeps,
   signal: CancelSignal,
 ): Promise<UpstreamResult> {
-  const { call, candidate, provider, streamContext, startedAtMs, requestDueMs, redact } = prepared;
+  const { call, candidate, provider, streamContext } = prepared;
   // Checked again where the socket is about to be opened, whatever the plan said.
   if (!residencyAllows(call.options.residency, candidate.residency)) {
     throw new Error('A candidate outside the requested residency reached an attempt.');
   }
   const request = provider.translateRequest(call.request, streamContext);
   opened.leftOut(request.dropped);
+  const exchange = (body: string | Buffer): Promise<UpstreamResult> =>
+    exchangeWith(prepared, upstreamCall(prepared, deps, request, body), deps, signal);
+  return request.body.length > longestOfOneTurn
+    ? bytesOf(request.body, deps).then(exchange)
+    : exchange(request.body);
+}
+
+function exchangeWith(
+  prepared: PreparedAttempt,
+  sent: UpstreamCall,
+  deps: ChatDeps,
+  signal: CancelSignal,
+): Promise<UpstreamResult> {
+  const { call, provider, streamContext, startedAtMs, requestDueMs, redact } = prepared;
   const translator = call.request.stream === true ? provider.streamTranslator(streamContext) : null;
-  const body = request.body.length > longestOfOneTurn ? await bytesOf(request.body, deps) : request.body;
   const job = {
     call,
-    upstreamCall: upstreamCall(prepared, deps, request, body),
+    upstreamCall: sent,
     translator,
     attemptDueMs: startedAtMs + attemptLimitMs(call),
     requestDueMs,
