@@ -1,7 +1,7 @@
 import type { HeldKey } from '../core/candidate.ts';
 import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { ProviderName } from '../core/provider-name.ts';
-import type { Residency } from '../core/request/residency.ts';
+import type { Residency, ResidencyRequest } from '../core/request/residency.ts';
 import type { Secret } from '../core/secret/secret.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
 
@@ -13,13 +13,23 @@ export interface Account {
   readonly readAtMs: number;
 }
 
+/** Who presented a service key. */
+export interface Caller extends Account {
+  /** Of the key that was presented. */
+  readonly serviceKeyId: string;
+  /** By an operator: the key is good, and nothing is served. */
+  readonly disabled: boolean;
+  /** What an operator bound the user to; a request may ask for more, never for less. */
+  readonly residency: ResidencyRequest;
+}
+
 /** Finds who holds a service key. */
 export interface Accounts {
   /**
    * By SHA-256 of the service key. A warm hit is a value, not a promise, so that it costs no turn.
    * Null: no such key. Rejects with StoreAway when Postgres is away and nothing is cached.
    */
-  find(keyHash: string): Account | null | Promise<Account | null>;
+  find(keyHash: string): Caller | null | Promise<Caller | null>;
   /** True for a key that was good not long ago, though `find` has to look it up again. */
   remembers(keyHash: string): boolean;
   /** Reads past the cache: for a caller whose plan failed for want of a key just registered elsewhere. */

@@ -5,14 +5,24 @@
  * README.md's table by `npm run generate` (SPEC 7; docs/decisions/0001). The first row of a type has its usual status.
  */
 export const errorRows = [
-  ['authentication_error', 401, 'chat', 'missing or bad service key'],
+  [
+    'authentication_error',
+    401,
+    'chat',
+    'missing or bad service key; `user_disabled`: a good one of a user whom the operator has disabled',
+  ],
   ['not_found_error', 404, 'elsewhere', 'unknown path, key or model; also what belongs to somebody else'],
-  ['conflict_error', 409, 'elsewhere', 'e-mail or provider key registered already'],
+  [
+    'conflict_error',
+    409,
+    'elsewhere',
+    'e-mail or provider key registered already; `last_service_key`: it cannot be deleted',
+  ],
   [
     'invalid_request_error',
     422,
     'chat',
-    'body, parameter or header not acceptable (`param` names it); `no_provider_key`; `unsupported_feature`; `too_many_keys` (100 `self_hosted`), `too_many_key_bytes` (96 KiB of all keys); `too_many_values`, `too_many_escapes` (bodies that cost too much to read); `upstream_rejected`: every candidate refused the request itself',
+    'body, parameter or header not acceptable (`param` names it); `no_provider_key`; `unsupported_feature`; `too_many_keys` (100 `self_hosted`), `too_many_key_bytes` (96 KiB of all keys); `too_many_service_keys` (20); `too_many_values`, `too_many_escapes` (bodies that cost too much to read); `upstream_rejected`: every candidate refused the request itself',
   ],
   ['residency_error', 422, 'chat', 'India asked for, no key for it'],
   [
@@ -99,9 +109,12 @@ export const noRetry = { 'x-should-retry': 'false' } as const;
 
 /** 401: missing or bad service key. */
 export class AuthenticationError extends GatewayError {
-  constructor(message = 'Missing or invalid service API key. Send "Authorization: Bearer <API_KEY>".') {
+  constructor(
+    message = 'Missing or invalid service API key. Send "Authorization: Bearer <API_KEY>".',
+    code = 'invalid_api_key',
+  ) {
     super('authentication_error', message, {
-      code: 'invalid_api_key',
+      code,
       headers: { 'www-authenticate': 'Bearer' },
     });
   }
@@ -116,8 +129,8 @@ export class NotFoundError extends GatewayError {
 
 /** 409: retrying cannot help, so the answer asks SDKs not to. */
 export class ConflictError extends GatewayError {
-  constructor(message: string, param: string) {
-    super('conflict_error', message, { param, code: 'already_exists', headers: noRetry });
+  constructor(message: string, param: string, code = 'already_exists') {
+    super('conflict_error', message, { param, code, headers: noRetry });
   }
 }
 

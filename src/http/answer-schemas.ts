@@ -43,6 +43,23 @@ export const providerKeyRecordSchema = z.strictObject({
 });
 export type ProviderKeyRecord = z.output<typeof providerKeyRecordSchema>;
 
+/** Neither the key nor its hash. */
+const serviceKeyRecord = {
+  id: z.uuid(),
+  label: z.string().nullable(),
+  created_at: instant,
+  expires_at: instant.nullable().describe('Afterwards it is refused as an unknown key.'),
+  last_used_at: instant.nullable().describe('Start of the UTC hour in which it was last presented.'),
+  current: z.boolean().describe('The key of this request.'),
+};
+export const serviceKeyRecordSchema = z.strictObject(serviceKeyRecord);
+export type ServiceKeyRecord = z.output<typeof serviceKeyRecordSchema>;
+export const newServiceKeyRecordSchema = z.strictObject({
+  ...serviceKeyRecord,
+  api_key: z.string(),
+  shown_once: z.literal(true),
+});
+
 const gatewayBlockSchema: z.ZodType<GatewayMetadata> = z.strictObject({
   provider: z.enum(answeringProviders),
   model: z.string(),

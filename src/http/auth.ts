@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Account, Accounts, Clock } from '../chat/ports.ts';
+import type { Accounts, Caller, Clock } from '../chat/ports.ts';
 import { hashServiceKey, hasServiceKeyShape, isCurrentKey } from '../core/account/service-key.ts';
 import { AuthenticationError } from '../core/errors.ts';
 import { clientNetwork } from '../core/net/client-network.ts';
@@ -13,7 +13,7 @@ import { activeLegacyName, markLegacy } from './legacy.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     /** The caller; set before the handler of every authenticated route. */
-    account: Account;
+    account: Caller;
     /** SHA-256 of the service key that was sent. */
     serviceKeyHash: string;
   }
@@ -84,9 +84,14 @@ export function requireServiceKey(scope: FastifyInstance, deps: AuthDeps): void 
       markLegacy(reply, deps.tables());
       deps.httpTelemetry.legacyUsed('key');
     }
-    const accept = (account: Account | null): void => {
+    const accept = (account: Caller | null): void => {
       if (account === null) {
         done(refusal('unknown_key', request));
+        return;
+      }
+      if (account.disabled) {
+        deps.httpTelemetry.authFailed('user_disabled', askerOf(request));
+        done(new AuthenticationError('This user is disabled; ask the operator.', 'user_disabled'));
         return;
       }
       request.account = account;

@@ -35,7 +35,13 @@ export const shortages = ['event_loop_delay', 'heap', 'body_bytes', 'connections
 export type Shortage = (typeof shortages)[number];
 
 /** Why a caller was not let in; `malformed` includes keys of the former name after its sunset. */
-export const authFailures = ['missing', 'malformed', 'unknown_key', 'registration_token'] as const;
+export const authFailures = [
+  'missing',
+  'malformed',
+  'unknown_key',
+  'user_disabled',
+  'registration_token',
+] as const;
 export type AuthFailure = (typeof authFailures)[number];
 
 /** Who made a request. */
@@ -48,6 +54,11 @@ export interface Asker {
 /** What is audited beside refused authentication. */
 export type AuditEvent =
   | { readonly audit: 'user_registered'; readonly userId: string }
+  | {
+      readonly audit: 'service_key_added' | 'service_key_deleted';
+      readonly userId: string;
+      readonly keyId: string;
+    }
   | {
       readonly audit: 'key_added' | 'key_deleted';
       readonly userId: string;

@@ -1,5 +1,9 @@
 import { z } from 'zod';
-import { registerKeySchema, registerUserSchema } from '../core/account/account-requests.ts';
+import {
+  newServiceKeySchema,
+  registerKeySchema,
+  registerUserSchema,
+} from '../core/account/account-requests.ts';
 import { chatRequestSchema } from '../core/request/chat-request.ts';
 import {
   chatCompletionSchema,
@@ -7,8 +11,10 @@ import {
   logPageSchema,
   modelEntrySchema,
   modelListSchema,
+  newServiceKeyRecordSchema,
   providerKeyRecordSchema,
   registeredUserSchema,
+  serviceKeyRecordSchema,
   statsSchema,
 } from './answer-schemas.ts';
 import { gatewayHeaders } from './gateway-headers.ts';
@@ -78,6 +84,34 @@ export const routes = {
     method: 'DELETE',
     path: '/v1/keys/{key_id}',
     summary: 'Delete a provider key',
+    auth: 'service-key',
+    needsStore: true,
+    status: 204,
+    answer: null,
+  },
+  addServiceKey: {
+    method: 'POST',
+    path: '/v1/service-keys',
+    summary: 'Make another service key; it is shown once',
+    auth: 'service-key',
+    needsStore: true,
+    body: newServiceKeySchema,
+    status: 201,
+    answer: newServiceKeyRecordSchema,
+  },
+  listServiceKeys: {
+    method: 'GET',
+    path: '/v1/service-keys',
+    summary: 'List the service keys',
+    auth: 'service-key',
+    needsStore: true,
+    status: 200,
+    answer: z.array(serviceKeyRecordSchema),
+  },
+  deleteServiceKey: {
+    method: 'DELETE',
+    path: '/v1/service-keys/{key_id}',
+    summary: 'Revoke a service key, unless it is the only one that is live',
     auth: 'service-key',
     needsStore: true,
     status: 204,

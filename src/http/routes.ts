@@ -14,6 +14,8 @@ import { keysHandlers } from './routes/keys.ts';
 import type { LogsDeps } from './routes/logs.ts';
 import { logPage } from './routes/logs.ts';
 import { modelsHandlers } from './routes/models.ts';
+import type { ServiceKeysDeps } from './routes/service-keys.ts';
+import { serviceKeysHandlers } from './routes/service-keys.ts';
 import type { StatsDeps } from './routes/stats.ts';
 import { stats } from './routes/stats.ts';
 import type { UsersDeps } from './routes/users.ts';
@@ -22,6 +24,7 @@ import { registrationHook, usersHandlers } from './routes/users.ts';
 /** The routes that need Postgres. */
 export interface StoreRoutesDeps
   extends Omit<KeysDeps, 'tables' | 'httpTelemetry'>,
+    Omit<ServiceKeysDeps, 'clock' | 'httpTelemetry'>,
     LogsDeps,
     StatsDeps,
     Omit<UsersDeps, 'httpTelemetry'> {}
@@ -41,6 +44,7 @@ type StoreRouteName = Exclude<RouteNameWith<'needsStore', true>, RouteNameWith<'
 function storeHandlers(store: StoreRoutesDeps, deps: RoutesDeps): Handlers<StoreRouteName> {
   return {
     ...keysHandlers({ ...store, httpTelemetry: deps.httpTelemetry, tables: deps.tables }),
+    ...serviceKeysHandlers({ ...store, httpTelemetry: deps.httpTelemetry, clock: deps.clock }),
     readLogs: ({ query, request }) => logPage(store, request.account.userId, query),
     explainLog: ({ param, request }) => explainedLog(store, request.account.userId, param),
     readStats: ({ query, request }) => stats(store, request.account.userId, query),

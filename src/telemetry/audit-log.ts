@@ -16,9 +16,10 @@ export interface AuditLogIo {
 }
 
 /**
- * One line for each user registered, each key added or deleted, and for refused authentication, of which at most
- * `refusalsPerWindow` a minute are written; how many were left out is on a line of its own when the minute is over.
- * Ids, provider, client address and reason are all there is in it: never a key, an e-mail address or a body.
+ * One line for each user registered, each key of either kind added or deleted, and for refused authentication, of
+ * which at most `refusalsPerWindow` a minute are written; how many were left out is on a line of its own when
+ * the minute is over. Ids, provider, client address and reason are all there is in it: never a key, an e-mail address
+ * or a body.
  */
 export class AuditLog {
   readonly #io: AuditLogIo;
@@ -33,7 +34,8 @@ export class AuditLog {
     this.#io.write({
       audit: event.audit,
       user_id: event.userId,
-      ...(event.audit === 'user_registered' ? {} : { key_id: event.keyId, provider: event.provider }),
+      ...('keyId' in event && { key_id: event.keyId }),
+      ...('provider' in event && { provider: event.provider }),
       ...askerFields(asker),
     });
   }

@@ -6,7 +6,7 @@ import { MemoryResponseCache } from '../adapters/cache/memory-cache.ts';
 import { encodeLogRow } from '../adapters/postgres/log-columns.ts';
 import type { RequestLogStats } from '../adapters/postgres/request-log-contract.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
-import type { Account, Accounts } from '../chat/ports.ts';
+import type { Accounts, Caller } from '../chat/ports.ts';
 import { registerKeySchema } from '../core/account/account-requests.ts';
 import { checkProviderKey } from '../core/account/new-provider-key.ts';
 import { hashServiceKey, hasServiceKeyShape } from '../core/account/service-key.ts';
@@ -78,8 +78,15 @@ function onlyAccount(settings: Settings, sealer: Sealer): Accounts {
   }
   const hash = hashServiceKey(serviceKey);
   const keys = readProviderKeys(settings.providerKeysFile, sealer);
-  const account: Account = { userId: sidecarUserId, keys, readAtMs: 0 };
-  const find = (keyHash: string): Account | null => (keyHash === hash ? account : null);
+  const account: Caller = {
+    userId: sidecarUserId,
+    keys,
+    serviceKeyId: keyId(maxKeys),
+    disabled: false,
+    residency: null,
+    readAtMs: 0,
+  };
+  const find = (keyHash: string): Caller | null => (keyHash === hash ? account : null);
   return { find, remembers: (keyHash) => keyHash === hash, refresh: async (keyHash) => find(keyHash) };
 }
 
@@ -95,7 +102,7 @@ export function openSidecarStores(settings: Settings, sealer: Sealer, lines: Lin
   let written = 0;
   let dropped = 0;
   return {
-    accounts: { ...accounts, invalidate: () => undefined },
+    accounts: { ...accounts, invalidate: () => undefined, revoke: () => undefined },
     database: null,
     requestLog: {
       async record(row) {

@@ -4,6 +4,7 @@ import { addProviderKey, deleteProviderKey, listProviderKeys } from '../adapters
 import { readLogRow } from '../adapters/postgres/read-log-row.ts';
 import { readLogRows } from '../adapters/postgres/read-log-rows.ts';
 import { readSums } from '../adapters/postgres/read-sums.ts';
+import { addServiceKey, deleteServiceKey, listServiceKeys } from '../adapters/postgres/service-keys.ts';
 import { registerUser } from '../adapters/postgres/users.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
 import type { HttpTelemetry } from '../http/http-telemetry.ts';
@@ -67,6 +68,19 @@ export function storeRoutesDeps(
         const provider = await deleteProviderKey(pool, userId, keyId);
         if (provider !== null) accounts.invalidate(userId);
         return provider;
+      }),
+    ),
+    addServiceKey: keyTurns.share(
+      timeQuery('add_service_key', (userId, key) => addServiceKey(pool, userId, key)),
+    ),
+    listServiceKeys: keyTurns.share(
+      timeQuery('list_service_keys', (userId) => listServiceKeys(pool, userId)),
+    ),
+    deleteServiceKey: keyTurns.share(
+      timeQuery('delete_service_key', async (userId, keyId) => {
+        const deleted = await deleteServiceKey(pool, userId, keyId);
+        if (deleted === 'deleted') accounts.revoke(userId, keyId);
+        return deleted;
       }),
     ),
     readLogRows: readTurns.share(

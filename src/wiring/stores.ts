@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { MemoryResponseCache } from '../adapters/cache/memory-cache.ts';
 import { SealedResponseCache } from '../adapters/cache/sealed-cache.ts';
 import { readAccount } from '../adapters/postgres/account-query.ts';
+import type { PostgresAccounts } from '../adapters/postgres/accounts.ts';
 import { createAccounts } from '../adapters/postgres/accounts.ts';
 import { insertLogRows } from '../adapters/postgres/log-insert.ts';
 import { keepPartitions } from '../adapters/postgres/partition-keeper.ts';
@@ -49,7 +50,7 @@ export interface Stores {
     readonly listening: () => boolean;
     readonly sealedKeys: () => SealedKeyCounts | null;
   } | null;
-  readonly accounts: Accounts & { invalidate(userId: string): void };
+  readonly accounts: Accounts & Pick<PostgresAccounts, 'invalidate' | 'revoke'>;
   readonly requestLog: RequestLog & { stats(): RequestLogStats };
   readonly storeState: SchemaGate['state'];
   readonly answers: ResponseCache;

@@ -1,30 +1,32 @@
 /** Bodies that come while their request has to wait: for its account, or for its turn on the connection. */
+
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Account } from '../../src/chat/ports.ts';
+import type { Caller } from '../../src/chat/ports.ts';
 import { newServiceKey } from '../../src/core/account/service-key.ts';
 import { leastMeanChunkBytes, mostTinyChunks } from '../../src/http/measured-message.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { livingBytes } from '../harness/measure/memory.ts';
+import { callerOf } from './caller.ts';
 import type { Client, Edge } from './edge.ts';
 import { chunked, head, lastChunk, startEdge } from './edge.ts';
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
 const authorization = `Bearer ${newServiceKey(randomBytes(32))}`;
-const account: Account = { userId: 'u', keys: [], readAtMs: 0 };
+const account = callerOf('u');
 
 let edge: Edge;
 let lookUps = 0;
 /** Whether the keys were good lately. */
 let remembered = false;
 /** Ends the look-ups that are waited for. */
-let found: (account: Account | null) => void;
+let found: (account: Caller | null) => void;
 /** Lets the handler of `/hold` go on. */
 let go: () => void;
 
 beforeEach(async () => {
-  const lookUp = new Promise<Account | null>((resolve) => {
+  const lookUp = new Promise<Caller | null>((resolve) => {
     found = resolve;
   });
   const gate = new Promise<void>((resolve) => {
@@ -81,7 +83,7 @@ async function costOf(count: number, ...parts: (string | Buffer)[]): Promise<[Cl
 }
 
 describe('fifty bodies in one-byte chunks cost their bytes and no more', () => {
-  test.each<[string, Account | null, string]>([
+  test.each<[string, Caller | null, string]>([
     ['known', account, `{"length":${drippedBytes}}`],
     ['unknown', null, '401 Unauthorized'],
   ])(

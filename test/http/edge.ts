@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { createSystemClock } from '../../src/adapters/system/system-clock.ts';
 import { LaterTurns } from '../../src/chat/later-turn.ts';
-import type { Account, Accounts } from '../../src/chat/ports.ts';
+import type { Accounts } from '../../src/chat/ports.ts';
 import type { RoutingTables } from '../../src/core/tables/tables.ts';
 import { requireServiceKey } from '../../src/http/auth.ts';
 import { BodyBudget } from '../../src/http/body-budget.ts';
@@ -13,6 +13,7 @@ import { Life } from '../../src/http/life.ts';
 import type { ServerLimits } from '../../src/http/server.ts';
 import { createServer } from '../../src/http/server.ts';
 import { unreadAnswers } from '../harness/gateway/unread-answers.ts';
+import { callerOf } from './caller.ts';
 
 /** The edge as it is, over real sockets, with routes of the test's own behind it. */
 export interface Edge {
@@ -73,7 +74,7 @@ function connectTo(port: number, parts: readonly (string | Buffer)[]): Client {
 function lookUpByName(scope: FastifyInstance, wait: (done: () => void) => void): void {
   scope.decorateRequest('account');
   scope.addHook('onRequest', (request, _reply, done) => {
-    request.account = { userId: String(request.headers['x-user'] ?? 'u'), keys: [], readAtMs: 0 } as Account;
+    request.account = callerOf(String(request.headers['x-user'] ?? 'u'));
     if (request.headers['x-wait'] === undefined) done();
     else wait(done);
   });

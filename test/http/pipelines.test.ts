@@ -1,13 +1,14 @@
 /** Requests behind a request that hangs, on one connection: a few wait for their turn, more are not kept. */
+
 import { randomBytes } from 'node:crypto';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Account } from '../../src/chat/ports.ts';
 import { hashServiceKey, newServiceKey } from '../../src/core/account/service-key.ts';
 import { maxWaitingPerTurn, maxWaitingRequests, Turns } from '../../src/http/turns.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { livingBytes } from '../harness/measure/memory.ts';
+import { callerOf } from './caller.ts';
 import type { Client, Edge } from './edge.ts';
 import { head, startEdge } from './edge.ts';
 
@@ -33,7 +34,7 @@ beforeEach(async () => {
     hanging += 1;
     await gate;
   };
-  const account: Account = { userId: 'u', keys: [], readAtMs: 0 };
+  const account = callerOf('u');
   edge = await startEdge(
     (scope) => {
       scope.post('/echo', async ({ body }) => ({ body }));

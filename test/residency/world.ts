@@ -19,6 +19,7 @@ import type { TablesInput } from '../harness/gateway/tables.ts';
 import { tables as tablesInput } from '../harness/gateway/tables.ts';
 import { unreadAnswers } from '../harness/gateway/unread-answers.ts';
 import type { Random } from '../harness/measure/random.ts';
+import { callerOf } from '../http/caller.ts';
 import type { Region } from './servers.ts';
 import { nextFault, regions, Servers } from './servers.ts';
 
@@ -86,7 +87,7 @@ export class ResidencyWorld {
       request.tables = this.#tables;
       request.serviceKeyHash = userId;
       request.jsonAllowance = jsonAllowanceFor(Buffer.alloc(0));
-      request.account = { userId, keys: this.#believed(userId), readAtMs: 0 };
+      request.account = callerOf(userId, this.#believed(userId));
       done();
     });
     const handlers = chatHandlers({

@@ -26,13 +26,16 @@ const spare = 1.1;
 /** Operations with something to vary, by their share of the cases. The others have one request each. */
 const shares: Readonly<Record<string, number>> = {
   'POST /v1/chat/completions': 0.4,
-  'POST /v1/keys': 0.2,
+  'POST /v1/keys': 0.17,
   'POST /v1/users': 0.1,
-  'DELETE /v1/keys/{key_id}': 0.05,
+  'DELETE /v1/keys/{key_id}': 0.04,
+  'POST /v1/service-keys': 0.02,
+  'DELETE /v1/service-keys/{key_id}': 0.02,
   'GET /v1/logs': 0.1,
   'GET /v1/stats': 0.1,
   'GET /v1/models/{id}': 0.05,
   'GET /v1/keys': 0,
+  'GET /v1/service-keys': 0,
   'GET /v1/models': 0,
 };
 
@@ -44,6 +47,7 @@ const leastSuccess: readonly (readonly [route: string, method: string, status: n
   ['/v1/logs', 'GET', 200, 0.02],
   ['/v1/stats', 'GET', 200, 0.02],
   ['/v1/keys', 'GET', 200, 0],
+  ['/v1/service-keys', 'GET', 200, 0],
   ['/v1/models', 'GET', 200, 0],
 ];
 

@@ -1,10 +1,15 @@
 import type pg from 'pg';
-import type { Account } from '../../chat/ports.ts';
+import type { Caller } from '../../chat/ports.ts';
 import type { HeldKey } from '../../core/candidate.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 
 interface Row {
   readonly user_id: string;
+  readonly service_key_id: string;
+  readonly expires_in_ms: number | null;
+  readonly used_this_hour: boolean;
+  readonly disabled: boolean;
+  readonly residency: 'india' | null;
   /** Null in the one row of a user without keys. */
   readonly id: string | null;
   readonly provider: ProviderName;
@@ -19,12 +24,24 @@ interface Row {
 }
 
 const accountQuery = `
-  SELECT s.user_id, k.id, k.provider, k.declared_region, k.base_url, k.label,
+  SELECT s.user_id, s.id AS service_key_id,
+    (extract(epoch FROM s.expires_at - now()) * 1000)::float8 AS expires_in_ms,
+    coalesce(s.last_used_at >= date_trunc('hour', now(), 'UTC'), false) AS used_this_hour,
+    u.disabled_at IS NOT NULL AS disabled, u.residency,
+    k.id, k.provider, k.declared_region, k.base_url, k.label,
     (extract(epoch FROM k.created_at) * 1000)::bigint AS created_at_ms,
     k.seal_version, k.master_key_id, k.nonce, k.ciphertext
-  FROM service_keys s LEFT JOIN provider_keys k ON k.user_id = s.user_id
-  WHERE s.key_hash = $1
+  FROM service_keys s JOIN users u ON u.id = s.user_id LEFT JOIN provider_keys k ON k.user_id = s.user_id
+  WHERE s.key_hash = $1 AND (s.expires_at IS NULL OR s.expires_at > now())
   ORDER BY k.created_at, k.id`;
+
+/** An account, and what only its cache needs to know. */
+export interface LoadedAccount extends Caller {
+  /** When the key that was presented ends (process-monotonic milliseconds, by the clock of Postgres); null: never. */
+  readonly expiresAtMs: number | null;
+  /** Postgres knows already that the key was presented in this hour. */
+  readonly usedThisHour: boolean;
+}
 
 function heldKey(row: Row, id: string): HeldKey {
   return {
@@ -45,13 +62,26 @@ function heldKey(row: Row, id: string): HeldKey {
 }
 
 /**
- * The account behind a service key with all its provider keys, oldest first, in one query. Null: no such
- * key. `readAtMs` is the moment before the query, so that it never claims more than was read.
+ * The account behind a service key with all its provider keys, oldest first, in one query. Null: no such key, or one
+ * that has expired. `readAtMs` is the moment before the query, so that it never claims more than was read.
  */
-export async function readAccount(pool: pg.Pool, keyHash: string, readAtMs: number): Promise<Account | null> {
+export async function readAccount(
+  pool: pg.Pool,
+  keyHash: string,
+  readAtMs: number,
+): Promise<LoadedAccount | null> {
   const { rows } = await pool.query<Row>(accountQuery, [Buffer.from(keyHash, 'hex')]);
   const first = rows[0];
   if (first === undefined) return null;
   const keys = rows.flatMap((row) => (row.id === null ? [] : [heldKey(row, row.id)]));
-  return { userId: first.user_id, keys, readAtMs };
+  return {
+    userId: first.user_id,
+    keys,
+    serviceKeyId: first.service_key_id,
+    disabled: first.disabled,
+    residency: first.residency,
+    readAtMs,
+    expiresAtMs: first.expires_in_ms === null ? null : readAtMs + first.expires_in_ms,
+    usedThisHour: first.used_this_hour,
+  };
 }

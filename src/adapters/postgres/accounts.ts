@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
-import type { Account, Accounts, Clock } from '../../chat/ports.ts';
+import type { Accounts, Clock } from '../../chat/ports.ts';
 import { StoreAway } from '../../core/store-away.ts';
+import type { LoadedAccount } from './account-query.ts';
 import { readAccount } from './account-query.ts';
 import { listenForKeyChanges } from './key-changes.ts';
+import { KeyUses } from './key-uses.ts';
 import { withDatabase } from './pool.ts';
+import { RevokedKeys } from './revoked-keys.ts';
 
 /** About 1 KB each with a few keys: room for every active user of a replica. */
 const maxCachedAccounts = 20_000;
@@ -32,6 +35,8 @@ const maxLoads = 3;
 export interface PostgresAccounts extends Accounts {
   /** Forgets a user's facts here at once; other replicas learn of it from the database. */
   invalidate(userId: string): void;
+  /** The same, and the service key of this id is not asked for again. */
+  revoke(userId: string, serviceKeyId: string): void;
   /** True while changes made by other replicas are received: false shortens how long facts are trusted. */
   listening(): boolean;
   size(): number;
@@ -50,7 +55,7 @@ export interface AccountsOptions {
 }
 
 interface Load {
-  readonly result: Promise<Account | null>;
+  readonly result: Promise<LoadedAccount | null>;
   /** Users whose keys changed while the load ran. */
   readonly changedUsers: Set<string>;
 }
@@ -61,8 +66,10 @@ class CachedAccounts implements PostgresAccounts {
   readonly #readAccount: typeof readAccount;
   readonly #changes: ReturnType<typeof listenForKeyChanges>;
   readonly #closing = new AbortController();
+  readonly #revoked = new RevokedKeys();
+  readonly #uses: KeyUses;
   /** By the whole hash, never a prefix. Unknown keys are not kept: that would let strangers fill the cache. */
-  readonly #cache: LRUCache<string, Account>;
+  readonly #cache: LRUCache<string, LoadedAccount>;
   readonly #hashesByUser = new Map<string, Set<string>>();
   /** Concurrent loads of one hash share a query. */
   readonly #loads = new Map<string, Load>();
@@ -73,7 +80,8 @@ class CachedAccounts implements PostgresAccounts {
     this.#pool = pool;
     this.#readAccount = read;
     this.#clock = clock;
-    this.#cache = new LRUCache<string, Account>({
+    this.#uses = new KeyUses(pool);
+    this.#cache = new LRUCache<string, LoadedAccount>({
       max: maxCachedAccounts,
       maxSize: maxCachedBytes,
       maxEntrySize: maxAccountBytes,
@@ -85,13 +93,15 @@ class CachedAccounts implements PostgresAccounts {
       url: directUrl,
       clock,
       onChange: (userId) => this.invalidate(userId),
+      onRevoked: (userId, serviceKeyId) => this.revoke(userId, serviceKeyId),
       ...(onListening === undefined ? {} : { onState: onListening }),
     });
   }
 
-  find(keyHash: string): Account | null | Promise<Account | null> {
+  find(keyHash: string): LoadedAccount | null | Promise<LoadedAccount | null> {
     const cached = this.#cache.get(keyHash);
-    if (cached !== undefined && this.#isTrusted(cached)) return cached;
+    if (cached !== undefined && this.#isTrusted(cached)) return this.#unlessExpired(cached);
+    if (cached === undefined && this.#revoked.has(keyHash)) return null;
     return this.#load(keyHash, cached);
   }
 
@@ -99,7 +109,7 @@ class CachedAccounts implements PostgresAccounts {
     return this.#cache.has(keyHash);
   }
 
-  async refresh(keyHash: string): Promise<Account | null> {
+  async refresh(keyHash: string): Promise<LoadedAccount | null> {
     // A load that is already running may have read before the change this caller waits for.
     await this.#loads.get(keyHash)?.result.catch(() => null);
     return this.#load(keyHash, this.#cache.get(keyHash));
@@ -110,6 +120,13 @@ class CachedAccounts implements PostgresAccounts {
     const hashes = this.#hashesByUser.get(userId);
     if (hashes === undefined) return;
     for (const hash of [...hashes]) this.#cache.delete(hash);
+  }
+
+  revoke(userId: string, serviceKeyId: string): void {
+    for (const hash of this.#hashesByUser.get(userId) ?? []) {
+      if (this.#cache.peek(hash)?.serviceKeyId === serviceKeyId) this.#revoked.add(hash);
+    }
+    this.invalidate(userId);
   }
 
   listening(): boolean {
@@ -123,9 +140,10 @@ class CachedAccounts implements PostgresAccounts {
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#changes.close();
+    await this.#uses.close();
   }
 
-  #isTrusted(account: Account): boolean {
+  #isTrusted(account: LoadedAccount): boolean {
     const ageMs = this.#clock.monotonicMs() - account.readAtMs;
     if (ageMs <= deafTtlMs) return true;
     if (this.#away) return ageMs <= awayTtlMs;
@@ -133,7 +151,12 @@ class CachedAccounts implements PostgresAccounts {
     return sinceMs !== null && account.readAtMs >= sinceMs && ageMs <= listeningTtlMs;
   }
 
-  #load(keyHash: string, stale: Account | undefined): Promise<Account | null> {
+  #unlessExpired(account: LoadedAccount): LoadedAccount | null {
+    const { expiresAtMs } = account;
+    return expiresAtMs === null || this.#clock.monotonicMs() < expiresAtMs ? account : null;
+  }
+
+  #load(keyHash: string, stale: LoadedAccount | undefined): Promise<LoadedAccount | null> {
     const running = this.#loads.get(keyHash);
     if (running !== undefined) return running.result;
     const changedUsers = new Set<string>();
@@ -142,11 +165,15 @@ class CachedAccounts implements PostgresAccounts {
     return result;
   }
 
-  async #read(keyHash: string, stale: Account | undefined, changed: Set<string>): Promise<Account | null> {
+  async #read(
+    keyHash: string,
+    stale: LoadedAccount | undefined,
+    changed: Set<string>,
+  ): Promise<LoadedAccount | null> {
     for (let loads = 1; ; loads += 1) {
       changed.clear();
       const readAtMs = this.#clock.monotonicMs();
-      let account: Account | null;
+      let account: LoadedAccount | null;
       try {
         account = await withDatabase(() => this.#readAccount(this.#pool, keyHash, readAtMs));
         this.#away = false;
@@ -156,7 +183,7 @@ class CachedAccounts implements PostgresAccounts {
         // A crowded pool helps this one look-up to what is known; nobody else's trust grows by it.
         if (!error.crowded) this.#watchForReturn();
         // An account invalidated meanwhile is gone from the cache: what it held may not be served.
-        if (usable && this.#cache.peek(keyHash) === stale) return stale;
+        if (usable && this.#cache.peek(keyHash) === stale) return this.#unlessExpired(stale);
         throw error;
       }
       if (account === null) {
@@ -171,7 +198,8 @@ class CachedAccounts implements PostgresAccounts {
     }
   }
 
-  #keep(keyHash: string, account: Account): void {
+  #keep(keyHash: string, account: LoadedAccount): void {
+    if (!account.usedThisHour) this.#uses.note(keyHash);
     this.#cache.set(keyHash, account);
     if (!this.#cache.has(keyHash)) return; // too large
     const hashes = this.#hashesByUser.get(account.userId);
@@ -209,7 +237,7 @@ class CachedAccounts implements PostgresAccounts {
 }
 
 /** Bytes an account takes in memory, roughly. */
-function sizeOf({ keys }: Account): number {
+function sizeOf({ keys }: LoadedAccount): number {
   let bytes = recordBytes;
   for (const { sealed, baseUrl, label, declaredRegion } of keys) {
     const texts = (baseUrl?.length ?? 0) + (label?.length ?? 0) + (declaredRegion?.length ?? 0);

@@ -3,11 +3,13 @@ import postgres from 'postgres';
 import type { Clock } from '../../chat/ports.ts';
 import { postgresOptions } from './connection-options.ts';
 import { keyChangesChannel } from './provider-keys.ts';
+import { revokedKeysChannel } from './revoked-keys.ts';
 
 /**
- * Receives on one connection which users' provider keys changed, and knows up to which moment it has received
- * all of them. A ping that returns proves both: the server hands a session its pending notifications before
- * it reports itself ready again, so whatever was committed before the ping was sent has been received.
+ * Receives on one connection which users' keys changed and which service keys were revoked, and knows up to which
+ * moment it has received all of it. A ping that returns proves both: the server hands a session its pending
+ * notifications before it reports itself ready again, so whatever was committed before the ping was sent has been
+ * received.
  */
 export interface KeyChanges {
   /** Monotonic milliseconds since which no change was missed; null while changes may be missed. */
@@ -19,6 +21,7 @@ export interface KeyChangesOptions {
   /** A direct connection: a transaction-mode pooler breaks LISTEN. */
   readonly url: string;
   readonly onChange: (userId: string) => void;
+  readonly onRevoked: (userId: string, serviceKeyId: string) => void;
   /** Called at each change of state, the first attempt included; `reason` says why nothing is received. */
   readonly onState?: (listening: boolean, reason: string | null) => void;
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -35,7 +38,7 @@ const longestBackoffMs = 1000;
 
 type Connection = ReturnType<typeof postgres>;
 
-function connect(url: string, onChange: (userId: string) => void, onClose: () => void): Connection {
+function connect({ url, onChange, onRevoked }: KeyChangesOptions, onClose: () => void): Connection {
   // `onnotify` is what the library's own `listen` uses. That one reconnects by itself, silently and
   // without an end to a hung socket; here one connection lives once, and its end is seen.
   const options = {
@@ -47,7 +50,11 @@ function connect(url: string, onChange: (userId: string) => void, onClose: () =>
     fetch_types: false,
     prepare: false,
     onnotice: () => {},
-    onnotify: (_channel: string, userId: string) => onChange(userId),
+    onnotify: (channel: string, payload: string) => {
+      const [userId = '', serviceKeyId = ''] = payload.split(' ');
+      if (channel === revokedKeysChannel) onRevoked(userId, serviceKeyId);
+      else onChange(userId);
+    },
     onclose: onClose,
   };
   return postgres(options);
@@ -92,9 +99,10 @@ export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
   async function listenOnce(onWorking: () => void): Promise<void> {
     const lost = new AbortController();
     const signal = AbortSignal.any([closing.signal, lost.signal]);
-    const sql = connect(options.url, options.onChange, () => lost.abort());
+    const sql = connect(options, () => lost.abort());
     try {
-      await within(sql.unsafe(`LISTEN ${keyChangesChannel}`), connectTimeoutSeconds * 1000, signal);
+      const listen = sql.unsafe(`LISTEN ${keyChangesChannel}; LISTEN ${revokedKeysChannel}`).simple();
+      await within(listen, connectTimeoutSeconds * 1000, signal);
       heardUpToMs = clock.monotonicMs();
       listeningSinceMs = heardUpToMs;
       onWorking();

@@ -46,6 +46,11 @@ export function sqlState(error: unknown): string | null {
   return error instanceof pg.DatabaseError ? (error.code ?? null) : null;
 }
 
+/** Postgres would also read braces; only the plain form (RFC 9562) names a row. */
+export function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
+}
+
 /** The row's own values are at fault: classes 22 (data) and 23 (constraint). */
 export function isDataError(error: unknown): boolean {
   const state = sqlState(error);

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { NewProviderKey } from '../../core/account/new-provider-key.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 import type { Sealer } from '../system/sealer.ts';
-import { inTransaction, withDatabase } from './pool.ts';
+import { inTransaction, isUuid, withDatabase } from './pool.ts';
 
 /** Tells every replica, with the user's id as payload, that the user's provider keys changed. */
 export const keyChangesChannel = 'gw_key_changes';
@@ -156,9 +156,6 @@ export async function listProviderKeys(pool: pg.Pool, userId: string): Promise<P
   return rows.map(fromRow);
 }
 
-/** Postgres would also read braces; only the plain form (RFC 9562) names a key. */
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
 /**
  * Deletes the caller's key and notifies every replica. The key's provider; null where the caller has no such key.
  * Throws StoreAway.
@@ -168,7 +165,7 @@ export async function deleteProviderKey(
   userId: string,
   keyId: string,
 ): Promise<ProviderName | null> {
-  if (!uuid.test(keyId)) return null;
+  if (!isUuid(keyId)) return null;
   const { rows } = await withDatabase(() =>
     pool.query<{ provider: ProviderName }>(
       `WITH gone AS (DELETE FROM provider_keys WHERE id = $1 AND user_id = $2 RETURNING user_id, provider)

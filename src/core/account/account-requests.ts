@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { maxUrlLength } from '../net/self-hosted-url.ts';
 import { providerNames } from '../provider-name.ts';
+import { parseTimestampMicros } from '../timestamp.ts';
 import { isEmail } from './email.ts';
 
 /** No control characters, in the spelling of JSON Schema. */
@@ -91,6 +92,23 @@ export const registerKeySchema = z
   .meta({ oneOf: fieldsByProvider });
 
 export type RegisterKeyBody = z.infer<typeof registerKeySchema>;
+
+/** Microseconds since the epoch. Whether they lie ahead is for whoever has a clock to say. */
+const instant = z
+  .string()
+  .transform((text, context) => {
+    const micros = parseTimestampMicros(text);
+    if (micros !== null) return micros;
+    context.addIssue({ code: 'custom', message: 'must be an ISO 8601 timestamp with a time zone' });
+    return z.NEVER;
+  })
+  .meta({ format: 'date-time', description: 'ISO 8601 with a time zone, in the future.' });
+
+/** `POST /v1/service-keys`. */
+export const newServiceKeySchema = z.strictObject({
+  label: plainText(maxLabelLength).nullish(),
+  expires_at: instant.nullish(),
+});
 
 /** True when an override can name a key by this label: `self_hosted/<label>:<model>` is split at `/` and `:`. */
 export function canBeNamed(label: string): boolean {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { afterEach, aroundEach, beforeEach, expect, test } from 'vitest';
+import type { LoadedAccount } from '../../../src/adapters/postgres/account-query.ts';
 import type { PostgresAccounts } from '../../../src/adapters/postgres/accounts.ts';
 import { createAccounts } from '../../../src/adapters/postgres/accounts.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
@@ -9,12 +10,18 @@ import {
   maxKeyBytesPerUser,
   maxSelfHostedKeys,
 } from '../../../src/adapters/postgres/provider-keys.ts';
+import {
+  addServiceKey,
+  deleteServiceKey,
+  listServiceKeys,
+} from '../../../src/adapters/postgres/service-keys.ts';
 import { createSealer } from '../../../src/adapters/system/sealer.ts';
 import { hashServiceKey } from '../../../src/core/account/service-key.ts';
 import type { HeldKey } from '../../../src/core/candidate.ts';
 import { Secret } from '../../../src/core/secret/secret.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
 import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
+import { callerOf } from '../../http/caller.ts';
 import { newUser, storeKey } from './stored.ts';
 
 const database = useDatabase(aroundEach);
@@ -39,13 +46,20 @@ afterEach(async () => {
 /** Counts the queries, and holds each one's answer back until `release` when there is one. */
 function watchedPool(release?: Promise<void>): pg.Pool {
   const query = async (...args: unknown[]): Promise<unknown> => {
-    queries += 1;
+    // Uses of keys are written whenever there is time.
+    if (!String(args[0]).startsWith('UPDATE')) queries += 1;
     const result = await (pool.query as (...all: unknown[]) => Promise<unknown>).apply(pool, args);
     await release;
     return result;
   };
   return { query } as unknown as pg.Pool;
 }
+
+const loaded = (id: string, keys: readonly HeldKey[]): LoadedAccount => ({
+  ...callerOf(id, keys),
+  expiresAtMs: null,
+  usedThisHour: true,
+});
 
 async function replica(
   change: { pool?: pg.Pool; clock?: { monotonicMs(): number } } = {},
@@ -100,7 +114,7 @@ test('accounts are kept by their bytes, and one that is too large is served with
     clock: { monotonicMs: () => 0 },
     read: async (_pool, hash) => {
       const [kind = ''] = hash.split(' ');
-      return { userId: hash, keys: [keyOf(sizes[kind] ?? 0)], readAtMs: 0 };
+      return loaded(hash, [keyOf(sizes[kind] ?? 0)]);
     },
   });
   replicas.push(accounts);
@@ -125,7 +139,7 @@ test('the largest account that can be registered is kept', async () => {
     pool: watchedPool(),
     directUrl: database.url,
     clock: { monotonicMs: () => 0 },
-    read: async () => ({ userId, keys, readAtMs: 0 }),
+    read: async () => loaded(userId, keys),
   });
   replicas.push(accounts);
   await accounts.find('largest');
@@ -256,4 +270,58 @@ test('a crowded pool helps one look-up to known facts, and is not taken for a Po
   held.release();
   expect(await accounts.find(keyHash)).not.toBe(known);
   await small.end();
+});
+
+const newKey = (expiresAtMicros: bigint | null = null) =>
+  addServiceKey(pool, userId, { label: null, expiresAtMicros }).then((added) => {
+    if (added.kind !== 'added') throw new Error(added.kind);
+    return { id: added.row.id, hash: hashServiceKey(added.apiKey) };
+  });
+
+test('a service key that was revoked elsewhere is unknown while Postgres is away, and others are asked for', async () => {
+  const { id, hash } = await newKey();
+  let away = false;
+  const query = (...args: unknown[]): Promise<unknown> =>
+    away
+      ? Promise.reject(new Error('connect ECONNREFUSED'))
+      : (pool.query as (...all: unknown[]) => Promise<unknown>).apply(pool, args);
+  const accounts = await replica({ pool: { query } as unknown as pg.Pool });
+  expect(await accounts.find(hash)).toMatchObject({ userId, serviceKeyId: id });
+  expect(await deleteServiceKey(pool, userId, id)).toBe('deleted');
+  await expect.poll(() => accounts.size(), { interval: 5 }).toBe(0);
+  away = true;
+  expect(accounts.find(hash)).toBeNull();
+  await expect(Promise.resolve(accounts.find(keyHash))).rejects.toThrow();
+});
+
+test('a service key ends at its time, by the clock of Postgres, without being read again', async () => {
+  let skippedMs = 0;
+  const { hash } = await newKey(BigInt(Date.now() + 30_000) * 1000n);
+  const accounts = await replica({ clock: { monotonicMs: () => performance.now() + skippedMs } });
+  expect(await accounts.find(hash)).toMatchObject({ userId });
+  skippedMs = 31_000;
+  await expect.poll(() => accounts.listening(), { interval: 5 }).toBe(true);
+  expect(accounts.find(hash)).toBeNull();
+  expect(await accounts.find(keyHash)).toMatchObject({ userId });
+});
+
+test('the hour of the last use is written once, whatever the number of requests', async () => {
+  const accounts = await replica();
+  for (let request = 0; request < 3; request += 1) await accounts.find(keyHash);
+  await accounts.close();
+  const [row] = await listServiceKeys(pool, userId);
+  expect((row?.lastUsedAtMicros ?? 0) % 3_600_000_000).toBe(0);
+  expect(Date.now() - (row?.lastUsedAtMicros ?? 0) / 1000).toBeLessThan(3_700_000);
+  expect(await (await replica()).find(keyHash)).toMatchObject({ usedThisHour: true });
+});
+
+test('of two keys that delete each other at once, one stays', async () => {
+  const { id } = await newKey();
+  const [first] = await listServiceKeys(pool, userId);
+  const results = await Promise.all([
+    deleteServiceKey(pool, userId, id),
+    deleteServiceKey(pool, userId, first?.id ?? ''),
+  ]);
+  expect(results.sort()).toEqual(['deleted', 'last']);
+  expect(await listServiceKeys(pool, userId)).toHaveLength(1);
 });

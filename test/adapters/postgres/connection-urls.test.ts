@@ -239,6 +239,7 @@ async function listeningSession(url: string): Promise<Session | 'refused'> {
     url,
     clock,
     onChange: (changed) => changed === user && heard.resolve(),
+    onRevoked: () => undefined,
     onState: (listening) => state.resolve(listening),
   });
   try {

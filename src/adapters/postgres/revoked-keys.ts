@@ -1,0 +1,35 @@
+import { LRUCache } from 'lru-cache';
+import type pg from 'pg';
+
+/**
+ * Tells every replica, as `<user id> <id of the service key>`, that the key is good no longer. Replicas of the release
+ * before do not listen here: they learn of it as of any change of the user's keys.
+ */
+export const revokedKeysChannel = 'gw_revoked_keys';
+
+/** Far more than are revoked within the ten minutes for which accounts are trusted without Postgres; a few MB. */
+const maxRemembered = 20_000;
+
+/** Tells every replica of all service keys of a user; for the transaction that takes them away. */
+export async function notifyRevoked(client: pg.ClientBase, userId: string): Promise<void> {
+  await client.query(
+    `SELECT pg_notify('${revokedKeysChannel}', user_id || ' ' || id) FROM service_keys WHERE user_id = $1`,
+    [userId],
+  );
+}
+
+/**
+ * Hashes of revoked service keys that this replica has served before: they are refused as unknown while Postgres is
+ * away too, where a key that nobody knows would get 503.
+ */
+export class RevokedKeys {
+  readonly #hashes = new LRUCache<string, true>({ max: maxRemembered });
+
+  add(keyHash: string): void {
+    this.#hashes.set(keyHash, true);
+  }
+
+  has(keyHash: string): boolean {
+    return this.#hashes.size > 0 && this.#hashes.has(keyHash);
+  }
+}

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto';
+import type pg from 'pg';
+import { hashServiceKey, newServiceKey } from '../../core/account/service-key.ts';
+import { inTransaction, isUuid, withDatabase } from './pool.ts';
+import { keyChangesChannel } from './provider-keys.ts';
+import { revokedKeysChannel } from './revoked-keys.ts';
+
+/** A service key without what proves it: neither the key nor its hash. */
+export interface ServiceKeyRow {
+  readonly id: string;
+  readonly label: string | null;
+  readonly createdAtMicros: number;
+  /** Null: it has no end. */
+  readonly expiresAtMicros: number | null;
+  /** Start of the UTC hour in which it was last presented; null: never. */
+  readonly lastUsedAtMicros: number | null;
+}
+
+export interface NewServiceKey {
+  readonly label: string | null;
+  readonly expiresAtMicros: bigint | null;
+}
+
+export type AddedServiceKey =
+  | {
+      readonly kind: 'added';
+      readonly row: ServiceKeyRow /** In the clear, to be shown once. */;
+      readonly apiKey: string;
+    }
+  | { readonly kind: 'too-many'; readonly most: number }
+  | { readonly kind: 'no-user' };
+
+export type DeletedServiceKey = 'deleted' | 'unknown' | 'last';
+
+/** Enough for every environment and machine of a team; each is a row that authentication may be asked for. */
+export const maxServiceKeysPerUser = 20;
+
+interface Row {
+  readonly id: string;
+  readonly label: string | null;
+  readonly created_at_micros: string;
+  readonly expires_at_micros: string | null;
+  readonly last_used_at_micros: string | null;
+}
+
+const micros = (column: string): string =>
+  `(extract(epoch FROM ${column}) * 1000000)::bigint AS ${column}_micros`;
+const columns = `id, label, ${micros('created_at')}, ${micros('expires_at')}, ${micros('last_used_at')}`;
+const live = '(expires_at IS NULL OR expires_at > now())';
+
+const numberOrNull = (text: string | null): number | null => (text === null ? null : Number(text));
+
+function fromRow(row: Row): ServiceKeyRow {
+  return {
+    id: row.id,
+    label: row.label,
+    createdAtMicros: Number(row.created_at_micros),
+    expiresAtMicros: numberOrNull(row.expires_at_micros),
+    lastUsedAtMicros: numberOrNull(row.last_used_at_micros),
+  };
+}
+
+/** Whoever changes the service keys of a user waits for the others who do. False: no such user. */
+async function lockUser(client: pg.PoolClient, userId: string): Promise<boolean> {
+  const { rowCount } = await client.query('SELECT 1 FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+  return rowCount === 1;
+}
+
+async function insertKey(
+  client: pg.PoolClient,
+  userId: string,
+  key: NewServiceKey,
+): Promise<AddedServiceKey> {
+  if (!(await lockUser(client, userId))) return { kind: 'no-user' };
+  await client.query('DELETE FROM service_keys WHERE user_id = $1 AND expires_at <= now()', [userId]);
+  const { rows: held } = await client.query('SELECT 1 FROM service_keys WHERE user_id = $1', [userId]);
+  if (held.length >= maxServiceKeysPerUser) return { kind: 'too-many', most: maxServiceKeysPerUser };
+  const apiKey = newServiceKey(randomBytes(32));
+  const { rows } = await client.query<Row>(
+    `INSERT INTO service_keys (key_hash, user_id, label, expires_at)
+     VALUES ($1, $2, $3, 'epoch'::timestamptz + $4::bigint * interval '1 microsecond') RETURNING ${columns}`,
+    [Buffer.from(hashServiceKey(apiKey), 'hex'), userId, key.label, key.expiresAtMicros],
+  );
+  return { kind: 'added', row: fromRow(rows[0] as Row), apiKey };
+}
+
+/**
+ * One more service key of the user, beside those it has; those that have expired are cleared away. It is good on every
+ * replica at once, since unknown keys are looked up. Throws StoreAway.
+ */
+export function addServiceKey(pool: pg.Pool, userId: string, key: NewServiceKey): Promise<AddedServiceKey> {
+  return withDatabase(() => inTransaction(pool, (client) => insertKey(client, userId, key)));
+}
+
+/** The user's service keys, oldest first, those that have expired included. Throws StoreAway. */
+export async function listServiceKeys(pool: pg.Pool, userId: string): Promise<ServiceKeyRow[]> {
+  const { rows } = await withDatabase(() =>
+    pool.query<Row>(`SELECT ${columns} FROM service_keys WHERE user_id = $1 ORDER BY created_at, id`, [
+      userId,
+    ]),
+  );
+  return rows.map(fromRow);
+}
+
+async function deleteKey(client: pg.PoolClient, userId: string, keyId: string): Promise<DeletedServiceKey> {
+  await lockUser(client, userId);
+  const { rows } = await client.query<{ id: string; live: boolean }>(
+    `SELECT id, ${live} AS live FROM service_keys WHERE user_id = $1`,
+    [userId],
+  );
+  if (!rows.some(({ id }) => id === keyId)) return 'unknown';
+  if (!rows.some((row) => row.live && row.id !== keyId)) return 'last';
+  await client.query('DELETE FROM service_keys WHERE user_id = $1 AND id = $2', [userId, keyId]);
+  await client.query('SELECT pg_notify($1, $2), pg_notify($3, $4)', [
+    revokedKeysChannel,
+    `${userId} ${keyId}`,
+    keyChangesChannel,
+    userId,
+  ]);
+  return 'deleted';
+}
+
+/**
+ * Revokes a service key of the user and notifies every replica; never the last one that is live, since nobody could
+ * give the user another. Throws StoreAway.
+ */
+export async function deleteServiceKey(
+  pool: pg.Pool,
+  userId: string,
+  keyId: string,
+): Promise<DeletedServiceKey> {
+  if (!isUuid(keyId)) return 'unknown';
+  return withDatabase(() => inTransaction(pool, (client) => deleteKey(client, userId, keyId)));
+}
