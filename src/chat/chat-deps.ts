@@ -13,7 +13,7 @@ import type { ChatTelemetry } from './telemetry-port.ts';
 export interface ChatDeps {
   readonly transport: UpstreamTransport;
   readonly providers: Readonly<Record<string, Provider>>;
-  readonly endpointOf: (candidate: Candidate) => ProviderEndpoint | null;
+  readonly endpointOf: (candidate: Pick<Candidate, 'provider' | 'key'>) => ProviderEndpoint | null;
   readonly openKey: OpenKey;
   readonly requestForms: RequestForms;
   readonly cache: AnswerCache;

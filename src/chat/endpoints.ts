@@ -19,7 +19,7 @@ export interface ProviderEndpoint {
 export function endpointsOf(
   providers: Readonly<Record<string, Provider>>,
   settings: Readonly<Partial<Record<CommercialProviderName, string>>>,
-): (candidate: Candidate) => ProviderEndpoint | null {
+): (candidate: Pick<Candidate, 'provider' | 'key'>) => ProviderEndpoint | null {
   const vendors = new Map<string, ProviderEndpoint>();
   for (const provider of Object.values(providers)) {
     const configured = provider.name === 'self_hosted' ? undefined : settings[provider.name];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { keyVerdicts } from '../core/account/key-verdict.ts';
 import type { GatewayMetadata } from '../core/answer/gateway-metadata.ts';
 import { usageBases } from '../core/answer/usage.ts';
 import { candidateFates } from '../core/candidate-fate.ts';
@@ -58,6 +59,21 @@ export const newServiceKeyRecordSchema = z.strictObject({
   ...serviceKeyRecord,
   api_key: z.string(),
   shown_once: z.literal(true),
+});
+
+/** What the key's own server makes of it. */
+export const keyCheckSchema = z.strictObject({
+  id: z.uuid(),
+  provider: z.enum(providerNames),
+  /** Where the server stands that was asked. */
+  residency: z.enum(residencies),
+  verdict: z.enum(keyVerdicts),
+  reason: z.string().max(500),
+  /** The server's; null when no answer came. */
+  status: z.int().nullable(),
+  latency_ms: count,
+  /** Of the caller's latest requests: how often in a row the key was rejected. */
+  rejected_in_a_row: count,
 });
 
 const gatewayBlockSchema: z.ZodType<GatewayMetadata> = z.strictObject({

@@ -26,7 +26,7 @@ export type Answer<Name extends RouteName> = Routes[Name]['answer'] extends z.Zo
 export interface Call<Name extends RouteName> {
   readonly body: Parsed<FieldOf<Name, 'body'>>;
   readonly query: Parsed<FieldOf<Name, 'query'>>;
-  /** The parameter at the end of the path, decoded; empty where there is none. */
+  /** The parameter of the path, decoded; empty where there is none. */
   readonly param: string;
   readonly request: FastifyRequest;
   /** For further headers. */
@@ -45,7 +45,7 @@ type StoryHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<vo
 
 /** The path as Fastify's router writes it. */
 function routerPath(route: Route): string {
-  return route.path.replace(/\{(\w+)\}$/, route.openEnd === true ? '*' : ':$1');
+  return route.path.replace(/\{(\w+)\}/, route.openEnd === true ? '*' : ':$1');
 }
 
 function paramOf(route: Route, request: FastifyRequest): string {

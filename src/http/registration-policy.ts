@@ -1,15 +1,11 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
 import type { NamedLimit } from '../adapters/redis/shared-windows.ts';
 import { AuthenticationError, HttpRequestError, RateLimitError } from '../core/errors.ts';
 import { clientNetwork } from '../core/net/client-network.ts';
 import type { Secret } from '../core/secret/secret.ts';
-
-/** The limits are per minute. */
-export const registrationWindowMs = 60_000;
-/** Client addresses remembered within one window; beyond it the global limit still holds. */
-const maxAddresses = 100_000;
+import type { SharedCount } from './window-counter.ts';
+import { WindowCounter } from './window-counter.ts';
 
 export interface RegistrationPolicy {
   readonly mode: 'open' | 'token' | 'closed';
@@ -18,35 +14,6 @@ export interface RegistrationPolicy {
   readonly perMinute: number;
   readonly perMinutePerIp: number;
 }
-
-/** Counts per window of one minute. */
-class WindowCounter {
-  readonly #limit: number;
-  readonly #counts = new LRUCache<string, number>({ max: maxAddresses });
-  #windowEndsAtMs = 0;
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  /** Seconds to wait, or 0 when the call is within the limit. */
-  take(name: string, nowMs: number): number {
-    if (this.#limit === 0) return 0;
-    if (nowMs >= this.#windowEndsAtMs) {
-      this.#counts.clear();
-      this.#windowEndsAtMs = nowMs + registrationWindowMs;
-    }
-    const count = (this.#counts.get(name) ?? 0) + 1;
-    this.#counts.set(name, count);
-    return count <= this.#limit ? 0 : Math.ceil((this.#windowEndsAtMs - nowMs) / 1000);
-  }
-}
-
-/**
- * Counts one registration over all replicas: ms to wait, 0 when every limit has room, null when the store does not
- * say. The first limit that is full keeps the call from counting in the next.
- */
-export type SharedRegistrations = (limits: readonly NamedLimit[]) => Promise<number | null>;
 
 function sameText(given: string, expected: string): boolean {
   return timingSafeEqual(Buffer.from(hash('sha256', given)), Buffer.from(hash('sha256', expected)));
@@ -68,7 +35,7 @@ export function registrationGuard(
   policy: RegistrationPolicy,
   monotonicMs: () => number,
   onWrongToken: (request: FastifyRequest) => void = () => undefined,
-  shared: SharedRegistrations | null = null,
+  shared: SharedCount | null = null,
 ): (request: FastifyRequest) => void | Promise<void> {
   const everybody = new WindowCounter(policy.perMinute);
   const perClient = new WindowCounter(policy.perMinutePerIp);

@@ -8,6 +8,7 @@ import { chatRequestSchema } from '../core/request/chat-request.ts';
 import {
   chatCompletionSchema,
   explainedLogRowSchema,
+  keyCheckSchema,
   logPageSchema,
   modelEntrySchema,
   modelListSchema,
@@ -26,9 +27,9 @@ import { logsQuerySchema, statsQuerySchema } from './query-schemas.ts';
  */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** As the description writes it: `/v1/keys/{key_id}`; at most one parameter, at the end. */
+  /** As the description writes it: `/v1/keys/{key_id}`; at most one parameter. */
   readonly path: string;
-  /** The parameter may hold slashes, encoded or not. */
+  /** The parameter, at the end, may hold slashes, encoded or not. */
   readonly openEnd?: true;
   readonly summary: string;
   /** Who may call it: the holder of a service key, or whom the registration policy lets in. */
@@ -117,6 +118,15 @@ export const routes = {
     status: 204,
     answer: null,
   },
+  checkKey: {
+    method: 'POST',
+    path: '/v1/keys/{key_id}/check',
+    summary: 'Ask the vendor whether it knows a provider key',
+    auth: 'service-key',
+    needsStore: true,
+    status: 200,
+    answer: keyCheckSchema,
+  },
   chat: {
     method: 'POST',
     path: '/v1/chat/completions',
@@ -202,5 +212,5 @@ export const routeList: readonly Route[] = Object.values(routes);
 
 /** The name of the parameter in a path; null where it has none. */
 export function pathParameter({ path }: Pick<Route, 'path'>): string | null {
-  return /\{(\w+)\}$/.exec(path)?.[1] ?? null;
+  return /\{(\w+)\}/.exec(path)?.[1] ?? null;
 }

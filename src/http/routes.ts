@@ -9,6 +9,8 @@ import type { RouteNameWith } from './route-table.ts';
 import type { ChatRouteDeps } from './routes/chat-completions.ts';
 import { chatHandlers } from './routes/chat-completions.ts';
 import { explainedLog } from './routes/explained-log.ts';
+import type { KeyCheckRouteDeps } from './routes/key-check.ts';
+import { keyCheckHandlers } from './routes/key-check.ts';
 import type { KeysDeps } from './routes/keys.ts';
 import { keysHandlers } from './routes/keys.ts';
 import type { LogsDeps } from './routes/logs.ts';
@@ -27,10 +29,11 @@ export interface StoreRoutesDeps
     Omit<ServiceKeysDeps, 'clock' | 'httpTelemetry'>,
     LogsDeps,
     StatsDeps,
+    Pick<KeyCheckRouteDeps, 'mayCheckKey' | 'readKeyUses'>,
     Omit<UsersDeps, 'httpTelemetry'> {}
 
 /** What the routes need of the rest, given once. */
-export interface RoutesDeps extends AuthDeps, ChatRouteDeps {
+export interface RoutesDeps extends AuthDeps, ChatRouteDeps, Pick<KeyCheckRouteDeps, 'checkKey'> {
   readonly clock: Clock;
   readonly httpTelemetry: HttpTelemetry;
   /** The API description. */
@@ -46,6 +49,7 @@ function storeHandlers(store: StoreRoutesDeps, deps: RoutesDeps): Handlers<Store
     ...keysHandlers({ ...store, httpTelemetry: deps.httpTelemetry, tables: deps.tables }),
     ...serviceKeysHandlers({ ...store, httpTelemetry: deps.httpTelemetry, clock: deps.clock }),
     readLogs: ({ query, request }) => logPage(store, request.account.userId, query),
+    ...keyCheckHandlers({ ...deps, ...store }),
     explainLog: ({ param, request }) => explainedLog(store, request.account.userId, param),
     readStats: ({ query, request }) => stats(store, request.account.userId, query),
   };

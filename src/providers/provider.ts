@@ -136,6 +136,8 @@ export interface Provider {
   /** Where the vendor's address begins; null for self_hosted, whose keys carry theirs. */
   readonly defaultBaseUrl: string | null;
   authHeaders(secret: string): Readonly<Record<string, string>>;
+  /** The cheapest question that needs a key: which models there are. Asked with GET, costs nothing, changes nothing. */
+  readonly modelsRequest: Pick<UpstreamRequest, 'path' | 'headers'>;
   /**
    * What the vendor's format has no words for, whatever the model can do: such requests are planned past it,
    * so that a translation leaves out nothing that would change the answer.

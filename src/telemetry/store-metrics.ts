@@ -13,6 +13,7 @@ const queryNames = [
   'list_service_keys',
   'delete_service_key',
   'delete_key',
+  'read_key_uses',
   'read_log',
   'read_logs',
   'read_stats',

@@ -10,6 +10,8 @@ import { createChat } from '../chat/answer-chat.ts';
 import { CandidateBreakers } from '../chat/candidate-breakers.ts';
 import type { ChatDeps } from '../chat/chat-deps.ts';
 import { endpointsOf } from '../chat/endpoints.ts';
+import type { KeyCheckDeps } from '../chat/key-check.ts';
+import { checkKey } from '../chat/key-check.ts';
 import { LaterTurns } from '../chat/later-turn.ts';
 import type { RequestForms } from '../chat/ports.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
@@ -74,6 +76,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
   const breakers = new CandidateBreakers(clock.monotonicMs);
   const answers = new AnswerBudget(settings.heapBytes * answersHeapShare, randomInt(2 ** 31));
   const later = new LaterTurns();
+  const asking = askingOf(foundation);
   const app = await createServer(settings, life, later, log, telemetry, () => tables.current());
   watchGauges(metrics, { settings, tables, stores, life, breakers, upstream, version: packageVersion() });
   watchPressure(metrics, () => app.memoryUsage(), settings, life.bodies, answers);
@@ -88,7 +91,8 @@ async function createServers(foundation: Foundation): Promise<Servers> {
       registration: settings.registration,
     });
   await registerRoutes(app, {
-    answerChat: chatOn(foundation, { breakers, answers, later }),
+    answerChat: chatOn(foundation, asking, { breakers, answers, later }),
+    checkKey: (key, residency, signal) => checkKey(key, { residency, requested: null }, asking, signal),
     acceptsWork: () => stores.requestLog.accepting(),
     accounts,
     bodies: life.bodies,
@@ -114,23 +118,31 @@ async function createServers(foundation: Foundation): Promise<Servers> {
   return { app, admin };
 }
 
-/** The story of chat requests on this foundation. */
-function chatOn(
-  foundation: Foundation,
-  shared: Pick<ChatDeps, 'breakers' | 'answers' | 'later'>,
-): AnswerChat {
-  const { settings, stores, sealer, clock, metrics, upstream, telemetry, log } = foundation;
-  return createChat({
+/** What asks vendors: for answers, and for what they make of a key. */
+function askingOf({ settings, sealer, metrics, upstream, clock }: Foundation): KeyCheckDeps {
+  return {
     transport: upstream,
     providers,
     endpointOf: endpointsOf(providers, settings.vendorBaseUrls),
     openKey: metrics.stores.openKey(sealer.open),
+    clock,
+  };
+}
+
+/** The story of chat requests on this foundation. */
+function chatOn(
+  foundation: Foundation,
+  asking: KeyCheckDeps,
+  shared: Pick<ChatDeps, 'breakers' | 'answers' | 'later'>,
+): AnswerChat {
+  const { stores, clock, metrics, telemetry, log } = foundation;
+  return createChat({
+    ...asking,
     requestForms: rememberedForms(),
     cache: new AnswerCache(metrics.stores.cache(stores.answers), clock.monotonicMs, shared.later),
     requestLog: stores.requestLog,
     ...shared,
     telemetry,
-    clock,
     newId: randomUUID,
     // As the errors that reach the client as a 500.
     reportBug: (cause, call) => log.error({ err: cause, ...idsOf(call) }, 'unhandled error behind an answer'),

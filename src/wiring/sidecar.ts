@@ -128,6 +128,7 @@ export function openSidecarStores(settings: Settings, sealer: Sealer, lines: Lin
     storeState: () => ({ ready: true, reason: null }),
     answers: new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes),
     registrations: null,
+    keyChecks: null,
     cacheStats: null,
     close: async () => undefined,
   };

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { connectTimeoutMs } from '../adapters/postgres/pool.ts';
 import { addProviderKey, deleteProviderKey, listProviderKeys } from '../adapters/postgres/provider-keys.ts';
+import { readKeyUses } from '../adapters/postgres/read-key-uses.ts';
 import { readLogRow } from '../adapters/postgres/read-log-row.ts';
 import { readLogRows } from '../adapters/postgres/read-log-rows.ts';
 import { readSums } from '../adapters/postgres/read-sums.ts';
@@ -9,6 +10,7 @@ import { registerUser } from '../adapters/postgres/users.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
 import type { HttpTelemetry } from '../http/http-telemetry.ts';
 import { askerOf } from '../http/http-telemetry.ts';
+import { keyCheckLimit } from '../http/key-check-limit.ts';
 import { registrationGuard } from '../http/registration-policy.ts';
 import type { StoreRoutesDeps } from '../http/routes.ts';
 import { UserTurns } from '../http/user-turns.ts';
@@ -83,6 +85,8 @@ export function storeRoutesDeps(
         return deleted;
       }),
     ),
+    mayCheckKey: keyCheckLimit(monotonicMs, stores.keyChecks),
+    readKeyUses: readTurns.share(timeQuery('read_key_uses', (userId) => readKeyUses(queryPool, userId))),
     readLogRows: readTurns.share(
       timeQuery('read_logs', (userId, query) => readLogRows(queryPool, userId, query)),
     ),

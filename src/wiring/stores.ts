@@ -23,8 +23,8 @@ import type { Sealer } from '../adapters/system/sealer.ts';
 import type { NamedEndpoint } from '../adapters/upstream/own-endpoints.ts';
 import type { Accounts, Clock, RequestLog, ResponseCache } from '../chat/ports.ts';
 import { parseDatabaseUrl } from '../core/net/database-url.ts';
-import type { SharedRegistrations } from '../http/registration-policy.ts';
-import { registrationWindowMs } from '../http/registration-policy.ts';
+import type { SharedCount } from '../http/window-counter.ts';
+import { countedWindowMs } from '../http/window-counter.ts';
 import type { Settings } from '../settings.ts';
 import { SettingsError } from '../settings.ts';
 import type { StdoutLines } from '../telemetry/stdout-lines.ts';
@@ -55,7 +55,9 @@ export interface Stores {
   readonly storeState: SchemaGate['state'];
   readonly answers: ResponseCache;
   /** Registrations of all replicas; null where each counts its own. */
-  readonly registrations: SharedRegistrations | null;
+  readonly registrations: SharedCount | null;
+  /** The same of checks of keys. */
+  readonly keyChecks: SharedCount | null;
   /** Null where answers are cached in memory. */
   readonly cacheStats: (() => CacheStats) | null;
   /** Writes what is left, then lets go of every connection. */
@@ -129,7 +131,11 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
         });
   opened.push(() => redis?.disconnect());
   const shared = redis === null ? null : new RedisResponseCache(redis, maxCacheValueBytes);
-  const windows = redis === null ? null : new SharedWindows(redis, 'registrations', registrationWindowMs);
+  const counting = (group: string): SharedCount | null => {
+    if (redis === null) return null;
+    const windows = new SharedWindows(redis, group, countedWindowMs);
+    return (limits) => windows.take(limits);
+  };
   const store = shared ?? new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes);
   return {
     database: {
@@ -147,7 +153,8 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
     requestLog,
     storeState: gate.state,
     answers: new SealedResponseCache(store, sealer.sealValue, sealer.openValue),
-    registrations: windows === null ? null : (limits) => windows.take(limits),
+    registrations: counting('registrations'),
+    keyChecks: counting('key-checks'),
     cacheStats: shared === null ? null : () => shared.stats(),
     close: () => closeAll(opened),
   };

@@ -154,7 +154,7 @@ export class FakeUpstream implements UpstreamControl {
   }
 
   get body(): Record<string, unknown> {
-    return JSON.parse(this.call.body.toString()) as Record<string, unknown>;
+    return JSON.parse(String(this.call.body)) as Record<string, unknown>;
   }
 
   pause(): void {

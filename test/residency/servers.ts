@@ -129,7 +129,7 @@ function answer(
   listener: UpstreamListener,
   say: (tell: () => void) => void,
 ): void {
-  const request = JSON.parse(body.toString()) as { readonly model: string; readonly stream?: boolean };
+  const request = JSON.parse(String(body)) as { readonly model: string; readonly stream?: boolean };
   const text = { text: [`made at ${origin} .`] };
   const tell = (status: number, type: string, parts: readonly string[]): void => {
     say(() => listener.onHead(status, { 'content-type': type }));

@@ -14,13 +14,14 @@ const targetText = /^[\x21-\x7e]+$/;
 /** The request's head as it is written; null when a part of it cannot be. */
 export function requestHead(call: UpstreamCall, host: string): string | null {
   if (!targetText.test(call.path)) return null;
-  let head = `POST ${call.path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
+  const { body, path } = call;
+  let head = `${body === null ? 'GET' : 'POST'} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
   for (const name in call.headers) {
     const value = call.headers[name] as string;
     if (!fieldText.test(value)) return null;
     head += `${name}: ${value}\r\n`;
   }
-  return `${head}content-length: ${Buffer.byteLength(call.body)}\r\n\r\n`;
+  return body === null ? `${head}\r\n` : `${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n`;
 }
 
 type Lease = Pick<PoolLease<unknown>, 'release'>;
@@ -48,7 +49,7 @@ export class ActiveCall implements ConnectionCall, Waiting, UpstreamControl {
     lease: Lease | null,
   ) {
     this.#head = head;
-    this.#body = call.body;
+    this.#body = call.body ?? '';
     this.#userAddress = call.userAddress;
     this.#lease = lease;
     this.#listener = listener;

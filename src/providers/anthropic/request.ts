@@ -19,7 +19,7 @@ interface ResponseFormat {
   json_schema: { schema: object };
 }
 
-const headers = Object.freeze({ 'anthropic-version': '2023-06-01' });
+export const versionHeaders = Object.freeze({ 'anthropic-version': '2023-06-01' });
 
 /** Request fields that have a translation below; unknown top-level fields answer 400, so all others go. */
 const translatedFields = new Set([
@@ -128,5 +128,5 @@ export function translateAnthropicRequest(
     ...outputFormat(request),
     ...(request.stream === true && { stream: true }),
   };
-  return { path: '/v1/messages', headers, body: JSON.stringify(body), dropped };
+  return { path: '/v1/messages', headers: versionHeaders, body: JSON.stringify(body), dropped };
 }

@@ -11,6 +11,7 @@ export function compatibleProvider(dialect: Dialect): Provider {
     name: dialect.name,
     defaultBaseUrl: dialect.defaultBaseUrl,
     authHeaders: dialect.authHeaders,
+    modelsRequest: { path: dialect.modelsPath, headers: {} },
     lacks: (facts) =>
       facts.sampling || dialect.verbatim
         ? dialect.lacks(facts)

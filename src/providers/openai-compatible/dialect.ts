@@ -13,6 +13,8 @@ export interface Dialect {
   /** True: `stop` goes out as a list even when the client sent one string. */
   readonly stopAsList: boolean;
   path(facts: ModelFacts): string;
+  /** Where the vendor lists its models. */
+  readonly modelsPath: string;
   authHeaders(secret: string): Readonly<Record<string, string>>;
   /** What this vendor has no words for (`Provider.lacks`). */
   lacks(facts: ModelFacts): readonly Feature[];

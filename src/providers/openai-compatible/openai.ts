@@ -12,6 +12,7 @@ export const openai = compatibleProvider({
   verbatim: false,
   stopAsList: false,
   path: () => '/v1/chat/completions',
+  modelsPath: '/v1/models',
   authHeaders: (secret) => ({ authorization: `Bearer ${secret}` }),
   lacks: () => nothing,
   lackedFields: () => nothing,

@@ -14,6 +14,8 @@ export const sarvam = compatibleProvider({
   verbatim: false,
   stopAsList: false,
   path: (facts) => `/${facts.api_version}/chat/completions`,
+  // Sarvam docs: API reference, List Models; read 2026-11-22.
+  modelsPath: '/v2/models',
   // The first is what Sarvam's own SDK sends, the second what its guide to OpenAI clients shows.
   authHeaders: (secret) => ({ 'api-subscription-key': secret, authorization: `Bearer ${secret}` }),
   lacks: (facts) => (facts.api_version === 'v1' ? lackedFeaturesOfV1 : lackedFeatures),

@@ -16,6 +16,7 @@ export const selfHosted: Provider = {
     verbatim: true,
     stopAsList: false,
     path: () => '/chat/completions',
+    modelsPath: '/models',
     // Without a key there is nothing to prove: some servers refuse an empty one.
     authHeaders: (secret) => (secret.trim() === '' ? {} : { authorization: `Bearer ${headerText(secret)}` }),
     lacks: () => nothing,

@@ -14,6 +14,7 @@ export const together = compatibleProvider({
   verbatim: false,
   stopAsList: true,
   path: () => '/v1/chat/completions',
+  modelsPath: '/v1/models',
   authHeaders: (secret) => ({ authorization: `Bearer ${secret}` }),
   lacks: () => lackedFeatures,
   lackedFields: () => lackedFields,

@@ -33,7 +33,10 @@ export interface FakeVendor {
 
 const chatPaths = new Set(['/v1/chat/completions', '/v2/chat/completions', '/chat/completions']);
 
-function dialectOf(path: string): Dialect | null {
+/** Null for what no vendor is asked: POST to a chat path, GET of the models. */
+function dialectOf(method: string | undefined, path: string): Dialect | null {
+  if (method === 'GET') return path.endsWith('/models') ? 'openai' : null;
+  if (method !== 'POST') return null;
   if (path.endsWith('/v1/messages')) return 'anthropic';
   return [...chatPaths].some((known) => path.endsWith(known)) ? 'openai' : null;
 }
@@ -184,10 +187,10 @@ export async function startFakeVendor(): Promise<FakeVendor> {
   const server = createServer((request, response) => {
     void (async () => {
       const path = request.url ?? '';
-      const dialect = dialectOf(path.split('?')[0] ?? '');
+      const dialect = dialectOf(request.method, path.split('?')[0] ?? '');
       const text = await readBody(request).catch(() => null);
       if (text === null) return;
-      if (dialect === null || request.method !== 'POST') {
+      if (dialect === null) {
         response
           .writeHead(404, { 'content-type': 'application/json' })
           .end('{"error":{"message":"no route"}}');

@@ -23,9 +23,18 @@ export function streamEvents(request: ReceivedRequest, content: AnswerContent = 
     : openAiStream(modelOf(request), content, asksUsage(request));
 }
 
-/** A healthy answer, JSON or SSE as asked. */
+/** What a vendor answers who is asked which models it has. */
+const modelList: Script = () => ({
+  status: 200,
+  headers: json,
+  body: [JSON.stringify({ object: 'list', data: [{ id: 'm', object: 'model' }] })],
+  ending: 'complete',
+});
+
+/** A healthy answer, JSON or SSE as asked; to a question for models, their list. */
 export function answer(content: AnswerContent = {}): Script {
   return (request) => {
+    if (request.method === 'GET') return modelList(request);
     if (request.stream) {
       return { status: 200, headers: eventStream, body: streamEvents(request, content), ending: 'complete' };
     }

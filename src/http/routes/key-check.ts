@@ -1,0 +1,54 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Cancellation } from '../../chat/cancellation.ts';
+import type { KeyCheck } from '../../chat/key-check.ts';
+import type { Account } from '../../chat/ports.ts';
+import type { KeyUse } from '../../core/account/key-verdict.ts';
+import { rejectionsInARow } from '../../core/account/key-verdict.ts';
+import type { HeldKey } from '../../core/candidate.ts';
+import { NotFoundError } from '../../core/errors.ts';
+import type { Residency } from '../../core/request/residency.ts';
+import { residencyOf } from '../../core/request/residency.ts';
+import type { Call, Handlers } from '../mount.ts';
+
+export interface KeyCheckRouteDeps {
+  /** Throws RateLimitError, or promises to. */
+  readonly mayCheckKey: (userId: string) => void | Promise<void>;
+  /** Asks the key's own server; never rejects for what that does. */
+  readonly checkKey: (key: HeldKey, residency: Residency, signal: Cancellation) => Promise<KeyCheck>;
+  /** The latest rows of the user, newest first. */
+  readonly readKeyUses: (userId: string) => Promise<readonly KeyUse[]>;
+  readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
+}
+
+/** The caller's key of this id; keys that another replica registered just now are read past the cache. */
+async function heldKey(request: FastifyRequest, keyId: string, deps: KeyCheckRouteDeps): Promise<HeldKey> {
+  const isIt = ({ id }: HeldKey): boolean => id === keyId;
+  const known = request.account.keys.find(isIt);
+  const key = known ?? (await deps.refreshAccount(request.serviceKeyHash))?.keys.find(isIt);
+  if (key === undefined) throw new NotFoundError('No such provider key.');
+  return key;
+}
+
+/** Aborted when the client leaves: nobody is asked for nobody. */
+function signalOf({ raw }: FastifyReply): Cancellation {
+  const signal = new Cancellation();
+  raw.once('close', () => signal.abort('client-gone'));
+  return signal;
+}
+
+/** `POST /v1/keys/{key_id}/check`: what the vendor makes of the key, by the cheapest question that needs one. */
+export function keyCheckHandlers(deps: KeyCheckRouteDeps): Handlers<'checkKey'> {
+  return {
+    async checkKey({ param, request, reply }: Call<'checkKey'>) {
+      const { userId } = request.account;
+      await deps.mayCheckKey(userId);
+      const key = await heldKey(request, param.toLowerCase(), deps);
+      const { id, provider } = key;
+      request.toUserServer = provider === 'self_hosted';
+      const residency = residencyOf(provider, key.declaredRegion, request.tables.indiaRegions);
+      const { verdict, reason, status, latencyMs } = await deps.checkKey(key, residency, signalOf(reply));
+      const rejected_in_a_row = rejectionsInARow(id, await deps.readKeyUses(userId));
+      return { id, provider, residency, verdict, reason, status, latency_ms: latencyMs, rejected_in_a_row };
+    },
+  };
+}
