@@ -5,6 +5,7 @@ import { CommandError, exitCodes, exitRows } from './exit-codes.ts';
 import { addMigrate } from './migrate.ts';
 import { addNewKey } from './new-key.ts';
 import { addOpenApi } from './openapi.ts';
+import { addReprice } from './reprice.ts';
 import { addReseal } from './reseal.ts';
 import { addServe } from './serve.ts';
 import { addWait } from './wait.ts';
@@ -18,7 +19,17 @@ const helpColumns = 100;
 const exitTable = exitRows.map(([, code, meaning]) => `  ${String(code).padEnd(4)}${meaning}`).join('\n');
 
 /** In the order of the help. A new command is a file of its own and a line here. */
-const adders = [addServe, addMigrate, addReseal, addNewKey, addCheckConfig, addOpenApi, addDemo, addWait];
+const adders = [
+  addServe,
+  addMigrate,
+  addReseal,
+  addReprice,
+  addNewKey,
+  addCheckConfig,
+  addOpenApi,
+  addDemo,
+  addWait,
+];
 
 /** The whole command line. */
 function createProgram(): Command {
