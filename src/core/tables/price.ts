@@ -68,9 +68,10 @@ function parseRate(text: string): bigint {
 /** The decimal string of a rate, without idle zeros: `0.1`. */
 function rateText(rate: bigint): string {
   const digits = rate.toString().padStart(picoPerTokenDigits + 1, '0');
-  const fraction = digits.slice(-picoPerTokenDigits).replace(/0+$/, '');
-  const whole = digits.slice(0, -picoPerTokenDigits);
-  return fraction === '' ? whole : `${whole}.${fraction}`;
+  const point = digits.length - picoPerTokenDigits;
+  let end = digits.length;
+  while (end > point && digits[end - 1] === '0') end -= 1;
+  return end === point ? digits.slice(0, point) : `${digits.slice(0, point)}.${digits.slice(point, end)}`;
 }
 
 function compileRates(row: z.infer<z.ZodObject<typeof rates>>, model: string): Rates {

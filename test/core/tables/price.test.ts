@@ -24,6 +24,18 @@ describe('prices', () => {
     });
   });
 
+  test('a row is spelled out for those who ask why', () => {
+    const { rowJson } = priceOf('m', { input: '10.50', output: '0', cached_input: '0.000001' });
+    expect(JSON.parse(rowJson)).toEqual({
+      model: 'm',
+      input: '10.5',
+      output: '0',
+      cached_input: '0.000001',
+      cache_write: '13.125',
+      cache_write_long: '21',
+    });
+  });
+
   test('the long-context rates have their own defaults', () => {
     const long = { above_input_tokens: 100, input: '4', output: '8' };
     expect(priceOf('m', { long_context: long }).longContext).toMatchObject({
