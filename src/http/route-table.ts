@@ -7,9 +7,7 @@ import {
 import { chatRequestSchema } from '../core/request/chat-request.ts';
 import {
   chatCompletionSchema,
-  explainedLogRowSchema,
   keyCheckSchema,
-  logPageSchema,
   modelEntrySchema,
   modelListSchema,
   newServiceKeyRecordSchema,
@@ -19,6 +17,7 @@ import {
   statsSchema,
 } from './answer-schemas.ts';
 import { gatewayHeaders } from './gateway-headers.ts';
+import { explainedLogRowSchema, logPageSchema } from './log-schemas.ts';
 import { logsQuerySchema, statsQuerySchema } from './query-schemas.ts';
 
 /**

@@ -3,7 +3,7 @@ import type { LogRowsQuery, StoredLogRow } from '../../adapters/postgres/read-lo
 import { formatMicroUsd } from '../../core/answer/cost.ts';
 import { encodeLogCursor } from '../../core/log-cursor.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
-import type { LogPage } from '../answer-schemas.ts';
+import type { LogPage } from '../log-schemas.ts';
 import type { LogsQuery } from '../query-schemas.ts';
 import { defaultPage } from '../query-schemas.ts';
 

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { usageBases } from '../core/answer/usage.ts';
+import { candidateFates } from '../core/candidate-fate.ts';
+import { residencies } from '../core/request/residency.ts';
+import { requestStatuses, shownProviders, shownResidencies } from '../core/settled-request.ts';
+import { count, instant, usd } from './answer-fields.ts';
+
+/** What the API answers of requests that are over; as `answer-schemas.ts`. */
+
+const logRowSchema = z.strictObject({
+  id: z.int(),
+  mode: z.string(),
+  provider: z.enum(shownProviders),
+  model: z.string(),
+  input_tokens: count,
+  output_tokens: count,
+  latency_ms: count,
+  cost_usd: usd,
+  cache_hit: z.boolean(),
+  status: z.enum(requestStatuses),
+  error: z.string().max(500).nullable(),
+  residency_requested: z.literal('india').nullable(),
+  residency_actual: z.enum(shownResidencies),
+  created_at: instant,
+});
+
+export const logPageSchema = z.strictObject({
+  data: z.array(logRowSchema),
+  next_cursor: z.string().nullable(),
+});
+export type LogPage = z.output<typeof logPageSchema>;
+
+/** Dollars per million tokens. */
+const rate = z.string().regex(/^\d+(\.\d{1,6})?$/);
+
+/** A row and what explains it; null where nothing is to be said, or an earlier release wrote the row. */
+export const explainedLogRowSchema = logRowSchema.extend({
+  request_id: z.string(),
+  trace_id: z.string().nullable(),
+  /** Of the tables that planned and priced the request; `x-gateway-tables-version` of its answer. */
+  tables_version: z.string(),
+  stream: z.boolean(),
+  ttft_ms: count.nullable(),
+  /** The provider key that served. */
+  key_id: z.uuid().nullable(),
+  usage: z.strictObject({
+    basis: z.enum(usageBases).nullable(),
+    cached_input_tokens: count,
+    cache_write_tokens: count,
+    cache_write_long_tokens: count,
+    reasoning_tokens: count,
+  }),
+  saved_usd: usd,
+  /** What priced the tokens. */
+  price: z
+    .strictObject({
+      model: z.string(),
+      input: rate,
+      output: rate,
+      cached_input: rate,
+      cache_write: rate,
+      cache_write_long: rate,
+    })
+    .nullable(),
+  /** Null: none was looked for. Of a hit, which request had made the answer. */
+  cache: z
+    .strictObject({
+      result: z.enum(['hit', 'miss']),
+      from: z
+        .strictObject({
+          provider: z.string(),
+          model: z.string(),
+          request_id: z.string().nullable(),
+          trace_id: z.string().nullable(),
+        })
+        .nullable(),
+    })
+    .nullable(),
+  /** The tier in its order; null for an override. */
+  candidates: z
+    .array(z.strictObject({ provider: z.string(), model: z.string(), fate: z.enum(candidateFates) }))
+    .nullable(),
+  /** In their order, with those that were passed over for what they lack. */
+  attempts: z.array(
+    z.strictObject({
+      provider: z.string(),
+      model: z.string(),
+      status: z.int().nullable(),
+      reason: z.string(),
+      latency_ms: z.int(),
+      dropped: z.array(z.string()).exactOptional(),
+      residency: z.enum(residencies).nullable(),
+      key_id: z.uuid().nullable(),
+      usage: z
+        .strictObject({ basis: z.enum(usageBases), input_tokens: count, output_tokens: count })
+        .nullable(),
+    }),
+  ),
+});
