@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as nextTurn } from 'node:timers/promises';
+import { serialize } from 'node:v8';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TablesFault, TablesSource } from '../../../src/adapters/tables/last-good-tables.ts';
@@ -82,6 +83,14 @@ describe('the first load', () => {
   ])('stops the start when the file %s', async (_what, text, word) => {
     if (text !== null) await writeFile(path, text);
     await expect(watchIt()).rejects.toThrow(word);
+  });
+
+  test('names are texts of their own, whatever else the file holds: put together with them, others stay as small', () => {
+    const read = readTables(`# a comment with …${tablesText('a-model-of-many-letters')}`);
+    const model = read.ok ? (read.document.tiers.cheap[0]?.model ?? '') : '';
+    expect(model).toBe('a-model-of-many-letters');
+    // V8's own form: its third byte says of what width the characters are.
+    expect(serialize(model).toString('latin1', 2, 3)).toBe('"');
   });
 
   test('stops the start when the path is a directory', async () => {
