@@ -8,7 +8,6 @@ import type { Plan, PlannedCandidates } from '../core/plan.ts';
 import { planCandidates } from '../core/plan.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { StoreAway } from '../core/store-away.ts';
-import type { Provider } from '../providers/provider.ts';
 import type { CancelSignal } from './cancellation.ts';
 import type { ChatDeps } from './chat-deps.ts';
 import type { Client } from './client-stream.ts';
@@ -135,7 +134,7 @@ function planCall(
     planCandidates(call, {
       keys: held,
       isHeldBack: (candidate: Candidate) => deps.breakers.holdsBack(candidate),
-      lacks: ({ provider, facts }: Candidate) => (deps.providers[provider] as Provider).lacks(facts),
+      lacks: ({ provider, facts }: Candidate) => deps.providers[provider].lacks(facts),
     });
   const plan = planWith(keys);
   if (plan.kind === 'planned' || !plan.forWantOfKey) return plan;

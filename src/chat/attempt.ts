@@ -5,7 +5,7 @@ import { residencyAllows } from '../core/request/residency.ts';
 import { maskEchoes } from '../core/secret/mask-echo.ts';
 import { redactReason } from '../core/secret/redact.ts';
 import type { Secret } from '../core/secret/secret.ts';
-import type { Provider, StreamContext, StreamTranslator, UpstreamRequest } from '../providers/provider.ts';
+import type { StreamContext, StreamTranslator, UpstreamRequest } from '../providers/provider.ts';
 import type { AttemptContext, AttemptOutcome } from './attempt-outcome.ts';
 import { outcomeOfExchange, unopenedKey, unreadableAddress } from './attempt-outcome.ts';
 import type { CancelSignal } from './cancellation.ts';
@@ -58,7 +58,7 @@ export async function attempt(
     call,
     candidate,
     endpoint,
-    provider: deps.providers[candidate.provider] as Provider,
+    provider: deps.providers[candidate.provider],
     streamContext: streamContext(candidate, call, deps),
     secret,
     startedAtMs: opened.startedAtMs,

@@ -1,4 +1,5 @@
 import type { Candidate } from '../core/candidate.ts';
+import type { ProviderName } from '../core/provider-name.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { AnswerBudget } from './answer-budget.ts';
@@ -12,7 +13,7 @@ import type { ChatTelemetry } from './telemetry-port.ts';
 /** What the story needs of the world, given once. */
 export interface ChatDeps {
   readonly transport: UpstreamTransport;
-  readonly providers: Readonly<Record<string, Provider>>;
+  readonly providers: Readonly<Record<ProviderName, Provider>>;
   readonly endpointOf: (candidate: Pick<Candidate, 'provider' | 'key'>) => ProviderEndpoint | null;
   readonly openKey: OpenKey;
   readonly requestForms: RequestForms;

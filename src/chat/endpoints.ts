@@ -1,6 +1,6 @@
 import type { Candidate } from '../core/candidate.ts';
 import { selfHostedEndpoint, vendorEndpoint } from '../core/net/self-hosted-url.ts';
-import type { CommercialProviderName } from '../core/provider-name.ts';
+import type { CommercialProviderName, ProviderName } from '../core/provider-name.ts';
 import type { Provider } from '../providers/provider.ts';
 
 /** Where a candidate's path is added to. */
@@ -17,7 +17,7 @@ export interface ProviderEndpoint {
  * key leads nowhere. Null where a self_hosted key has no address that can be read.
  */
 export function endpointsOf(
-  providers: Readonly<Record<string, Provider>>,
+  providers: Readonly<Record<ProviderName, Provider>>,
   settings: Readonly<Partial<Record<CommercialProviderName, string>>>,
 ): (candidate: Pick<Candidate, 'provider' | 'key'>) => ProviderEndpoint | null {
   const vendors = new Map<string, ProviderEndpoint>();

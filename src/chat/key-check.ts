@@ -63,7 +63,7 @@ async function ask(
   } catch {
     return unreachable('The stored provider key cannot be opened; register it again.');
   }
-  const provider = deps.providers[key.provider] as Provider;
+  const provider = deps.providers[key.provider];
   const { path, headers } = provider.modelsRequest;
   const call: UpstreamCall = {
     provider: key.provider,

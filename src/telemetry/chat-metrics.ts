@@ -11,7 +11,7 @@ import { providerNames } from '../core/provider-name.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { RequestStatus, SettledRequest } from '../core/settled-request.ts';
 import { outcomeOf, shownProvider } from '../core/settled-request.ts';
-import { modes } from '../core/tables/mode.ts';
+import { modeOf, modes, tierNames } from '../core/tables/mode.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
 import { LabelTree } from './label-tree.ts';
 import type { ModelLabels } from './model-label.ts';
@@ -72,8 +72,8 @@ export class ChatMetrics {
 
   /** Makes what the tables can bring about visible as zeros: a counter born at 5 shows no increase. */
   useTables(tables: RoutingTables): void {
-    for (const mode of modes) {
-      const tier = tables.tier(mode.slice('gw/'.length) as Parameters<RoutingTables['tier']>[0]);
+    for (const name of tierNames) {
+      const [mode, tier] = [modeOf(name), tables.tier(name)];
       for (const [index, from] of tier.entries()) {
         this.#spendingOf(mode, from.provider, from.model);
         this.#saved.of(mode, from.provider, from.model);

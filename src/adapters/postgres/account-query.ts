@@ -44,7 +44,7 @@ export interface LoadedAccount extends Caller {
 }
 
 function heldKey(row: Row, id: string): HeldKey {
-  return {
+  return Object.freeze({
     id,
     userId: row.user_id,
     provider: row.provider,
@@ -52,13 +52,13 @@ function heldKey(row: Row, id: string): HeldKey {
     baseUrl: row.base_url,
     label: row.label,
     createdAtMs: Number(row.created_at_ms),
-    sealed: {
+    sealed: Object.freeze({
       version: row.seal_version,
       masterKeyId: row.master_key_id,
       nonce: row.nonce,
       ciphertext: row.ciphertext,
-    },
-  };
+    }),
+  });
 }
 
 /**

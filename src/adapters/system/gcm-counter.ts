@@ -2,7 +2,8 @@ import type { KeyObject } from 'node:crypto';
 import { createCipheriv } from 'node:crypto';
 
 const blockBytes = 16;
-const nonceBytes = 12;
+/** The nonce length GCM is defined for without extra hashing (NIST SP 800-38D 5.2.1.1). */
+export const nonceBytes = 12;
 /** The first counter block makes the tag; the text begins with the second (NIST SP 800-38D 7.1). */
 const firstTextCounter = 2;
 /** A provider key is 50 to 200 bytes; longer texts are worth the memory of their call. */

@@ -3,7 +3,7 @@ import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomByte
 import type { HeldKey, SealedSecret } from '../../core/candidate.ts';
 import type { SealingKey } from '../../core/secret/sealing-key.ts';
 import { Secret } from '../../core/secret/secret.ts';
-import { GcmCounter } from './gcm-counter.ts';
+import { GcmCounter, nonceBytes } from './gcm-counter.ts';
 
 /** A sealed secret that does not open: tampered with, moved to another row, or its master key is gone. */
 export class SealError extends Error {}
@@ -27,8 +27,6 @@ export interface Sealer {
 }
 
 const algorithm = 'aes-256-gcm';
-/** The nonce length GCM is defined for without extra hashing (NIST SP 800-38D 5.2.1.1). */
-const nonceBytes = 12;
 /** Always given: without it Node accepts tags cut down to 4 bytes. */
 const tagBytes = 16;
 const saltBytes = 16;

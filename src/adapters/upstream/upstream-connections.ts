@@ -13,13 +13,12 @@ export interface UpstreamConnections {
   readonly waiting: number;
 }
 
-/** Sums the sockets of pools by the first word of their names. */
+/** Sums the sockets of pools by provider. */
 export function connectionsOf(
-  pools: Iterable<readonly [name: string, pool: { readonly stats: PoolStats }]>,
+  pools: Iterable<readonly [provider: string, pool: { readonly stats: PoolStats }]>,
 ): ReadonlyMap<string, UpstreamConnections> {
   const byProvider = new Map<string, UpstreamConnections>();
-  for (const [name, { stats }] of pools) {
-    const provider = name.slice(0, name.indexOf(' '));
+  for (const [provider, { stats }] of pools) {
     const { active, idle, waiting } = byProvider.get(provider) ?? { active: 0, idle: 0, waiting: 0 };
     byProvider.set(provider, {
       active: active + stats.running,

@@ -62,6 +62,7 @@ export interface PoolSettings {
 export type OpenPool<P> = (origin: string, connect: Connector, settings: PoolSettings) => P;
 
 interface UserPool<P> {
+  readonly provider: string;
   readonly pool: P;
   calls: number;
   /** No call since the last sweep. */
@@ -163,14 +164,14 @@ export class UpstreamPools<P extends ConnectionPool> {
       return this.#vendors.get(provider)?.get(origin) ?? this.#openVendor(provider, origin);
     const slot = slotOf(call.userId, this.#seed);
     if (!this.#places.take(slot)) return null;
-    return new UserLease(this.#userPool(`${provider} ${origin}`, origin), this.#places, slot);
+    return new UserLease(this.#userPool(provider, origin), this.#places, slot);
   }
 
-  /** By name, which begins with the provider. */
-  *entries(): Generator<readonly [name: string, pool: P]> {
+  /** All that are open, with their providers. */
+  *entries(): Generator<readonly [provider: string, pool: P]> {
     for (const [provider, origins] of this.#vendors)
-      for (const [origin, { pool }] of origins) yield [`${provider} ${origin}`, pool];
-    for (const [name, { pool }] of this.#users) yield [name, pool];
+      for (const { pool } of origins.values()) yield [provider, pool];
+    for (const { provider, pool } of this.#users.values()) yield [provider, pool];
   }
 
   async close(): Promise<void> {
@@ -186,7 +187,8 @@ export class UpstreamPools<P extends ConnectionPool> {
     return lease;
   }
 
-  #userPool(name: string, origin: string): UserPool<P> {
+  #userPool(provider: string, origin: string): UserPool<P> {
+    const name = `${provider} ${origin}`;
     const known = this.#users.get(name);
     if (known !== undefined) {
       this.#users.delete(name);
@@ -195,7 +197,7 @@ export class UpstreamPools<P extends ConnectionPool> {
     }
     if (this.#users.size >= maxUserOrigins) this.#makeRoom();
     const connect = this.#counted(createConnector(this.#policy, { userAddress: true, connectTimeoutMs }));
-    const entry = { pool: this.#open(origin, connect, userSettings), calls: 0, resting: false };
+    const entry = { provider, pool: this.#open(origin, connect, userSettings), calls: 0, resting: false };
     this.#users.set(name, entry);
     return entry;
   }

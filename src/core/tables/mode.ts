@@ -3,8 +3,11 @@ export const tierNames = ['cheap', 'balanced', 'premium'] as const;
 export type TierName = (typeof tierNames)[number];
 export type Mode = `gw/${TierName}`;
 
+/** What a client names a tier by. */
+export const modeOf = (tier: TierName): Mode => `gw/${tier}`;
+
 /** Public mode strings in the order `GET /v1/models` lists them. */
-export const modes: readonly Mode[] = tierNames.map((tier) => `gw/${tier}` as const);
+export const modes: readonly Mode[] = tierNames.map(modeOf);
 
 export interface ParsedMode {
   readonly mode: Mode;
@@ -23,7 +26,7 @@ export function parseMode(model: string, legacyName: string | null): ParsedMode 
   const prefix = model.slice(0, slash);
   const tier = tierNames.find((name) => name === model.slice(slash + 1));
   if (tier === undefined) return null;
-  if (prefix === 'gw') return { mode: `gw/${tier}`, tier, legacy: false };
-  if (legacyName !== null && prefix === legacyName) return { mode: `gw/${tier}`, tier, legacy: true };
+  if (prefix === 'gw') return { mode: modeOf(tier), tier, legacy: false };
+  if (legacyName !== null && prefix === legacyName) return { mode: modeOf(tier), tier, legacy: true };
   return null;
 }

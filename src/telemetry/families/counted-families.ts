@@ -1,3 +1,4 @@
+import { authFailures, legacySurfaces } from '../../http/http-telemetry.ts';
 import {
   byteBuckets,
   durationBuckets,
@@ -55,11 +56,11 @@ export const countedFamilies = {
     'Connections closed because their clients took nothing of an answer for 30 s, or made room for other unread answers.',
   ),
   gw_legacy_use_total: counter(
-    'Requests that used a name from before the rename, by where: key, mode, header.',
+    `Requests that used a name from before the rename, by where: ${legacySurfaces.join(', ')}.`,
     'surface',
   ),
   gw_auth_failures_total: counter(
-    'Callers who were not let in (401), by why: missing, malformed, unknown_key, registration_token.',
+    `Callers who were not let in, by why: ${authFailures.join(', ')}.`,
     'reason',
   ),
 
