@@ -306,7 +306,7 @@ test('what can happen is there at 0 before it does', async () => {
   expect(values('gw_candidates_skipped_total', 'reason').size).toBe(4);
   expect(values('gw_fallbacks_total', 'reason').size).toBe(13);
   expect(values('gw_shed_requests_total', 'resource').size).toBe(5);
-  expect(values('gw_auth_failures_total', 'reason').size).toBe(4);
+  expect(values('gw_auth_failures_total', 'reason').size).toBe(5);
   expect(values('gw_legacy_use_total', 'surface')).toEqual(new Set(['key', 'mode', 'header']));
   expect(values('gw_db_query_seconds_count', 'query').size).toBe(13);
   expect(values('gw_overhead_seconds_count', 'phase')).toEqual(
