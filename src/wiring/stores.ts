@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { MemoryResponseCache } from '../adapters/cache/memory-cache.ts';
@@ -6,11 +5,12 @@ import { SealedResponseCache } from '../adapters/cache/sealed-cache.ts';
 import { readAccount } from '../adapters/postgres/account-query.ts';
 import type { PostgresAccounts } from '../adapters/postgres/accounts.ts';
 import { createAccounts } from '../adapters/postgres/accounts.ts';
-import { insertLogRows } from '../adapters/postgres/log-insert.ts';
+import { newRowsInto } from '../adapters/postgres/log-insert.ts';
 import { keepPartitions } from '../adapters/postgres/partition-keeper.ts';
 import { createPool } from '../adapters/postgres/pool.ts';
 import { createRequestLog } from '../adapters/postgres/request-log.ts';
 import type { RequestLogStats } from '../adapters/postgres/request-log-contract.ts';
+import { keepRollups } from '../adapters/postgres/rollup-keeper.ts';
 import type { SchemaGate } from '../adapters/postgres/schema-gate.ts';
 import { openSchemaGate } from '../adapters/postgres/schema-gate.ts';
 import type { SealedKeyCounts } from '../adapters/postgres/sealed-key-counts.ts';
@@ -112,16 +112,16 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
     spoolDir,
     spoolBytes,
     whenFull: spoolFull,
-    replica: hostname(),
     clock,
     print: (line) => lines.print(line),
-    insert: metrics.timeFlush(insertLogRows),
+    insert: metrics.timeFlush(newRowsInto(logPool)),
   });
   opened.push(() => requestLog.drain(closeTimeoutMs));
   const read = metrics.timeQuery('find_account', readAccount);
   const accounts = createAccounts({ pool, directUrl, clock, read, onListening: logListening(log) });
   opened.push(() => accounts.close());
   keepPartitions(pool, gate.opened, settings.logRetentionDays, log, stopping.signal);
+  keepRollups(pool, gate.opened, log, stopping.signal);
   const redis =
     settings.redisUrl === null
       ? null

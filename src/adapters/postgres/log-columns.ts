@@ -3,14 +3,24 @@ import { attemptRow } from '../../core/attempt-record.ts';
 import { candidateFate } from '../../core/candidate-fate.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { errorText, shownModel, shownProvider, targetText } from '../../core/settled-request.ts';
+import { BinaryRows } from './binary-row.ts';
 
-/** One column of `request_logs`: the insert, the spool's lines and the test against the schema follow from it. */
+/** A settled request as the log takes it. */
+export interface LogRow {
+  readonly settled: SettledRequest;
+  /** Its model is not told apart in sums. */
+  readonly isOther: boolean;
+}
+
+/** One column of `request_logs`: both inserts, the spool's lines and the test against the schema follow from it. */
 export interface LogColumn {
   readonly name: string;
   /** The type that the insert reads it as. */
   readonly type: string;
   /** Its value as JSON text. */
   readonly json: (settled: SettledRequest) => string;
+  /** Its value, with its type, as Postgres reads it fastest. */
+  readonly write: (rows: BinaryRows, settled: SettledRequest) => void;
 }
 
 /** What Postgres text and jsonb cannot hold, as JSON writes it: NUL and halves of surrogate pairs. */
@@ -28,70 +38,125 @@ function anyJson(value: unknown): string {
   return unstorable.test(text) ? JSON.stringify(value, storable) : text;
 }
 
+/** How values of a type are written; their oids are the same in every Postgres. */
+interface Kind<Value> {
+  readonly type: string;
+  readonly oid: number;
+  readonly json: (value: Value) => string;
+  readonly write: (rows: BinaryRows, value: Value) => void;
+}
+
+const uuid: Kind<string> = {
+  type: 'uuid',
+  oid: 2950,
+  json: (text) => `"${text}"`,
+  write: (rows, text) => rows.uuid(text),
+};
+/** Any text. */
+const text: Kind<string> = { type: 'text', oid: 25, json: anyJson, write: (rows, value) => rows.text(value) };
 /** Text of a form that needs no escaping: ids, hashes, names of closed lists. */
-const plain = (text: string): string => `"${text}"`;
-const plainOrNull = (text: string | null): string => (text === null ? 'null' : plain(text));
+const plain: Kind<string> = { ...text, json: uuid.json };
+const boolean: Kind<boolean> = {
+  type: 'boolean',
+  oid: 16,
+  json: String,
+  write: (rows, value) => rows.boolean(value),
+};
+const integer: Kind<number> = {
+  type: 'integer',
+  oid: 23,
+  json: String,
+  write: (rows, value) => rows.int4(value),
+};
+const bigint: Kind<number | bigint> = {
+  type: 'bigint',
+  oid: 20,
+  json: String,
+  write: (rows, value) => rows.int8(value),
+};
+/** Of JSON text. */
+const jsonb: Kind<string> = {
+  type: 'jsonb',
+  oid: 3802,
+  json: (json) => json,
+  write: (rows, json) => rows.jsonb(json),
+};
+const timestamptzOid = 1184;
+
+function column<Value>(
+  name: string,
+  { type, oid, json, write }: Kind<Value>,
+  read: (settled: SettledRequest) => Value | null,
+): LogColumn {
+  return {
+    name,
+    type,
+    json: (settled) => {
+      const value = read(settled);
+      return value === null ? 'null' : json(value);
+    },
+    write: (rows, settled) => {
+      rows.type(oid);
+      const value = read(settled);
+      if (value === null) rows.none();
+      else write(rows, value);
+    },
+  };
+}
 
 /** `["tried openai:gpt-6", "no_key sarvam:sarvam-105b"]`: the tier in its order, each with what became of it. */
-function fatesJson(settled: SettledRequest): string {
+function fatesJson(settled: SettledRequest): string | null {
   const { tier } = settled;
-  if (tier === null) return 'null';
+  if (tier === null) return null;
   return anyJson(tier.map((target) => `${candidateFate(target, settled)} ${targetText(target)}`));
 }
 
 /** Null where no answer was priced. */
-function priceJson({ price, usage }: SettledRequest): string {
-  return price === null ? 'null' : ratesFor(price, usage.inputTokens).rowJson;
+function priceJson({ price, usage }: SettledRequest): string | null {
+  return price === null ? null : ratesFor(price, usage.inputTokens).rowJson;
 }
 
 /** Null where nothing was looked for. */
-function cacheJson({ cachedFrom, cacheMissed }: SettledRequest): string {
-  if (cachedFrom === null) return cacheMissed ? '{"result":"miss"}' : 'null';
+function cacheJson({ cachedFrom, cacheMissed }: SettledRequest): string | null {
+  if (cachedFrom === null) return cacheMissed ? '{"result":"miss"}' : null;
   const { requestId, traceId } = cachedFrom;
-  return `{"result":"hit","request_id":${plainOrNull(requestId)},"trace_id":${plainOrNull(traceId)}}`;
+  const quoted = (id: string | null): string => (id === null ? 'null' : plain.json(id));
+  return `{"result":"hit","request_id":${quoted(requestId)},"trace_id":${quoted(traceId)}}`;
 }
 
 /** All columns but the id, which the table gives, and the time, which the insert makes of `created_micros`. */
 export const logColumns: readonly LogColumn[] = [
-  { name: 'row_id', type: 'uuid', json: ({ rowId }) => plain(rowId) },
-  { name: 'user_id', type: 'uuid', json: ({ userId }) => plain(userId) },
-  { name: 'request_id', type: 'text', json: ({ requestId }) => plain(requestId) },
-  { name: 'mode', type: 'text', json: ({ mode }) => plain(mode) },
-  { name: 'provider', type: 'text', json: (settled) => plain(shownProvider(settled)) },
-  { name: 'model', type: 'text', json: (settled) => anyJson(shownModel(settled)) },
-  { name: 'key_id', type: 'uuid', json: ({ keyId }) => plainOrNull(keyId) },
-  { name: 'usage_reported', type: 'boolean', json: ({ usage }) => String(usage.basis !== 'none') },
-  { name: 'usage_basis', type: 'text', json: ({ usage }) => plain(usage.basis) },
-  { name: 'input_tokens', type: 'bigint', json: ({ usage }) => String(usage.inputTokens) },
-  { name: 'output_tokens', type: 'bigint', json: ({ usage }) => String(usage.outputTokens) },
-  { name: 'cached_input_tokens', type: 'bigint', json: ({ usage }) => String(usage.cachedInputTokens) },
-  { name: 'cache_write_tokens', type: 'bigint', json: ({ usage }) => String(usage.cacheWriteTokens) },
-  {
-    name: 'cache_write_long_tokens',
-    type: 'bigint',
-    json: ({ usage }) => String(usage.cacheWriteLongTokens),
-  },
-  { name: 'reasoning_tokens', type: 'bigint', json: ({ usage }) => String(usage.reasoningTokens) },
-  { name: 'latency_ms', type: 'integer', json: ({ latencyMs }) => String(latencyMs) },
-  { name: 'ttft_ms', type: 'integer', json: ({ ttftMs }) => String(ttftMs) },
-  { name: 'cost_micro_usd', type: 'bigint', json: ({ costMicroUsd }) => String(costMicroUsd) },
-  { name: 'saved_micro_usd', type: 'bigint', json: ({ savedMicroUsd }) => String(savedMicroUsd) },
-  { name: 'cache_hit', type: 'boolean', json: ({ cachedFrom }) => String(cachedFrom !== null) },
-  { name: 'stream', type: 'boolean', json: ({ stream }) => String(stream) },
-  { name: 'status', type: 'text', json: ({ end }) => plain(end.status) },
-  { name: 'error', type: 'text', json: ({ end }) => anyJson(errorText(end)) },
-  {
-    name: 'residency_requested',
-    type: 'text',
-    json: ({ residencyRequested }) => plainOrNull(residencyRequested),
-  },
-  { name: 'residency_actual', type: 'text', json: ({ residencyActual }) => plain(residencyActual) },
-  { name: 'attempts', type: 'jsonb', json: ({ candidates }) => anyJson(candidates.map(attemptRow)) },
-  { name: 'candidates', type: 'jsonb', json: fatesJson },
-  { name: 'price', type: 'jsonb', json: priceJson },
-  { name: 'cache', type: 'jsonb', json: cacheJson },
-  { name: 'tables_version', type: 'text', json: ({ tablesVersion }) => plain(tablesVersion) },
-  { name: 'trace_id', type: 'text', json: ({ traceId }) => plainOrNull(traceId) },
+  column('row_id', uuid, ({ rowId }) => rowId),
+  column('user_id', uuid, ({ userId }) => userId),
+  column('request_id', plain, ({ requestId }) => requestId),
+  column('mode', plain, ({ mode }) => mode),
+  column('provider', plain, shownProvider),
+  column('model', text, shownModel),
+  column('key_id', uuid, ({ keyId }) => keyId),
+  column('usage_reported', boolean, ({ usage }) => usage.basis !== 'none'),
+  column('usage_basis', plain, ({ usage }) => usage.basis),
+  column('input_tokens', bigint, ({ usage }) => usage.inputTokens),
+  column('output_tokens', bigint, ({ usage }) => usage.outputTokens),
+  column('cached_input_tokens', bigint, ({ usage }) => usage.cachedInputTokens),
+  column('cache_write_tokens', bigint, ({ usage }) => usage.cacheWriteTokens),
+  column('cache_write_long_tokens', bigint, ({ usage }) => usage.cacheWriteLongTokens),
+  column('reasoning_tokens', bigint, ({ usage }) => usage.reasoningTokens),
+  column('latency_ms', integer, ({ latencyMs }) => latencyMs),
+  column('ttft_ms', integer, ({ ttftMs }) => ttftMs),
+  column('cost_micro_usd', bigint, ({ costMicroUsd }) => costMicroUsd),
+  column('saved_micro_usd', bigint, ({ savedMicroUsd }) => savedMicroUsd),
+  column('cache_hit', boolean, ({ cachedFrom }) => cachedFrom !== null),
+  column('stream', boolean, ({ stream }) => stream),
+  column('status', plain, ({ end }) => end.status),
+  column('error', text, ({ end }) => errorText(end)),
+  column('residency_requested', plain, ({ residencyRequested }) => residencyRequested),
+  column('residency_actual', plain, ({ residencyActual }) => residencyActual),
+  column('attempts', jsonb, ({ candidates }) => anyJson(candidates.map(attemptRow))),
+  column('candidates', jsonb, fatesJson),
+  column('price', jsonb, priceJson),
+  column('cache', jsonb, cacheJson),
+  column('tables_version', plain, ({ tablesVersion }) => tablesVersion),
+  column('trace_id', plain, ({ traceId }) => traceId),
 ];
 
 /** With what stands before each value. */
@@ -104,7 +169,30 @@ export function encodeLogRow(settled: SettledRequest): string {
   return `${text}}`;
 }
 
-/** The same line, of a row that rollups do not tell apart by its model. */
+/** The same line, of a row that sums do not tell apart by its model. */
 export function asOther(line: string): string {
   return `{"is_other":true,${line.slice(1)}`;
+}
+
+export function lineOf({ settled, isOther }: LogRow): string {
+  const line = encodeLogRow(settled);
+  return isOther ? asOther(line) : line;
+}
+
+/**
+ * Rows as an array of `new_log_row`, whose oid is `type`: the time and whether it is another model, then the columns.
+ * Throws RangeError for a value that its column cannot hold.
+ */
+export function binaryRows(type: number, logRows: readonly LogRow[]): Buffer {
+  const rows = new BinaryRows(type, logRows.length);
+  for (const { settled, isOther } of logRows) {
+    rows.begin(logColumns.length + 2);
+    rows.type(timestamptzOid);
+    rows.instant(settled.createdAtMicros);
+    rows.type(boolean.oid);
+    rows.boolean(isOther);
+    for (const { write } of logColumns) write(rows, settled);
+    rows.end();
+  }
+  return rows.finish();
 }

@@ -1,51 +1,46 @@
 import type pg from 'pg';
-import { latencyBoundsMs, latencyBucketCount } from './latency-buckets.ts';
-import { logColumns } from './log-columns.ts';
-import { sqlState } from './pool.ts';
-import { rollupSums, summedColumns } from './rollup-sums.ts';
+import type { LogRow } from './log-columns.ts';
+import { binaryRows, lineOf, logColumns } from './log-columns.ts';
+import { isAway, sqlState } from './pool.ts';
+import { unsummedColumns } from './rollup-sums.ts';
 
-/** The model of rollups that sum what is not told apart. */
+/** The model of sums over what is not told apart. */
 const otherModel = '_other';
 
 const names = logColumns.map(({ name }) => name).join(', ');
 const recordset = logColumns.map(({ name, type }) => `${name} ${type}`).join(', ');
+const insertRows = `INSERT INTO request_logs (created_at, ${names}) SELECT created_at, ${names} FROM input`;
 
-const bucketCounts = Array.from(
-  { length: latencyBucketCount },
-  (_, index) => `count(*) FILTER (WHERE bucket = ${index})`,
-).join(', ');
-const bucketSums = Array.from(
-  { length: latencyBucketCount },
-  (_, index) => `r.latency_buckets[${index + 1}] + excluded.latency_buckets[${index + 1}]`,
-).join(', ');
+/** What is to be summed of the rows that were inserted; rollup-keeper.ts does it. */
+const insertUnsummed = `INSERT INTO unsummed_requests (${unsummedColumns})
+  SELECT ${unsummedColumns.replace('model', `CASE WHEN is_other THEN '${otherModel}' ELSE model END`)} FROM input`;
+
+/** Of rows that are known to be new: fails as a whole where one is not. */
+const newSql = `
+WITH input AS (
+  SELECT created_at, is_other, ${names} FROM unnest($1::new_log_row[])
+), inserted AS (
+  ${insertRows}
+)
+${insertUnsummed}`;
 
 /**
- * One statement: the rows that are new, and the rollups of exactly those; `others` is empty as a rule. Rollup rows are
- * taken in key order, so that two writers never wait for each other in a circle. Microseconds times an interval of one
- * microsecond is exact below 2^53.
+ * Of rows that may be there: those that are new, and what is to be summed of exactly these. In one order, so that two
+ * writers of the same rows never wait for each other in a circle. Microseconds times an interval of one microsecond is
+ * exact below 2^53.
  */
 const insertSql = `
 WITH input AS (
-  SELECT 'epoch'::timestamptz + created_micros * interval '1 microsecond' AS created_at, is_other, ${names}
-  FROM json_to_recordset($2::json) AS t (created_micros bigint, is_other boolean, ${recordset})
-), others AS (
-  SELECT DISTINCT row_id FROM input WHERE is_other
+  SELECT DISTINCT ON (row_id)
+    'epoch'::timestamptz + created_micros * interval '1 microsecond' AS created_at, is_other, ${names}
+  FROM json_to_recordset($1::json) AS t (created_micros bigint, is_other boolean, ${recordset})
+  ORDER BY row_id
 ), inserted AS (
-  INSERT INTO request_logs (created_at, ${names})
-  SELECT created_at, ${names} FROM input
+  ${insertRows}
   ON CONFLICT (created_at, row_id) DO NOTHING
-  RETURNING row_id, user_id, created_at, provider, model, mode, status, cache_hit, input_tokens, output_tokens,
-    cost_micro_usd, saved_micro_usd, width_bucket(latency_ms, ARRAY[${latencyBoundsMs}]) AS bucket
-), rolled_up AS (
-  INSERT INTO request_rollups AS r
-    (user_id, hour, provider, model, mode, lane, ${summedColumns.join(', ')}, latency_buckets)
-  SELECT user_id, date_trunc('hour', created_at, 'UTC'), provider,
-    CASE WHEN row_id IN (SELECT row_id FROM others) THEN '${otherModel}' ELSE model END, mode, $1::smallint,
-    ${summedColumns.map((name) => rollupSums[name]).join(', ')}, ARRAY[${bucketCounts}]
-  FROM inserted GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
-  ON CONFLICT (user_id, hour, provider, model, mode, lane) DO UPDATE SET
-    ${summedColumns.map((name) => `${name} = r.${name} + excluded.${name}`).join(', ')},
-    latency_buckets = ARRAY[${bucketSums}]
+  RETURNING row_id
+), unsummed AS (
+  ${insertUnsummed} WHERE row_id IN (SELECT row_id FROM inserted)
 )
 SELECT count(*)::integer AS inserted FROM inserted`;
 
@@ -56,15 +51,14 @@ SELECT count(*)::integer AS inserted FROM inserted`;
 const partitionViolation = '23514';
 
 /**
- * Inserts rows (of `encodeLogRow`) that are not there yet, with their rollups, in one transaction; zero
- * rows only prove that the table takes writes. `lane` keeps concurrent writers off each other's rollup
- * rows. Returns how many rows were new. Rejects with the error of `pg`.
+ * Inserts rows (of `encodeLogRow`) that are not there yet, and what is to be summed of them, in one transaction; zero
+ * rows only prove that the table takes writes. Returns how many rows were new. Rejects with the error of `pg`.
  *
  * The statement is prepared once per connection, since planning it costs the server more than running it
  * for a few rows. So `pool` needs direct connections, not a transaction-mode pooler.
  */
-export async function insertLogRows(pool: pg.Pool, rows: readonly string[], lane: number): Promise<number> {
-  const insert = { name: 'insert-log-rows', text: insertSql, values: [lane, `[${rows.join(',')}]`] };
+export async function insertLogRows(pool: pg.Pool, rows: readonly string[]): Promise<number> {
+  const insert = { name: 'insert-log-rows', text: insertSql, values: [`[${rows.join(',')}]`] };
   let result: pg.QueryResult<{ inserted: number }>;
   try {
     result = await pool.query(insert);
@@ -73,4 +67,32 @@ export async function insertLogRows(pool: pg.Pool, rows: readonly string[], lane
     result = await pool.query(insert);
   }
   return result.rows[0]?.inserted ?? 0;
+}
+
+/** Commits rows that nobody has inserted before. Rejects with the error of `pg`. */
+export type InsertNewRows = (rows: readonly LogRow[]) => Promise<unknown>;
+
+/**
+ * The same for rows that are new, at half the cost to the server: read in binary form, without looking for those that
+ * are there. Whatever it refuses is inserted the other way: a row that the spool's replay was faster with, a value
+ * beyond its column, a partition attached meanwhile.
+ */
+export function newRowsInto(pool: pg.Pool): InsertNewRows {
+  let type: number | null = null;
+  return async (rows) => {
+    try {
+      type ??= await newRowType(pool);
+      await pool.query({ name: 'insert-new-rows', text: newSql, values: [binaryRows(type, rows)] });
+    } catch (error) {
+      if (isAway(error)) throw error;
+      type = null;
+      await insertLogRows(pool, rows.map(lineOf));
+    }
+  };
+}
+
+/** The oid of `new_log_row`, which is another in every database. */
+async function newRowType(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ oid: string }>("SELECT 'new_log_row'::regtype::oid::text AS oid");
+  return Number(rows[0]?.oid);
 }

@@ -15,7 +15,6 @@ export interface LogRecoveryOptions {
   readonly pool: pg.Pool;
   readonly spool: RowSpool;
   readonly replay: SpoolReplay;
-  readonly lane: number;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly signal: AbortSignal;
   readonly isAway: () => boolean;
@@ -24,9 +23,9 @@ export interface LogRecoveryOptions {
 }
 
 /** True when the log table takes writes: Postgres may be up, yet its disk full or the table locked. */
-async function takesRows(pool: pg.Pool, lane: number): Promise<boolean> {
+async function takesRows(pool: pg.Pool): Promise<boolean> {
   try {
-    await insertLogRows(pool, [], lane);
+    await insertLogRows(pool, []);
     return true;
   } catch {
     return false;
@@ -38,13 +37,13 @@ async function takesRows(pool: pg.Pool, lane: number): Promise<boolean> {
  * those of dead processes included, at the start, after every return and every half minute. Never rejects.
  */
 export async function recoverInBackground(options: LogRecoveryOptions): Promise<void> {
-  const { pool, spool, replay, lane, clock, signal } = options;
+  const { pool, spool, replay, clock, signal } = options;
   let probeMs = firstProbeMs;
   let abandonedDueMs = 0;
   while (!signal.aborted) {
     if (options.isAway()) {
       await spool.retry();
-      if (await takesRows(pool, lane)) {
+      if (await takesRows(pool)) {
         options.onBack();
         probeMs = firstProbeMs;
         abandonedDueMs = 0;

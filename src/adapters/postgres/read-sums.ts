@@ -5,7 +5,7 @@ import { formatTimestampMicros, latestMicros } from '../../core/timestamp.ts';
 import { latencyBucketCount, latencyPercentile } from './latency-buckets.ts';
 import { withDatabase } from './pool.ts';
 import type { SummedColumn } from './rollup-sums.ts';
-import { summedColumns } from './rollup-sums.ts';
+import { rollupKey, rollupsOf, summedColumns } from './rollup-sums.ts';
 
 export interface SumsQuery {
   /** Microseconds since the epoch, inclusive; widened to the hour it lies in. Null: no bound. */
@@ -69,12 +69,17 @@ const bucketSums = Array.from(
   (_, index) => `sum(latency_buckets[${index + 1}])`,
 ).join(', ');
 
+/** What is summed up and what waits for it, read by one statement: every request once. */
+const userSums = `
+  SELECT ${rollupKey}, ${summedColumns}, latency_buckets FROM request_rollups WHERE user_id = $1
+  UNION ALL ${rollupsOf('unsummed_requests WHERE user_id = $1')}`;
+
 function sumsSql(groupBy: readonly StatsGroup[]): string {
   const groups = groupBy.map((name) => `${expressions[name]} AS ${name}, `).join('');
   const places = groupBy.map((_, index) => index + 1).join(', ');
   const grouping = groupBy.length === 0 ? '' : `GROUP BY ${places} ORDER BY ${places}`;
-  return `SELECT ${groups}${sumColumns}, array_to_string(ARRAY[${bucketSums}], ',', '0') AS latency_buckets FROM request_rollups
-    WHERE user_id = $1 AND hour >= $2::timestamptz AND hour < $3::timestamptz
+  return `SELECT ${groups}${sumColumns}, array_to_string(ARRAY[${bucketSums}], ',', '0') AS latency_buckets
+    FROM (${userSums}) AS sums WHERE hour >= $2::timestamptz AND hour < $3::timestamptz
     ${grouping} LIMIT ${maxGroups + 1}`;
 }
 
@@ -118,8 +123,8 @@ function ceilHour(micros: bigint): bigint {
 }
 
 /**
- * Sums of the user's requests from the hourly rollups, so that it stays fast however many rows there are. Throws
- * StoreAway.
+ * Sums of the user's requests from the hourly rollups and the few that are not in them yet, so that it stays fast
+ * however many rows there are. Throws StoreAway.
  */
 export async function readSums(pool: pg.Pool, userId: string, query: SumsQuery): Promise<StoredSums> {
   const sinceMicros = query.since === null ? null : floorHour(query.since);

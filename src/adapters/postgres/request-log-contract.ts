@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Clock, RequestLog } from '../../chat/ports.ts';
-import type { insertLogRows } from './log-insert.ts';
+import type { InsertNewRows } from './log-insert.ts';
 
 export interface RequestLogStats {
   /** Rows handed to `record`. */
@@ -36,13 +36,11 @@ export interface RequestLogOptions {
   readonly spoolBytes: number;
   /** When the spool is full: refuse new chat requests, or serve them and print their rows. */
   readonly whenFull: 'refuse' | 'drop';
-  /** Name of this process among its siblings, to keep replicas off each other's rollup rows. */
-  readonly replica: string;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Writes one line of NDJSON to stdout: the last resort for a row. */
   readonly print: (line: string) => void;
-  /** Given: `insertLogRows`, watched, for the group commit. */
-  readonly insert?: typeof insertLogRows;
+  /** Given: `newRowsInto` of the pool, watched, for the group commit. */
+  readonly insert?: InsertNewRows;
 }
 
 export interface PostgresRequestLog extends RequestLog {

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { RowSpool } from '../spool/row-spool.ts';
-import { insertLogRows } from './log-insert.ts';
+import { lineOf } from './log-columns.ts';
+import type { InsertNewRows } from './log-insert.ts';
+import { newRowsInto } from './log-insert.ts';
 import { recoverInBackground } from './log-recovery.ts';
 import { isDataError } from './pool.ts';
 import type { PostgresRequestLog, RequestLogOptions, RequestLogStats } from './request-log-contract.ts';
-import { firstLane } from './rollup-lane.ts';
 import { RollupNames } from './rollup-names.ts';
 import { SpoolReplay } from './spool-replay.ts';
 import { PendingRow, UnsettledRows } from './unsettled-rows.ts';
@@ -50,7 +51,7 @@ class GroupCommitLog implements PostgresRequestLog {
   readonly #options: RequestLogOptions;
   readonly #spool: RowSpool;
   readonly #replay: SpoolReplay;
-  readonly #lane: number;
+  readonly #insert: InsertNewRows;
   readonly #names = new RollupNames();
   readonly #closing = new AbortController();
   /** One place a writer. */
@@ -68,20 +69,17 @@ class GroupCommitLog implements PostgresRequestLog {
   constructor(options: RequestLogOptions, spool: RowSpool) {
     this.#options = options;
     this.#spool = spool;
-    // One for each writer and one for the replay.
-    this.#lane = firstLane(options.replica, maxWriters + 1);
+    this.#insert = options.insert ?? newRowsInto(options.pool);
     this.#replay = new SpoolReplay({
       pool: options.pool,
       spool,
       directory: options.spoolDir,
       maxBytes: options.spoolBytes,
-      lane: this.#lane + maxWriters,
     });
     this.#recovering = recoverInBackground({
       pool: options.pool,
       spool,
       replay: this.#replay,
-      lane: this.#lane + maxWriters,
       clock: options.clock,
       signal: this.#closing.signal,
       isAway: () => this.#state === 'away',
@@ -95,7 +93,12 @@ class GroupCommitLog implements PostgresRequestLog {
   record(settled: SettledRequest): Promise<void> {
     return new Promise((resolve) => {
       const nowMs = this.#nowMs();
-      const pending = new PendingRow(this.#names.lineOf(settled), nowMs, nowMs + waitMs, resolve);
+      const pending = new PendingRow(
+        { settled, isOther: this.#names.isOther(settled) },
+        nowMs,
+        nowMs + waitMs,
+        resolve,
+      );
       this.#unsettled.add(pending);
       if (this.#state !== 'committing') {
         void this.#spoolOrPrint(pending);
@@ -163,10 +166,8 @@ class GroupCommitLog implements PostgresRequestLog {
       return;
     }
     this.#batches[writer] = { rows, startedAtMs: this.#nowMs() };
-    const texts = rows.map(({ text }) => text);
     try {
-      const { insert = insertLogRows, pool } = this.#options;
-      await insert(pool, texts, this.#lane + writer);
+      await this.#insert(rows.map(({ row }) => row));
       for (const row of rows) this.#unsettled.settle(row, 'committed');
     } catch (error) {
       // A row that Postgres refuses for its content is found by the replay, which takes batches apart.
@@ -186,7 +187,7 @@ class GroupCommitLog implements PostgresRequestLog {
   async #appendToSpool(row: PendingRow): Promise<boolean> {
     if (row.isSettled) return true;
     row.to('spooling');
-    const kept = await this.#spool.append(row.text);
+    const kept = await this.#spool.append(lineOf(row.row));
     row.spooling = null;
     if (row.isSettled) return true;
     if (kept) return this.#unsettled.settle(row, 'spooled');
@@ -197,7 +198,7 @@ class GroupCommitLog implements PostgresRequestLog {
 
   async #spoolOrPrint(row: PendingRow): Promise<void> {
     if (await this.#trySpool(row)) return;
-    if (this.#unsettled.settle(row, 'dropped')) this.#print(row.text);
+    if (this.#unsettled.settle(row, 'dropped')) this.#print(lineOf(row.row));
   }
 
   #print(text: string): void {

@@ -1,6 +1,5 @@
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { shownModel, shownProvider } from '../../core/settled-request.ts';
-import { asOther, encodeLogRow } from './log-columns.ts';
 
 /** Statistics of one user and hour tell so many models apart, per replica; all further ones are `_other`. */
 const maxNamesPerUser = 1_000;
@@ -18,12 +17,6 @@ export class RollupNames {
   #hour = 0;
   readonly #known = new Set<string>();
   readonly #counts = new Map<string, number>();
-
-  /** The row as `encodeLogRow` writes it, marked where its model is not told apart. */
-  lineOf(settled: SettledRequest): string {
-    const line = encodeLogRow(settled);
-    return this.isOther(settled) ? asOther(line) : line;
-  }
 
   isOther(settled: SettledRequest): boolean {
     const { userId, createdAtMicros, mode } = settled;

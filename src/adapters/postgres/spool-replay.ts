@@ -11,7 +11,6 @@ export interface SpoolReplayOptions {
   /** Where the spools of dead processes are looked for. */
   readonly directory: string;
   readonly maxBytes: number;
-  readonly lane: number;
 }
 
 const mostRows = 200;
@@ -67,7 +66,7 @@ export class SpoolReplay {
   async #insert(spool: RowSpool, rows: readonly string[]): Promise<void> {
     if (rows.length === 0) return;
     try {
-      this.replayed += await insertLogRows(this.#options.pool, rows, this.#options.lane);
+      this.replayed += await insertLogRows(this.#options.pool, rows);
       this.#rowsAtOnce = Math.min(this.#rowsAtOnce * 2, mostRows);
     } catch (error) {
       if (sqlState(error) === statementTimeoutState) {

@@ -1,3 +1,5 @@
+import type { LogRow } from './log-columns.ts';
+
 /** Where a row ended: committed by the group commit, lying in the spool, or printed because neither took it. */
 export type RowPlace = 'committed' | 'spooled' | 'dropped';
 
@@ -17,7 +19,7 @@ const moves: Readonly<Record<RowState, readonly RowState[]>> = {
 
 /** A row on its way to Postgres or the spool. */
 export class PendingRow {
-  readonly text: string;
+  readonly row: LogRow;
   readonly enteredAtMs: number;
   /** When the spool is asked to take it: first once it has waited long enough, then after each refusal. */
   spoolDueMs: number;
@@ -28,8 +30,8 @@ export class PendingRow {
   readonly #settled: () => void;
   #state: RowState = 'waiting';
 
-  constructor(text: string, enteredAtMs: number, spoolDueMs: number, settled: () => void) {
-    this.text = text;
+  constructor(row: LogRow, enteredAtMs: number, spoolDueMs: number, settled: () => void) {
+    this.row = row;
     this.enteredAtMs = enteredAtMs;
     this.spoolDueMs = spoolDueMs;
     this.#settled = settled;

@@ -9,7 +9,6 @@ const log = await createRequestLog({
   spoolDir,
   spoolBytes: 16 * 1024 * 1024,
   whenFull: 'refuse',
-  replica: `child-${process.pid}`,
   clock: { monotonicMs: () => performance.now() },
   print: () => {},
 });

@@ -21,7 +21,7 @@ const storedKeyId = (rowId: string): Promise<unknown> => stored(rowId, 'key_id')
 test('the key that served is on the row, and null where none did', async () => {
   const keyId = randomUUID();
   const rows = [logRow({ keyId }), logRow({ keyId: null })] as const;
-  expect(await insertLogRows(pool, rows.map(encodeLogRow), 0)).toBe(2);
+  expect(await insertLogRows(pool, rows.map(encodeLogRow))).toBe(2);
   expect(await storedKeyId(rows[0].rowId)).toEqual({ key_id: keyId });
   expect(await storedKeyId(rows[1].rowId)).toEqual({ key_id: null });
 });
@@ -32,7 +32,7 @@ test.each([
   ['none', false],
 ] as const)('usage that is %s says so', async (basis, reported) => {
   const row = logRow({ usage: { ...noUsage, basis } });
-  await insertLogRows(pool, [encodeLogRow(row)], 0);
+  await insertLogRows(pool, [encodeLogRow(row)]);
   expect(await stored(row.rowId, 'usage_basis, usage_reported')).toEqual({
     usage_basis: basis,
     usage_reported: reported,
@@ -48,7 +48,7 @@ test('a line that an earlier release spooled, without columns that came later, i
   } = JSON.parse(encodeLogRow(row)) as Record<string, unknown>;
   const spool = await RowSpool.open({ directory: folder.path, maxBytes: 1024 * 1024 });
   await spool.append(JSON.stringify(earlier));
-  const replay = new SpoolReplay({ pool, spool, directory: folder.path, maxBytes: 1024 * 1024, lane: 0 });
+  const replay = new SpoolReplay({ pool, spool, directory: folder.path, maxBytes: 1024 * 1024 });
   await replay.run(false, AbortSignal.timeout(10_000));
   await spool.close();
   expect([replay.replayed, replay.bad]).toEqual([1, 0]);
@@ -62,10 +62,10 @@ test.each([
 ])('of three spooled rows of which Postgres holds $name, those are counted that it lacked', async (given) => {
   const rows = given.already.map(() => encodeLogRow(logRow()));
   const present = rows.filter((_row, index) => given.already[index] === 1);
-  await insertLogRows(pool, present, 0);
+  await insertLogRows(pool, present);
   const spool = await RowSpool.open({ directory: folder.path, maxBytes: 1024 * 1024 });
   for (const row of rows) await spool.append(row);
-  const replay = new SpoolReplay({ pool, spool, directory: folder.path, maxBytes: 1024 * 1024, lane: 0 });
+  const replay = new SpoolReplay({ pool, spool, directory: folder.path, maxBytes: 1024 * 1024 });
   await replay.run(false, AbortSignal.timeout(10_000));
   expect(spool.bytes).toBe(0);
   await spool.close();

@@ -38,10 +38,10 @@ export async function storedRowIds(pool: pg.Pool): Promise<string[]> {
   return rows.map((row) => row.row_id);
 }
 
-/** Requests counted by the rollups. */
+/** Requests counted by the rollups, and those that wait to be. */
 export async function rolledUp(pool: pg.Pool): Promise<number> {
-  const { rows } = await pool.query<{ requests: string | null }>(
-    'SELECT sum(requests)::text AS requests FROM request_rollups',
+  const { rows } = await pool.query<{ requests: string }>(
+    `SELECT coalesce(sum(requests), 0) + (SELECT count(*) FROM unsummed_requests) AS requests FROM request_rollups`,
   );
-  return Number(rows[0]?.requests ?? 0);
+  return Number(rows[0]?.requests);
 }

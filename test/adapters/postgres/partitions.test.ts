@@ -20,7 +20,7 @@ async function rowsPerPartition(): Promise<Record<string, number>> {
 
 async function insertAt(...daysFromNow: number[]): Promise<void> {
   const rows = daysFromNow.map((days) => logRow({ createdAtMicros: (nowMs + days * dayMs) * 1000 }));
-  await insertLogRows(pool, rows.map(encodeLogRow), 0);
+  await insertLogRows(pool, rows.map(encodeLogRow));
 }
 
 test('weeks are made from the last one to five ahead, once', async () => {
@@ -51,9 +51,9 @@ test('rows that came before their partition move into it', async () => {
 
 test('a moved row is still inserted once', async () => {
   const row = logRow({ createdAtMicros: tenOClockMicros });
-  await insertLogRows(pool, [encodeLogRow(row)], 0);
+  await insertLogRows(pool, [encodeLogRow(row)]);
   await maintainPartitions(pool, { retentionDays: 90, nowMs });
-  expect(await insertLogRows(pool, [encodeLogRow(row)], 0)).toBe(0);
+  expect(await insertLogRows(pool, [encodeLogRow(row)])).toBe(0);
   expect(await storedRowIds(pool)).toEqual([row.rowId]);
 });
 

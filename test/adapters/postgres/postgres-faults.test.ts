@@ -137,7 +137,7 @@ test.each(faults)(
 test.each(faults)(
   'while Postgres %s under load no row is lost or doubled, and answers wait no longer',
   async (_name, begin, end) => {
-    await pool.query('TRUNCATE request_logs, request_rollups');
+    await pool.query('TRUNCATE request_logs, unsummed_requests, request_rollups');
     const spoolDir = mkdtempSync(join(tmpdir(), 'postgres-faults-'));
     const logPool = createPool(server.url, 3);
     const log: PostgresRequestLog = await createRequestLog({
@@ -145,7 +145,6 @@ test.each(faults)(
       spoolDir,
       spoolBytes: 16 * 1024 * 1024,
       whenFull: 'refuse',
-      replica: 'test',
       clock,
       print: () => {},
     });
@@ -223,7 +222,7 @@ test('a connection for changes that hangs alone does not hide a deletion for lon
 
 test('with Postgres away from the start, rows are kept and go in once it is there', async () => {
   const spoolDir = mkdtempSync(join(tmpdir(), 'postgres-faults-'));
-  await pool.query('TRUNCATE request_logs, request_rollups');
+  await pool.query('TRUNCATE request_logs, unsummed_requests, request_rollups');
   await server.kill();
   const logPool = createPool(server.url, 3);
   const log = await createRequestLog({
@@ -231,7 +230,6 @@ test('with Postgres away from the start, rows are kept and go in once it is ther
     spoolDir,
     spoolBytes: 16 * 1024 * 1024,
     whenFull: 'refuse',
-    replica: 'test',
     clock,
     print: () => {},
   });

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 
 function insert(rows: readonly SettledRequest[]): Promise<number> {
-  return insertLogRows(pool, rows.map(encodeLogRow), 0);
+  return insertLogRows(pool, rows.map(encodeLogRow));
 }
 
 async function walk(userId: string, limit: number, since: bigint | null = null): Promise<LogPage['data']> {
@@ -132,7 +132,7 @@ test('extreme cursors are only misplaced', async () => {
   }
 });
 
-test('a row is stored and rolled up once, however often it is inserted', async () => {
+test('a row is stored and summed up once, however often it is inserted', async () => {
   const userId = randomUUID();
   const rows = Array.from({ length: 20 }, () => logRow({ userId }));
   const before = await storedRowIds(pool);
@@ -140,7 +140,7 @@ test('a row is stored and rolled up once, however often it is inserted', async (
   expect(inserted.reduce((sum, count) => sum + count, 0)).toBe(20);
   expect((await storedRowIds(pool)).length - before.length).toBe(20);
   const { rows: sums } = await pool.query(
-    'SELECT sum(requests)::integer AS requests, sum(input_tokens)::integer AS tokens FROM request_rollups WHERE user_id = $1',
+    'SELECT count(*)::integer AS requests, sum(input_tokens)::integer AS tokens FROM unsummed_requests WHERE user_id = $1',
     [userId],
   );
   expect(sums).toEqual([{ requests: 20, tokens: 220 }]);

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { latencyBucketCount, latencyPercentile } from '../../../src/adapters/postgres/latency-buckets.ts';
 import { asOther, encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
+import { sumUp } from '../../../src/adapters/postgres/rollup-keeper.ts';
 import { formatMicroUsd } from '../../../src/core/answer/cost.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { livingBytes } from '../../harness/measure/memory.ts';
@@ -17,8 +18,8 @@ const pool = usePool(database, 4);
 const hourMicros = 3_600_000_000;
 const all = { since: null, until: null, groupBy: [] } as const;
 
-async function insert(rows: readonly SettledRequest[], lane = 0): Promise<void> {
-  await insertLogRows(pool, rows.map(encodeLogRow), lane);
+async function insert(rows: readonly SettledRequest[]): Promise<void> {
+  await insertLogRows(pool, rows.map(encodeLogRow));
 }
 
 test('a user without requests has zeros and no percentiles', async () => {
@@ -50,8 +51,8 @@ test('rows that are not told apart by their model are summed under _other, each 
   };
   const other = row('x-1', true);
   // A replayed line may be in one batch twice.
-  await insertLogRows(pool, [row('known', false), other, other, row('x-2', true)], 0);
-  await insertLogRows(pool, [other, row('known', false)], 1);
+  await insertLogRows(pool, [row('known', false), other, other, row('x-2', true)]);
+  await insertLogRows(pool, [other, row('known', false)]);
   const { totals, groups } = await readStats(pool, userId, { ...all, groupBy: ['model'] });
   expect(groups.map(({ model, requests }) => [model, requests])).toEqual([
     ['_other', 2],
@@ -62,18 +63,20 @@ test('rows that are not told apart by their model are summed under _other, each 
   expect(rows.map(({ model }) => model)).toEqual(['known', 'known', 'x-1', 'x-2']);
 });
 
-test('sums are exact over lanes, hours and statuses', async () => {
+test.each([
+  { name: 'wait to be summed up', summedAfter: [] },
+  { name: 'are summed up in part', summedAfter: [0] },
+  { name: 'are summed up together', summedAfter: [3] },
+  { name: 'are summed up one by one', summedAfter: [0, 1, 2, 3] },
+])('sums are exact over hours and statuses while requests $name', async ({ summedAfter }) => {
   const userId = randomUUID();
   const cachedFrom = { provider: 'openai', model: 'm', requestId: null, traceId: null } as const;
-  await insert(
+  const batches = [
     [
       logRow({ userId, costMicroUsd: 1n }),
       logRow({ userId, end: { status: 'error', error: { type: 'provider_error', message: '' } } }),
     ],
-    0,
-  );
-  await insert([logRow({ userId, cachedFrom, costMicroUsd: 0n, savedMicroUsd: 7n })], 1);
-  await insert(
+    [logRow({ userId, cachedFrom, costMicroUsd: 0n, savedMicroUsd: 7n })],
     [
       logRow({
         userId,
@@ -81,9 +84,12 @@ test('sums are exact over lanes, hours and statuses', async () => {
         createdAtMicros: tenOClockMicros + hourMicros,
       }),
     ],
-    2,
-  );
-  await insert([logRow()], 0);
+    [logRow()],
+  ];
+  for (const [index, batch] of batches.entries()) {
+    await insert(batch);
+    if (summedAfter.includes(index)) await sumUp(pool);
+  }
   const { totals } = await readStats(pool, userId, all);
   expect(totals).toMatchObject({
     requests: 4,
@@ -108,7 +114,8 @@ test('groups add up to the totals and to the rows', async () => {
     costMicroUsd: fc.bigInt({ min: 0n, max: 10n ** 12n }),
   });
   const rows = fc.sample(row, 200).map((change) => logRow({ userId, ...change }));
-  await Promise.all([insert(rows.slice(0, 100), 0), insert(rows.slice(100), 1)]);
+  await insert(rows.slice(0, 100));
+  await Promise.all([insert(rows.slice(100)), sumUp(pool)]);
   const cost = rows.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0n);
   for (const groupBy of [['provider'], ['day', 'model'], ['provider', 'model', 'mode', 'day']] as const) {
     const stats = await readStats(pool, userId, { ...all, groupBy });

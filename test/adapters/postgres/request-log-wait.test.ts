@@ -1,7 +1,7 @@
 /** How long a row waits for its commit, whatever the writers do: time is faked, commits are held by the test. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, aroundEach, beforeEach, expect, test, vi } from 'vitest';
-import type { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
+import type { InsertNewRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts';
 import type { PostgresRequestLog } from '../../../src/adapters/postgres/request-log-contract.ts';
 import { Random } from '../../harness/measure/random.ts';
@@ -21,9 +21,9 @@ let held: { readonly sinceMs: number; readonly release: () => void }[];
 /** Rows without a place, by the order of their arrival. */
 let waiting: Set<{ readonly sinceMs: number; readonly recorded: Promise<void> }>;
 
-const insertHeld: typeof insertLogRows = () =>
+const insertHeld: InsertNewRows = () =>
   new Promise((resolve) => {
-    held.push({ sinceMs: performance.now(), release: () => resolve(0) });
+    held.push({ sinceMs: performance.now(), release: () => resolve(undefined) });
   });
 
 beforeEach(async () => {
@@ -35,7 +35,6 @@ beforeEach(async () => {
     spoolDir: spool.path,
     spoolBytes: 64 * 1024 * 1024,
     whenFull: 'refuse',
-    replica: 'test',
     clock: { monotonicMs: () => performance.now() },
     print: () => {},
     insert: insertHeld,

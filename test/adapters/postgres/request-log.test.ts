@@ -11,6 +11,7 @@ import type {
   RequestLogOptions,
   RequestLogStats,
 } from '../../../src/adapters/postgres/request-log-contract.ts';
+import { sumUp } from '../../../src/adapters/postgres/rollup-keeper.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
 import { useDatabase, useFolder, usePool } from '../../harness/servers/use-started.ts';
@@ -39,7 +40,6 @@ async function openLog(change: Partial<RequestLogOptions> = {}): Promise<Postgre
     spoolDir: spool.path,
     spoolBytes: 16 * 1024 * 1024,
     whenFull: 'refuse',
-    replica: 'test',
     clock: { monotonicMs: () => performance.now() },
     print: (line) => printed.push(line),
     ...change,
@@ -178,7 +178,7 @@ test('two processes that replay the same rows store each once', async () => {
     fork(new URL('./spool-child.ts', import.meta.url), [spool.path, '300', 'same-rows'], { stdio: 'ignore' }),
   );
   await Promise.all(children.map((child) => once(child, 'exit')));
-  await Promise.all([openLog(), openLog({ replica: 'other' })]);
+  await Promise.all([openLog(), openLog()]);
   await expect.poll(() => logs.reduce((sum, log) => sum + log.stats().replayed, 0)).toBe(300);
   await expect.poll(() => logs.map((log) => log.stats().spoolBytes)).toEqual([0, 0]);
   expect(await storedRowIds(pool)).toHaveLength(300);
@@ -266,6 +266,7 @@ test('a user who names ever new models has a bounded number of rollup rows, and 
   const other = randomUUID();
   await log.record({ ...row('m-9999'), userId: other });
   await log.drain(5_000);
+  await sumUp(pool);
   const { rows } = await pool.query<{ user_id: string; model: string; requests: string }>(
     'SELECT user_id, model, sum(requests)::text AS requests FROM request_rollups GROUP BY 1, 2',
   );

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { RowPlace, RowState } from '../../../src/adapters/postgres/unsettled-rows.ts';
 import { PendingRow, UnsettledRows } from '../../../src/adapters/postgres/unsettled-rows.ts';
 import { Random } from '../../harness/measure/random.ts';
+import { logRow as settledRow } from './log-rows.ts';
 
+const logRow = { settled: settledRow(), isOther: false };
 const places: readonly RowPlace[] = ['committed', 'spooled', 'dropped'];
 const states: readonly RowState[] = ['waiting', 'spooling', ...places];
 const legal: Readonly<Record<RowState, readonly RowState[]>> = {
@@ -16,7 +18,7 @@ const legal: Readonly<Record<RowState, readonly RowState[]>> = {
 /** A row in this state, and how often it let its request go on. */
 function rowIn(state: RowState): { row: PendingRow; resolved: () => number } {
   let resolved = 0;
-  const row = new PendingRow('{}', 0, 50, () => {
+  const row = new PendingRow(logRow, 0, 50, () => {
     resolved += 1;
   });
   if (state === 'spooling' || state === 'spooled') row.to('spooling');
@@ -46,7 +48,7 @@ test('rows stay in the order of their arrival, whichever settle; each is counted
   for (let step = 0; step < 5_000; step += 1) {
     nowMs += random.below(3);
     if (random.chance(0.52)) {
-      const row = new PendingRow(String(step), nowMs, nowMs, () => {});
+      const row = new PendingRow(logRow, nowMs, nowMs, () => {});
       rows.add(row);
       model.push(row);
     } else if (model.length > 0) {
