@@ -75,6 +75,13 @@ export const environmentSchema = z.object({
     .max(3650)
     .default(90)
     .describe('request logs older than this are dropped by the week'),
+  GW_STORAGE_REGION: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,128}$/, 'must be a name without spaces, at most 128 characters')
+    .optional()
+    .describe(
+      'where Postgres keeps rows, in your own words (`ap-south-1`): named where rows are shown as evidence',
+    ),
   GW_DATA_DIR: z.string().default('./data').describe('spool; data of `npm start`'),
   GW_MIGRATE: z
     .enum(['boot', 'off'])

@@ -40,6 +40,8 @@ export interface Settings {
   readonly spoolBytes: number;
   readonly spoolFull: 'refuse' | 'drop';
   readonly logRetentionDays: number;
+  /** Where rows are stored, in the operator's words; null: not said. */
+  readonly storageRegion: string | null;
   readonly dataDir: string;
   readonly drainDelayMs: number;
   readonly drainMs: number;
@@ -159,6 +161,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     spoolBytes: env.GW_SPOOL_BYTES,
     spoolFull: env.GW_SPOOL_FULL,
     logRetentionDays: env.GW_LOG_RETENTION_DAYS,
+    storageRegion: env.GW_STORAGE_REGION ?? null,
     dataDir: env.GW_DATA_DIR,
     drainDelayMs: env.GW_DRAIN_DELAY_SECONDS * 1000,
     drainMs: env.GW_DRAIN_SECONDS * 1000,

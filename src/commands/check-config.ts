@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { readSettings } from '../settings.ts';
 import type { JsonOption, Out } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
@@ -33,8 +34,10 @@ export async function checkConfig(
   const { tiers, prices, models } = read.document;
   const candidates = Object.values(tiers).reduce((sum, tier) => sum + tier.length, 0);
   const counts = { candidates, prices: prices.length, models: models.length, hash: read.hash };
-  const text = `${candidates} candidates, ${counts.prices} prices, ${counts.models} models, hash ${read.hash}`;
-  write(out, json, { path, ok: true, ...counts }, `${path}: OK, ${text}\n`);
+  const region = readSettings().storageRegion;
+  const kept = region === null ? '' : `, rows stored in ${region}`;
+  const text = `${candidates} candidates, ${counts.prices} prices, ${counts.models} models, hash ${read.hash}${kept}`;
+  write(out, json, { path, ok: true, ...counts, storage_region: region }, `${path}: OK, ${text}\n`);
 }
 
 export function addCheckConfig(program: Command): void {

@@ -8,6 +8,8 @@ import { addOpenApi } from './openapi.ts';
 import { addReprice } from './reprice.ts';
 import { addReseal } from './reseal.ts';
 import { addServe } from './serve.ts';
+import { addSpend } from './spend.ts';
+import { addUsers } from './users.ts';
 import { addWait } from './wait.ts';
 
 const about = 'Self-hosted LLM gateway. Without a command it serves; settings come from the environment.';
@@ -23,6 +25,8 @@ const adders = [
   addServe,
   addMigrate,
   addReseal,
+  addUsers,
+  addSpend,
   addReprice,
   addNewKey,
   addCheckConfig,

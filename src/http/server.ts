@@ -145,8 +145,8 @@ export async function createServer(
 }
 
 /**
- * A logger that is its own child: nothing of ours logs through the request, and a child for each one costs a microsecond,
- * as does Fastify's look at what a factory of ours would make.
+ * A logger that is its own child: nothing of ours logs through the request, and a child for each one costs a
+ * microsecond, as does Fastify's look at what a factory of ours would make.
  */
 function childless(log: FastifyBaseLogger): FastifyBaseLogger {
   const shared = Object.create(log) as FastifyBaseLogger;

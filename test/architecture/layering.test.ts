@@ -138,6 +138,7 @@ const rooms: Readonly<Record<string, Room>> = {
       ...[everyAdapter, 'core/', 'demo/', 'http/', 'settings.ts', 'telemetry/', 'wiring/'],
       ...['commander', 'node:crypto', 'node:timers/promises'],
     ],
+    types: ['pg'],
   },
   'main.ts': { values: ['commands/', 'settings.ts'] },
   'dev.ts': { values: ['demo/', 'dev/', 'settings.ts', 'telemetry/', 'wiring/', 'node:path'] },

@@ -30,7 +30,15 @@ test('says it to machines', async () => {
     prices: expect.any(Number),
     models: expect.any(Number),
     hash: expect.stringMatching(/^[0-9a-f]{16}$/),
+    storage_region: null,
   });
+});
+
+test('names where rows are stored, where the operator has said so', async () => {
+  const env = { GW_STORAGE_REGION: 'ap-south-1' };
+  expect((await runCommand(['check-config', shipped], env)).stdout).toMatch(/, rows stored in ap-south-1\n$/);
+  const { stdout } = await runCommand(['check-config', '--json', shipped], env);
+  expect(JSON.parse(stdout)).toMatchObject({ storage_region: 'ap-south-1' });
 });
 
 test('names the first problems with their paths', async () => {

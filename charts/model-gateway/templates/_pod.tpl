@@ -68,6 +68,9 @@
 - { name: GW_SPOOL_FULL, value: {{ .Values.spool.whenFull }} }
 - { name: GW_LOG_LEVEL, value: {{ .Values.logs.level }} }
 - { name: GW_LOG_RETENTION_DAYS, value: {{ .Values.logs.retentionDays | int | quote }} }
+{{- with .Values.logs.storageRegion }}
+- { name: GW_STORAGE_REGION, value: {{ . | quote }} }
+{{- end }}
 - { name: GW_DRAIN_DELAY_SECONDS, value: {{ include "model-gateway.delaySeconds" . | quote }} }
 - { name: GW_DRAIN_SECONDS, value: {{ include "model-gateway.requestSeconds" . | quote }} }
 - { name: GW_BODY_LIMIT_BYTES, value: {{ .Values.bodyLimitBytes | int64 | quote }} }

@@ -9,31 +9,32 @@ import { pgOptions } from './connection-options.ts';
 export const connectTimeoutMs = 900;
 /** The server gives up too, instead of going on with work that nobody waits for. */
 const statementTimeoutMs = 900;
-const queryTimeoutMs = 1000;
+const queryGraceMs = 100;
 /** Keeps a forgotten transaction from holding locks. */
 const idleInTransactionTimeoutMs = 5000;
 const keepAliveDelayMs = 10_000;
 const idleTimeoutMs = 30_000;
 
-const sessionSettings = `SET statement_timeout = ${statementTimeoutMs}; SET idle_in_transaction_session_timeout = ${idleInTransactionTimeoutMs}`;
+const sessionSettings = (patienceMs: number): string =>
+  `SET statement_timeout = ${patienceMs}; SET idle_in_transaction_session_timeout = ${idleInTransactionTimeoutMs}`;
 
 /**
  * A pool whose every wait ends. Connections are made on demand, so it can be created while Postgres is
- * away. Limits are set by SET rather than at connect, because poolers refuse unknown start-up parameters. Throws
- * DatabaseUrlError.
+ * away. Limits are set by SET rather than at connect, because poolers refuse unknown start-up parameters.
+ * `patienceMs`: how long a statement may take. Throws DatabaseUrlError.
  */
-export function createPool(url: string, max: number): pg.Pool {
+export function createPool(url: string, max: number, patienceMs = statementTimeoutMs): pg.Pool {
   const pool = new pg.Pool({
     ...pgOptions(url),
     max,
     connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: queryTimeoutMs,
+    query_timeout: patienceMs + queryGraceMs,
     idleTimeoutMillis: idleTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
     allowExitOnIdle: true,
     onConnect: async (client) => {
-      await client.query(sessionSettings);
+      await client.query(sessionSettings(patienceMs));
     },
   });
   // An idle connection that the server closes is replaced by the next query; unheard, the event ends the process.

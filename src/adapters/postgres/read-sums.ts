@@ -113,11 +113,13 @@ class Adding {
   }
 }
 
-function floorHour(micros: bigint): bigint {
+/** The start of the hour. */
+export function floorHour(micros: bigint): bigint {
   return micros - (((micros % microsPerHour) + microsPerHour) % microsPerHour);
 }
 
-function ceilHour(micros: bigint): bigint {
+/** The end of the hour, but never beyond the year 9999. */
+export function ceilHour(micros: bigint): bigint {
   const hour = floorHour(micros + microsPerHour - 1n);
   return hour > latestMicros ? latestMicros : hour;
 }

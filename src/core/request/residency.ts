@@ -24,6 +24,15 @@ export function residencyOf(
     : 'global';
 }
 
+/** What holds for a request: whoever wants the most. Nobody can loosen what another has decided. */
+export function strictestResidency(
+  asked: ResidencyRequest,
+  ofUser: ResidencyRequest,
+  ofDeployment: ResidencyRequest,
+): ResidencyRequest {
+  return asked ?? ofUser ?? ofDeployment;
+}
+
 /** The one predicate that guards tier, override, cache and the socket (SPEC 4.5, routing rule 3). */
 export function residencyAllows(requested: ResidencyRequest, actual: Residency): boolean {
   return requested === null || requested === actual;

@@ -58,6 +58,7 @@ export function compileTables(
     hash,
     generation,
     indiaRegions: new Set(document.residency.india_regions.map((region) => region.trim().toLowerCase())),
+    residency: document.residency.policy === 'india' ? 'india' : null,
     legacy: legacy === undefined ? null : { name: legacy.name, sunsetMs: sunsetOf(legacy.sunset) },
     named,
     names: (provider, model) => modelsOf.get(provider)?.has(model) === true,

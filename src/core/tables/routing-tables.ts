@@ -95,7 +95,11 @@ export const routingTablesSchema = z.strictObject({
     })
     .prefault({}),
   residency: z
-    .strictObject({ india_regions: z.array(z.string().min(1).max(64)).max(256).default(indiaRegions) })
+    .strictObject({
+      india_regions: z.array(z.string().min(1).max(64)).max(256).default(indiaRegions),
+      /** What holds for every request, as if it had asked for it. */
+      policy: z.enum(['none', 'india']).default('none'),
+    })
     .prefault({}),
   /** The surface from before the rename (SPEC 9.2): absent means there is none. */
   legacy: z

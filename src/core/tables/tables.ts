@@ -1,4 +1,5 @@
 import type { ProviderName } from '../provider-name.ts';
+import type { ResidencyRequest } from '../request/residency.ts';
 import type { TierName } from './mode.ts';
 import type { ModelFacts } from './model-facts.ts';
 import type { Price } from './price.ts';
@@ -14,6 +15,8 @@ export interface RoutingTables {
   /** Counts successful loads of this process, from 1. */
   readonly generation: number;
   readonly indiaRegions: ReadonlySet<string>;
+  /** What holds for every request of this deployment. */
+  readonly residency: ResidencyRequest;
   /** Null when there is no legacy surface. */
   readonly legacy: { readonly name: string; readonly sunsetMs: number } | null;
   /** The models that tiers and prices name, as often as they do. */

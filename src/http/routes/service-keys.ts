@@ -6,11 +6,11 @@ import type {
 } from '../../adapters/postgres/service-keys.ts';
 import type { Clock } from '../../chat/ports.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
-import { formatTimestampMicros } from '../../core/timestamp.ts';
 import type { ServiceKeyRecord } from '../answer-schemas.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
 import type { Answer, Handlers } from '../mount.ts';
+import { serviceKeyFacts } from '../operator-records.ts';
 
 export interface ServiceKeysDeps {
   readonly addServiceKey: (userId: string, key: NewServiceKey) => Promise<AddedServiceKey>;
@@ -20,19 +20,9 @@ export interface ServiceKeysDeps {
   readonly httpTelemetry: Pick<HttpTelemetry, 'audited'>;
 }
 
-const shownInstant = (micros: number | null): string | null =>
-  micros === null ? null : formatTimestampMicros(micros);
-
 /** A service key as its owner sees it; `current` is the one that asked. */
 function serviceKeyRecord(row: ServiceKeyRow, currentId: string): ServiceKeyRecord {
-  return {
-    id: row.id,
-    label: row.label,
-    created_at: formatTimestampMicros(row.createdAtMicros),
-    expires_at: shownInstant(row.expiresAtMicros),
-    last_used_at: shownInstant(row.lastUsedAtMicros),
-    current: row.id === currentId,
-  };
+  return { ...serviceKeyFacts(row), current: row.id === currentId };
 }
 
 /** `/v1/service-keys`: what the caller's programs authenticate with (docs/decisions/0016). */

@@ -1,0 +1,195 @@
+import type { Command } from 'commander';
+import { Argument } from 'commander';
+import type pg from 'pg';
+import type { UserFacts, UserPolicy } from '../adapters/postgres/operators.ts';
+import type { UserRecord } from '../http/operator-schemas.ts';
+import type { CommandText, JsonOption } from './command.ts';
+import { addCommand, jsonOption } from './command.ts';
+import { CommandError } from './exit-codes.ts';
+import { instantArgument } from './period.ts';
+import { withPool } from './with-pool.ts';
+
+/** Read and printed at once, whatever their number. */
+const usersPerPage = 500;
+
+interface KeyOptions extends JsonOption {
+  readonly label?: string;
+  readonly expires?: bigint;
+}
+
+/** Imported when a command runs. */
+const operators = () => import('../adapters/postgres/operators.ts');
+const records = () => import('../http/operator-records.ts');
+
+const printJson = (value: unknown): boolean => process.stdout.write(`${JSON.stringify(value)}\n`);
+
+function line({
+  user_id,
+  created_at,
+  disabled_at,
+  residency,
+  service_keys,
+  provider_keys,
+  email,
+}: UserRecord): string {
+  const state = disabled_at === null ? 'enabled' : 'disabled';
+  const counts = `${String(service_keys).padStart(3)}${String(provider_keys).padStart(4)}`;
+  return `${user_id}  ${created_at.slice(0, 10)}  ${state.padEnd(8)}  ${(residency ?? '-').padEnd(5)} ${counts}  ${email}\n`;
+}
+
+const heading = `${'user'.padEnd(36)}  ${'since'.padEnd(10)}  ${'state'.padEnd(8)}  bound  keys  e-mail\n`;
+
+async function list({ json }: JsonOption): Promise<void> {
+  const [{ listUsers }, { userRecord }] = await Promise.all([operators(), records()]);
+  if (!json) process.stdout.write(heading);
+  await withPool(async (pool) => {
+    for (let after: string | null = null, isLast = false; !isLast; ) {
+      const page: UserFacts[] = await listUsers(pool, after, usersPerPage);
+      for (const record of page.map(userRecord))
+        json ? printJson(record) : process.stdout.write(line(record));
+      isLast = page.length < usersPerPage;
+      after = page.at(-1)?.id ?? null;
+    }
+  });
+}
+
+/** Calls `act` with the user that the operator named. Throws CommandError where there is none. */
+function withUser<Result>(
+  idOrEmail: string,
+  act: (pool: pg.Pool, user: UserFacts) => Promise<Result>,
+): Promise<Result> {
+  return withPool(async (pool) => {
+    const user = await (await operators()).findUser(pool, idOrEmail);
+    if (user === null) throw noUser(idOrEmail);
+    return act(pool, user);
+  });
+}
+
+const noUser = (idOrEmail: string): CommandError =>
+  new CommandError('notFound', `there is no user ${idOrEmail}`);
+
+async function show(idOrEmail: string, { json }: JsonOption): Promise<void> {
+  const { listServiceKeys } = await import('../adapters/postgres/service-keys.ts');
+  const { listProviderKeys } = await import('../adapters/postgres/provider-keys.ts');
+  const { serviceKeyFacts, storedKeyFacts, userRecord } = await records();
+  await withUser(idOrEmail, async (pool, user) => {
+    const record = userRecord(user);
+    const serviceKeys = (await listServiceKeys(pool, user.id)).map(serviceKeyFacts);
+    const providerKeys = (await listProviderKeys(pool, user.id)).map(storedKeyFacts);
+    if (json) {
+      printJson({ user: record, service_keys: serviceKeys, provider_keys: providerKeys });
+      return;
+    }
+    process.stdout.write(heading + line(record));
+    const details = (name: string, rows: readonly object[]): string =>
+      rows
+        .map(
+          (row) =>
+            `${name} ${Object.values(row)
+              .map((value) => value ?? '-')
+              .join('  ')}\n`,
+        )
+        .join('');
+    process.stdout.write(details('service key ', serviceKeys) + details('provider key', providerKeys));
+  });
+}
+
+/** A command that decides one thing for a user. */
+async function decide(idOrEmail: string, policy: UserPolicy, { json }: JsonOption): Promise<void> {
+  const [{ setUserPolicy }, { userRecord }] = await Promise.all([operators(), records()]);
+  await withUser(idOrEmail, async (pool, { id }) => {
+    const user = await setUserPolicy(pool, id, policy);
+    if (user === null) throw noUser(idOrEmail);
+    json ? printJson(userRecord(user)) : process.stdout.write(heading + line(userRecord(user)));
+  });
+}
+
+async function newKey(idOrEmail: string, { label, expires, json }: KeyOptions): Promise<void> {
+  const { addServiceKey } = await import('../adapters/postgres/service-keys.ts');
+  const { newServiceKeySchema } = await import('../core/account/account-requests.ts');
+  const { serviceKeyFacts } = await records();
+  const checked = newServiceKeySchema.safeParse({ label });
+  if (!checked.success) throw new CommandError('usage', `--label ${checked.error.issues[0]?.message}`);
+  if (expires !== undefined && expires <= BigInt(Date.now()) * 1000n)
+    throw new CommandError('usage', '--expires lies in the past');
+  await withUser(idOrEmail, async (pool, { id }) => {
+    const added = await addServiceKey(pool, id, { label: label ?? null, expiresAtMicros: expires ?? null });
+    if (added.kind === 'no-user') throw noUser(idOrEmail);
+    if (added.kind === 'too-many')
+      throw new CommandError('failed', `the user has ${added.most} service keys already`);
+    if (json)
+      printJson({ user_id: id, ...serviceKeyFacts(added.row), api_key: added.apiKey, shown_once: true });
+    else process.stdout.write(`${added.apiKey}\n`);
+  });
+}
+
+async function erase(idOrEmail: string, { json }: JsonOption): Promise<void> {
+  const { deleteUser } = await operators();
+  await withUser(idOrEmail, async (pool, { id }) => {
+    if (!(await deleteUser(pool, id))) throw noUser(idOrEmail);
+    json ? printJson({ user_id: id, deleted: true }) : process.stdout.write(`${id} is deleted\n`);
+  });
+}
+
+function addUserCommand(users: Command, text: CommandText): Command {
+  return addCommand(users, text)
+    .argument('<user>', 'id or e-mail address')
+    .option(...jsonOption);
+}
+
+export function addUsers(program: Command): void {
+  const users = addCommand(program, {
+    name: 'users',
+    summary: 'list users, and decide for them',
+    details: 'On the database of the settings; gateways heed a decision within a second.',
+    example: 'model-gateway users list',
+  });
+  addCommand(users, {
+    name: 'list',
+    summary: 'list all users',
+    details: 'As JSON one object per line.',
+    example: 'model-gateway users list --json | jq -r .email',
+  })
+    .option(...jsonOption)
+    .action(list);
+  addUserCommand(users, {
+    name: 'show',
+    summary: 'show a user with its keys, none of them in the clear',
+    example: 'model-gateway users show ada@example.com',
+  }).action(show);
+  addUserCommand(users, {
+    name: 'disable',
+    summary: 'refuse all requests of a user from now on',
+    details: 'Answers under way come to their end; nothing is erased.',
+    example: 'model-gateway users disable ada@example.com',
+  }).action((user: string, options: JsonOption) => decide(user, { disabled: true }, options));
+  addUserCommand(users, {
+    name: 'enable',
+    summary: 'let a disabled user in again',
+    example: 'model-gateway users enable ada@example.com',
+  }).action((user: string, options: JsonOption) => decide(user, { disabled: false }, options));
+  addUserCommand(users, {
+    name: 'set-residency',
+    summary: 'bind a user to India, or to nothing',
+    details: 'A request may ask for more, never for less.',
+    example: 'model-gateway users set-residency ada@example.com india',
+  })
+    .addArgument(new Argument('<residency>').choices(['india', 'none']))
+    .action((user: string, residency: 'india' | 'none', options: JsonOption) =>
+      decide(user, { residency: residency === 'india' ? 'india' : null }, options),
+    );
+  addUserCommand(users, {
+    name: 'delete',
+    summary: 'erase a user with its e-mail address and all its keys',
+    details: 'Sums and log rows stay, under an id that leads to nobody.',
+    example: 'model-gateway users delete ada@example.com',
+  }).action(erase);
+  addUserCommand(users, {
+    name: 'new-key',
+    summary: 'make another service key of a user, and print it',
+    example: 'model-gateway users new-key ada@example.com --label recovery --expires 2027-01-01',
+  })
+    .option('--label <text>', 'what it is for')
+    .option('--expires <time>', 'a date (UTC), or a time with its zone', instantArgument)
+    .action(newKey);
+}

@@ -1,0 +1,52 @@
+import type { UserFacts } from '../adapters/postgres/operators.ts';
+import type { ProviderKeyRow } from '../adapters/postgres/provider-keys.ts';
+import type { UserSpend } from '../adapters/postgres/read-spend.ts';
+import type { ServiceKeyRow } from '../adapters/postgres/service-keys.ts';
+import { formatMicroUsd } from '../core/answer/cost.ts';
+import { formatTimestampMicros } from '../core/timestamp.ts';
+import type { SpendRecord, UserRecord } from './operator-schemas.ts';
+
+/** A user in the words of the API, which commands print too. */
+export function userRecord(user: UserFacts): UserRecord {
+  return {
+    user_id: user.id,
+    email: user.email,
+    created_at: formatTimestampMicros(user.createdAtMicros),
+    disabled_at: shownInstant(user.disabledAtMicros),
+    residency: user.residency,
+    service_keys: user.serviceKeys,
+    provider_keys: user.providerKeys,
+  };
+}
+
+const shownInstant = (micros: number | null): string | null =>
+  micros === null ? null : formatTimestampMicros(micros);
+
+/** Neither the key nor its hash. */
+export function serviceKeyFacts(row: ServiceKeyRow) {
+  return {
+    id: row.id,
+    label: row.label,
+    created_at: formatTimestampMicros(row.createdAtMicros),
+    expires_at: shownInstant(row.expiresAtMicros),
+    last_used_at: shownInstant(row.lastUsedAtMicros),
+  };
+}
+
+/** A stored provider key without what depends on the tables in use. */
+export function storedKeyFacts({ id, provider, label, baseUrl, declaredRegion }: ProviderKeyRow) {
+  return { id, provider, label, base_url: baseUrl, declared_region: declaredRegion };
+}
+
+/** What a user spent, to the micro-dollar. */
+export function spendRecord(spend: UserSpend): SpendRecord {
+  return {
+    user_id: spend.userId,
+    email: spend.email,
+    requests: Number(spend.requests),
+    errors: Number(spend.requests - spend.successes),
+    input_tokens: Number(spend.inputTokens),
+    output_tokens: Number(spend.outputTokens),
+    cost_usd: formatMicroUsd(spend.costMicroUsd),
+  };
+}

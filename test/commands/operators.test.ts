@@ -1,0 +1,203 @@
+/** What operators decide for users, as commands on the database; gateways on it heed them within a second. */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { chat } from '../harness/gateway/chat.ts';
+import { expectError } from '../harness/gateway/expect-error.ts';
+import type { HttpClient } from '../harness/gateway/http-client.ts';
+import { httpClient } from '../harness/gateway/http-client.ts';
+import type { User } from '../harness/gateway/register.ts';
+import { registerUser, registerWithKeys } from '../harness/gateway/register.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
+import { expectInTime } from '../harness/measure/fault-bounds.ts';
+import type { Ended } from './run-command.ts';
+import { runCommand } from './run-command.ts';
+
+const gateway = useGateway();
+const other = useGateway(() => ({
+  database: gateway.database,
+  vendors: gateway.vendors,
+  env: { GW_SEALING_KEYS: gateway.env['GW_SEALING_KEYS'] },
+}));
+
+const operate = (...args: string[]): Promise<Ended> =>
+  runCommand(args, { DATABASE_URL: gateway.database.url });
+
+/** The one JSON document of a command that succeeded. */
+async function read<T>(...args: string[]): Promise<T> {
+  const { code, stdout, stderr } = await operate(...args, '--json');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout) as T;
+}
+
+const onBoth = (key: string): HttpClient[] => [gateway, other].map(({ url }) => httpClient(url, key));
+
+/** Milliseconds until both replicas answer so. */
+async function untilBothAnswer(key: string, status: number): Promise<number> {
+  const startedAtMs = performance.now();
+  for (const client of onBoth(key))
+    await expect.poll(async () => (await client.get('/v1/models')).status, { interval: 1 }).toBe(status);
+  return performance.now() - startedAtMs;
+}
+
+describe('users', () => {
+  test('are listed, one object per line, none left out', async () => {
+    const users = await Promise.all(Array.from({ length: 5 }, () => registerUser(gateway.url)));
+    const { code, stdout } = await operate('users', 'list', '--json');
+    expect(code).toBe(0);
+    const listed = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { user_id: string });
+    for (const { id, email } of users) {
+      expect(listed).toContainEqual({
+        user_id: id,
+        email,
+        created_at: expect.any(String),
+        disabled_at: null,
+        residency: null,
+        service_keys: 1,
+        provider_keys: 0,
+      });
+    }
+    const table = (await operate('users', 'list')).stdout.split('\n');
+    expect(table).toHaveLength(listed.length + 2);
+    for (const { id, email } of users) expect(table.find((line) => line.startsWith(id))).toContain(email);
+  });
+
+  test('are shown by id and by e-mail address in any case, without anything secret', async () => {
+    const user = await registerWithKeys(gateway.url, ['openai']);
+    const shown = await read<object>('users', 'show', user.email.toUpperCase());
+    expect(shown).toEqual(await read('users', 'show', user.id));
+    expect(shown).toMatchObject({
+      user: { user_id: user.id, provider_keys: 1 },
+      service_keys: [{ label: null }],
+      provider_keys: [{ provider: 'openai' }],
+    });
+    const text = (await operate('users', 'show', user.id)).stdout + JSON.stringify(shown);
+    expect(text).toContain('openai');
+    for (const secret of [user.key.slice(3, 20), `sk-openai-${user.id}`]) expect(text).not.toContain(secret);
+  });
+
+  test.each([['show'], ['disable'], ['enable'], ['delete'], ['new-key']])(
+    'that do not exist: %s says so, with exit code 66',
+    async (command) => {
+      for (const who of [randomUUID(), 'nobody@example.com', "' OR true --"]) {
+        const { code, stdout, stderr } = await operate('users', command, who);
+        expect({ code, stdout }).toEqual({ code: 66, stdout: '' });
+        expect(stderr).toBe(`model-gateway users ${command}: there is no user ${who}\n`);
+      }
+    },
+  );
+});
+
+describe('a disabled user', () => {
+  test('is refused by every replica within a second, and let in again', async () => {
+    const user = await registerUser(gateway.url);
+    await untilBothAnswer(user.key, 200);
+    expect(await read('users', 'disable', user.id)).toMatchObject({ disabled_at: expect.any(String) });
+    expectInTime(await untilBothAnswer(user.key, 401), 1_000);
+    for (const client of onBoth(user.key)) {
+      expectError(await client.get('/v1/models'), {
+        status: 401,
+        type: 'authentication_error',
+        code: 'user_disabled',
+      });
+    }
+    expect(await read('users', 'enable', user.email)).toMatchObject({ disabled_at: null });
+    expectInTime(await untilBothAnswer(user.key, 200), 1_000);
+  });
+});
+
+describe('a new key', () => {
+  test('lets a user in again who has lost the old one', async () => {
+    const user = await registerUser(gateway.url);
+    const { stdout } = await operate(
+      'users',
+      'new-key',
+      user.email,
+      '--label',
+      'recovery',
+      '--expires',
+      '2999-01-01',
+    );
+    const key = stdout.trim();
+    expect(key).toMatch(/^gw_[0-9A-Za-z]{49}$/);
+    const keys = (await httpClient(other.url, key).get('/v1/service-keys')).json<object[]>();
+    expect(keys).toMatchObject([
+      { current: false },
+      { current: true, label: 'recovery', expires_at: '2999-01-01T00:00:00.000000Z' },
+    ]);
+    expect(await read('users', 'new-key', user.id)).toMatchObject({ user_id: user.id, shown_once: true });
+  });
+
+  test.each([
+    [['--label', 'x'.repeat(129)], '--label may have at most 128 characters'],
+    [['--expires', '2020-01-01'], '--expires lies in the past'],
+    [['--expires', 'soon'], 'It must be a date'],
+  ])('with %j is refused', async (options, said) => {
+    const user = await registerUser(gateway.url);
+    const { code, stderr } = await operate('users', 'new-key', user.id, ...options);
+    expect(code).toBe(64);
+    expect(stderr).toContain(said);
+  });
+});
+
+interface Spend {
+  readonly from: string;
+  readonly to: string;
+  readonly users: readonly { user_id: string; email: string | null; requests: number; cost_usd: string }[];
+}
+
+describe('a deleted user', () => {
+  let user: User;
+
+  test('is unknown everywhere within a second; its sums stay, its e-mail address is free', async () => {
+    user = await registerWithKeys(gateway.url, ['openai']);
+    expect((await chat(user.client)).status).toBe(200);
+    const sums = (await user.client.get('/v1/stats')).json<{ totals: { cost_usd: string } }>();
+    await untilBothAnswer(user.key, 200);
+    expect(await read('users', 'delete', user.email)).toEqual({ user_id: user.id, deleted: true });
+    expectInTime(await untilBothAnswer(user.key, 401), 1_000);
+    const { stdout } = await operate('users', 'list', '--json');
+    expect(stdout).not.toContain(user.email);
+    const spend = await read<Spend>('spend', '--from', '2026-01-01');
+    expect(spend.users).toContainEqual(
+      expect.objectContaining({ user_id: user.id, email: null, requests: 1, cost_usd: sums.totals.cost_usd }),
+    );
+    const again = await registerUser(gateway.url, user.email);
+    expect(again.id).not.toBe(user.id);
+  });
+});
+
+describe('spend', () => {
+  test('is what statistics say, for each user, those who spent most first', async () => {
+    const [little, much] = [
+      await registerWithKeys(gateway.url, ['openai']),
+      await registerWithKeys(gateway.url, ['openai']),
+    ];
+    for (const user of [little, much, much]) expect((await chat(user.client)).status).toBe(200);
+    const { users, from, to } = await read<Spend>('spend', '--from', '2026-01-01T00:30:00+05:30');
+    expect(from).toBe('2025-12-31T19:00:00.000000Z');
+    expect(Date.parse(to)).toBeGreaterThan(Date.now());
+    const ours = users.filter(({ user_id }) => [little.id, much.id].includes(user_id));
+    expect(ours.map(({ user_id, email, requests }) => [user_id, email, requests])).toEqual([
+      [much.id, much.email, 2],
+      [little.id, little.email, 1],
+    ]);
+    const { totals } = (await much.client.get('/v1/stats')).json<{ totals: { cost_usd: string } }>();
+    expect(ours[0]?.cost_usd).toBe(totals.cost_usd);
+    const text = (await operate('spend', '--from', '2026-01-01')).stdout;
+    expect(text).toContain(much.email);
+  });
+
+  test('of a period without requests is empty, and a wrong one is named', async () => {
+    expect(await read<Spend>('spend', '--from', '2020-01-01', '--to', '2020-02-01')).toEqual({
+      from: '2020-01-01T00:00:00.000000Z',
+      to: '2020-02-01T00:00:00.000000Z',
+      users: [],
+    });
+    for (const args of [['--from', '2020-02-01', '--to', '2020-01-01'], ['--from', 'May'], []]) {
+      expect((await operate('spend', ...args)).code).toBe(64);
+    }
+  });
+});

@@ -1,0 +1,44 @@
+/** What docs/operations.md says of users and their keys, executed line by line on a real gateway, in its order. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { registerUser } from '../harness/gateway/register.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
+import { readDocument } from './documents.ts';
+
+const run = promisify(execFile);
+const main = join(import.meta.dirname, '../../dist/main.js');
+const gateway = useGateway();
+
+const page = readDocument('docs/operations.md');
+const lines = [...page.slice(page.indexOf('\n## Users\n')).matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(
+  ([, block = '']) => block.trim().split('\n'),
+);
+
+/** What a line prints; rejects where it fails. `$GW`, `$KEY` and `$ID` are what the page calls them. */
+async function shell(line: string, env: Readonly<Record<string, string>>): Promise<string> {
+  const functions = `model-gateway() { "${process.execPath}" "${main}" "$@"; }`;
+  const { stdout } = await run('bash', ['-euc', `${functions}\n${line}`], {
+    env: { PATH: process.env['PATH'] ?? '', DATABASE_URL: gateway.database.url, GW: gateway.url, ...env },
+  });
+  return stdout;
+}
+
+test('every command of the page works', async () => {
+  const email = 'ada@example.com';
+  await registerUser(gateway.url, email);
+  for (const line of lines.filter((text) => text.startsWith('model-gateway'))) {
+    // A second one, for what the page does after she was deleted.
+    if (line.includes('set-residency')) await registerUser(gateway.url, email).catch(() => undefined);
+    expect(await shell(line, {}), line).not.toBe('');
+  }
+  const { key } = await registerUser(gateway.url);
+  const [make = '', list = '', remove = '', ...more] = lines.filter((text) => text.startsWith('curl'));
+  const { id } = JSON.parse(await shell(make, { KEY: key })) as { id: string };
+  expect(await shell(list, { KEY: key })).toContain(id);
+  await shell(remove, { KEY: key, ID: id });
+  expect(await shell(list, { KEY: key })).not.toContain(id);
+  expect(more).toEqual([]);
+  expect(lines.length).toBeGreaterThan(8);
+});
