@@ -1,5 +1,6 @@
 import type { ViteUserConfig } from 'vitest/config';
 import { configDefaults, defineConfig } from 'vitest/config';
+import { patient } from './test/harness/measure/crowding.ts';
 
 type TestOptions = NonNullable<ViteUserConfig['test']>;
 
@@ -94,11 +95,11 @@ export default defineConfig(({ mode }) => {
       // Each worker drives real servers of its own; more of them only slow each other down.
       maxWorkers: 2,
       // Against hanging only: a shared machine may stand still for seconds. What is promised in time is measured in the tests.
-      testTimeout: 60_000,
+      testTimeout: patient(60_000),
       // A hook may start a Postgres (about 2 s on two busy cores), a gateway, a proxy or Helm.
-      hookTimeout: 120_000,
+      hookTimeout: patient(120_000),
       // A wait for an event fails before its test does, and says what it waited for.
-      expect: { poll: { timeout: 45_000 } },
+      expect: { poll: { timeout: patient(45_000) } },
       reporters: [brief, tally],
       ...own,
     },

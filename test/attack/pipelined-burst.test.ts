@@ -5,7 +5,7 @@ import { recordFault } from '../harness/scorecard/scorecard.ts';
 import { startBystander } from './judge/bystander.ts';
 import type { Baseline } from './judge/quiet.ts';
 import { baselineOf, untilQuiet } from './judge/quiet.ts';
-import { bareSockets } from './wire/bare-sockets.ts';
+import { bareSockets } from './wire/sockets.ts';
 import type { World } from './world.ts';
 import { makeWorld } from './world.ts';
 

@@ -16,8 +16,8 @@ import { chunkEvent, completionJson, jsonAnswer, streamAnswer } from './cases/wi
 import { bystanderLimitMs, startBystander } from './judge/bystander.ts';
 import type { Baseline } from './judge/quiet.ts';
 import { baselineOf, untilQuiet } from './judge/quiet.ts';
-import { bareSockets } from './wire/bare-sockets.ts';
 import { requestBytes } from './wire/request-bytes.ts';
+import { bareSockets } from './wire/sockets.ts';
 import type { World } from './world.ts';
 import { makeWorld } from './world.ts';
 

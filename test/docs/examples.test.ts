@@ -4,12 +4,13 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { aroundEach, expect, test } from 'vitest';
+import { patient } from '../harness/measure/crowding.ts';
 import { useFolder } from '../harness/servers/use-started.ts';
 import { inProject } from '../harness/stage/project.ts';
 import { readDocument } from './documents.ts';
 
 /** Against hanging only: seconds, and many times that on a busy machine. */
-const compileLimitMs = 300_000;
+const compileLimitMs = 120_000;
 
 const folder = useFolder(aroundEach);
 
@@ -57,5 +58,5 @@ test(
     const { stdout } = await promisify(execFile)(process.execPath, args).catch((error) => error);
     expect(stdout).toBe('');
   },
-  compileLimitMs,
+  patient(compileLimitMs),
 );

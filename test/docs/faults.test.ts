@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { patient } from '../harness/measure/crowding.ts';
 import {
   cellsOf,
   faultsPage,
@@ -57,7 +58,7 @@ test.each([
       howTo,
     ).toEqual([]);
   },
-  listLimitMs,
+  patient(listLimitMs),
 );
 
 test('npm run faults runs stages that exist', () => {

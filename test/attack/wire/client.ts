@@ -5,6 +5,7 @@ import type { AttackCase, Leaving, Reading } from '../attack-case.ts';
 import type { Answer } from './answer-reader.ts';
 import { AnswerReader } from './answer-reader.ts';
 import type { RequestBytes } from './request-bytes.ts';
+import { drained } from './sockets.ts';
 
 /** Nobody waits longer for `100 Continue`. */
 const continueMs = 200;
@@ -80,19 +81,6 @@ async function send(socket: Socket, request: RequestBytes, attack: AttackCase): 
     }
   }
   return stopIn === 'never';
-}
-
-function drained(socket: Socket): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      socket.removeListener('drain', done);
-      socket.removeListener('close', done);
-      resolve();
-    };
-    socket.once('drain', done);
-    socket.once('close', done);
-    if (socket.destroyed) done();
-  });
 }
 
 /** Carries one case out against the gateway. Never rejects; never takes longer than `limitMs`. */

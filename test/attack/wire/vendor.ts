@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { anthropicAnswer, anthropicStream } from '../../harness/vendors/anthropic-wire.ts';
 import { openAiAnswer, openAiStream } from '../../harness/vendors/openai-wire.ts';
 import type { VendorScript, VendorStep } from '../attack-case.ts';
+import { drained } from './sockets.ts';
 
 /** One vendor for all providers, below HTTP: it knows a call by the id in its prompt and plays that case's script. */
 export interface AttackVendor {
@@ -40,19 +41,6 @@ function healthy(head: string, start: string): VendorScript {
     sound: true,
     steps: [{ kind: 'write', bytes, pieceBytes: bytes.length, pauseMs: 0 }],
   };
-}
-
-function drained(socket: Socket): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      socket.removeListener('drain', done);
-      socket.removeListener('close', done);
-      resolve();
-    };
-    socket.once('drain', done);
-    socket.once('close', done);
-    if (socket.destroyed) done();
-  });
 }
 
 async function take(socket: Socket, step: VendorStep): Promise<void> {

@@ -21,8 +21,6 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface StreamResponse extends SseReader {}
-
 /** Calls one gateway, as one user when made with a service key. */
 export interface HttpClient {
   readonly url: string;

@@ -6,6 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { patient } from '../measure/crowding.ts';
 import type { TestDatabase } from '../servers/postgres.ts';
 import { createDatabase } from '../servers/postgres.ts';
 import type { VendorPack } from '../vendors/vendor-pack.ts';
@@ -78,7 +79,10 @@ function launch(env: Record<string, string | undefined>, preload: string | undef
   const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
   const listening = new Promise<{ url: string; adminUrl: string }>((resolve, reject) => {
     const tail = () => lines.slice(-20).join('\n');
-    const timer = setTimeout(() => reject(new Error(`gateway did not start:\n${tail()}`)), startLimitMs);
+    const timer = setTimeout(
+      () => reject(new Error(`gateway did not start:\n${tail()}`)),
+      patient(startLimitMs),
+    );
     void exited.then((code) => {
       clearTimeout(timer);
       reject(new Error(`gateway exited with ${code}:\n${tail()}`));
@@ -165,7 +169,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
 
   const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
     child.kill(signal);
-    const killer = setTimeout(() => child.kill('SIGKILL'), stopLimitMs);
+    const killer = setTimeout(() => child.kill('SIGKILL'), patient(stopLimitMs));
     const code = await exited;
     clearTimeout(killer);
     await free();

@@ -1,4 +1,4 @@
-import { availableParallelism, loadavg } from 'node:os';
+import { crowding } from './crowding.ts';
 
 /** How long this process was held up by a machine that stood still, or by others on its cores; its own work is none. */
 
@@ -9,17 +9,12 @@ const stallFactor = 3;
 /** Bounds hold for one replica on a machine of its own; a shared one with two cores gets three times as much. */
 const slack = 3;
 
-/** So many processes want a core each in a run of our own; what is beyond that is others' work. */
-const ownPerCore = 2;
-/** The count of the kernel may be that of a host with more cores than are ours: it stretches a limit so far only. */
-const mostCrowding = 4;
-
 export interface HoldUps {
   /** The longest time for which nothing of this process ran, milliseconds; 0 when none was worth telling. */
   readonly longestMs: number;
   /** How much longer a period took than it should: 1 on a quiet machine. */
   readonly lateness: number;
-  /** How much longer work takes for want of a core: 1 where there are enough, 4 at most. */
+  /** As `crowding` says. */
   readonly crowding: number;
 }
 
@@ -124,12 +119,6 @@ startInterval(() => probe.lookedAt(moment()), HoldUpProbe.periodMs).unref();
 /** Since the test that is running began. */
 export function holdUps(): HoldUps {
   return probe.read(moment(), crowding());
-}
-
-/** Of the last minute, by the kernel's own count; 1 where it keeps none. */
-function crowding(): number {
-  const wanted = (loadavg()[0] ?? 0) / availableParallelism() / ownPerCore;
-  return Math.min(mostCrowding, Math.max(1, wanted));
 }
 
 /** Forgets what held up the test before. */

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { useFolder } from '../servers/use-started.ts';
 import { runTestFiles } from '../stage/run-test-files.ts';
+import { patient } from './crowding.ts';
 import { leftBehind } from './left-behind.ts';
 
 test.each<[string, string[], string[], string[]]>([
@@ -61,5 +62,5 @@ test(
         });
     }
   },
-  runLimitMs,
+  patient(runLimitMs),
 );

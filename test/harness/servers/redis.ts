@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../../../src/dev/free-port.ts';
+import { patient } from '../measure/crowding.ts';
 import { findProgram } from '../stage/programs.ts';
 import { signalProcess } from './signals.ts';
 
@@ -83,7 +84,7 @@ async function spawnRedis(port: number, args: readonly string[]): Promise<ChildP
     process.off('exit', stopAtExit);
     rmSync(folder, { recursive: true, force: true });
   });
-  const deadline = Date.now() + START_TIMEOUT_MS;
+  const deadline = Date.now() + patient(START_TIMEOUT_MS);
   while (!(await accepts(port))) {
     if (server.exitCode !== null || Date.now() > deadline)
       throw new Error(`${program} did not start on ${port}.`);

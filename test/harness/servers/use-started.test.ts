@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { patient } from '../measure/crowding.ts';
 import { inProject } from '../stage/project.ts';
 import { runTestFiles } from '../stage/run-test-files.ts';
 import { useFolder } from './use-started.ts';
@@ -58,5 +59,5 @@ test(
       expect((await readFile(file(name), 'utf8')).trim().split('\n'), name).toEqual(told);
     }
   },
-  runLimitMs,
+  patient(runLimitMs),
 );

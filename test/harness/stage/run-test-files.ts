@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { patient } from '../measure/crowding.ts';
 import { inProject } from './project.ts';
 
 /** Against hanging only, on a machine that is busy with others. */
@@ -25,7 +26,8 @@ export async function runTestFiles(
 ): Promise<Record<string, FileResult | undefined>> {
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, `${name}.test.mjs`), text);
   const outputFile = join(folder, 'outcome.json');
-  const limits = { testTimeout: limitMs, hookTimeout: limitMs, teardownTimeout: limitMs, maxWorkers: 2 };
+  const waitMs = patient(limitMs);
+  const limits = { testTimeout: waitMs, hookTimeout: waitMs, teardownTimeout: waitMs, maxWorkers: 2 };
   const options = { globals: true, pool: 'forks', reporters: ['json'], outputFile, ...limits };
   const test = { ...options, setupFiles: setupFiles.map((path) => inProject(path)) };
   const config = join(folder, 'vitest.config.mjs');

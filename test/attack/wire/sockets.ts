@@ -16,3 +16,17 @@ export function bareSockets(url: string): () => Socket {
     return socket;
   };
 }
+
+/** Resolves once more can be written, or nothing any more. */
+export function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      socket.removeListener('drain', done);
+      socket.removeListener('close', done);
+      resolve();
+    };
+    socket.once('drain', done);
+    socket.once('close', done);
+    if (socket.destroyed) done();
+  });
+}
