@@ -1,4 +1,4 @@
-import type { Attributes, Span, Tracer } from '@opentelemetry/api';
+import type { Attributes, Span, SpanOptions, Tracer } from '@opentelemetry/api';
 import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import type { CacheResult, StoringTrace, TraceHeaders } from '../chat/telemetry-port.ts';
 import type { Usage } from '../core/answer/usage.ts';
@@ -19,6 +19,7 @@ import { writeTraceparent } from './traceparent.ts';
 /** Vendors and clients choose these texts; nothing sane is longer. */
 const maxTextLength = 256;
 const maxFinishReasons = 10;
+const clientSpan: SpanOptions = Object.freeze({ kind: SpanKind.CLIENT });
 const noHeaders: TraceHeaders = Object.freeze({});
 
 const short = (text: string): string => text.slice(0, maxTextLength);
@@ -59,20 +60,17 @@ export class ChatSpans {
   attemptStarted(call: ChatCall, candidate: Candidate, number: number): void {
     const request = recorded(call);
     if (request === null) return;
-    const attributes: Attributes = {
-      [names.operation]: 'chat',
-      [names.provider]: candidate.provider,
-      [names.requestModel]: short(candidate.model),
-      [names.requestStream]: call.request.stream === true,
-      [names.attemptNumber]: number,
-    };
-    if (request.fallbackReason !== null) attributes[names.fallbackReason] = request.fallbackReason;
+    const model = short(candidate.model);
+    const span = this.#tracer.startSpan(`chat ${model}`, clientSpan, request.context);
+    // One by one, once it is there: the SDK copies and checks those that a span begins with twice.
+    span.setAttribute(names.operation, 'chat');
+    span.setAttribute(names.provider, candidate.provider);
+    span.setAttribute(names.requestModel, model);
+    span.setAttribute(names.requestStream, call.request.stream === true);
+    span.setAttribute(names.attemptNumber, number);
+    if (request.fallbackReason !== null) span.setAttribute(names.fallbackReason, request.fallbackReason);
     request.sends = 0;
-    request.attempt = this.#tracer.startSpan(
-      `chat ${short(candidate.model)}`,
-      { kind: SpanKind.CLIENT, attributes },
-      request.context,
-    );
+    request.attempt = span;
   }
 
   attemptSent(call: ChatCall, candidate: Candidate, origin: string): TraceHeaders {

@@ -15,13 +15,14 @@ export class RequestSpan implements CallTrace {
   readonly spanId: string;
   readonly sampled: boolean;
   readonly span: Span;
-  readonly context: Context;
   /** The attempt under way. */
   attempt: Span | null = null;
   /** How often that attempt was written to a socket. */
   sends = 0;
   /** Why the attempt before it failed. */
   fallbackReason: string | null = null;
+  readonly #parent: Context;
+  #context: Context | null = null;
   #telling = false;
   #ended: EndedRequest | null = null;
 
@@ -31,7 +32,13 @@ export class RequestSpan implements CallTrace {
     this.spanId = spanContext.spanId;
     this.sampled = isSampled(spanContext);
     this.span = span;
-    this.context = trace.setSpan(parent, span);
+    this.#parent = parent;
+  }
+
+  /** With the span in it. Of a request that is not sampled nobody asks for it as a rule. */
+  get context(): Context {
+    this.#context ??= trace.setSpan(this.#parent, this.span);
+    return this.#context;
   }
 
   /** A story has begun and will settle. */
@@ -93,21 +100,19 @@ export function startRequestSpan(
   trusted = false,
 ): RequestSpan {
   const caller = readTraceparent(headers['traceparent'], headers['tracestate']);
-  const name = route === null ? method : `${method} ${route}`;
-  const options: SpanOptions = {
-    kind: SpanKind.SERVER,
-    attributes: {
-      [names.method]: method,
-      [names.urlScheme]: 'http',
-      ...(route === null ? {} : { [names.route]: route, [names.urlPath]: route }),
-    },
+  const start = (parent: Context, options: SpanOptions): RequestSpan => {
+    const span = tracer.startSpan(route === null ? method : `${method} ${route}`, options, parent);
+    const request = new RequestSpan(span, parent);
+    // Only now: no sampler of `OTEL_TRACES_SAMPLER` looks at them, and most requests are not sampled.
+    if (request.sampled) describe(span, method, route);
+    return request;
   };
-  const parent = caller === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, caller);
-  if (caller === null) return new RequestSpan(tracer.startSpan(name, options, parent), parent);
+  if (caller === null) return start(ROOT_CONTEXT, serverSpan);
+  const parent = trace.setSpanContext(ROOT_CONTEXT, caller);
   // Never ended, so never exported: it is the decision that is wanted.
-  const own = tracer.startSpan(name, options, ROOT_CONTEXT).spanContext();
+  const own = tracer.startSpan(method, serverSpan, ROOT_CONTEXT).spanContext();
   const wished = isSampled(caller);
-  if (wished && isSampled(own)) return new RequestSpan(tracer.startSpan(name, options, parent), parent);
+  if (wished && isSampled(own)) return start(parent, serverSpan);
   const quiet = trace.wrapSpanContext({
     traceId: caller.traceId,
     spanId: own.spanId,
@@ -115,9 +120,17 @@ export function startRequestSpan(
   });
   if (!wished || !trusted) return new RequestSpan(quiet, parent);
   const startTime = new Date();
-  return new WishedSpan(quiet, parent, {
-    begin: () => new RequestSpan(tracer.startSpan(name, { ...options, startTime }, parent), parent),
-  });
+  return new WishedSpan(quiet, parent, { begin: () => start(parent, { ...serverSpan, startTime }) });
+}
+
+const serverSpan: SpanOptions = Object.freeze({ kind: SpanKind.SERVER });
+
+function describe(span: Span, method: string, route: string | null): void {
+  span.setAttribute(names.method, method);
+  span.setAttribute(names.urlScheme, 'http');
+  if (route === null) return;
+  span.setAttribute(names.route, route);
+  span.setAttribute(names.urlPath, route);
 }
 
 /** The span of a request whose caller is known now: another one where that caller's wish is granted. */
