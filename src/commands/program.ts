@@ -2,6 +2,7 @@ import { Command, CommanderError, Help } from 'commander';
 import { addCheckConfig } from './check-config.ts';
 import { addDemo } from './demo.ts';
 import { CommandError, exitCodes, exitRows } from './exit-codes.ts';
+import { addExport } from './export.ts';
 import { addMigrate } from './migrate.ts';
 import { addNewKey } from './new-key.ts';
 import { addOpenApi } from './openapi.ts';
@@ -28,6 +29,7 @@ const adders = [
   addUsers,
   addSpend,
   addReprice,
+  addExport,
   addNewKey,
   addCheckConfig,
   addOpenApi,

@@ -136,7 +136,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'commands/': {
     values: [
       ...[everyAdapter, 'core/', 'demo/', 'http/', 'settings.ts', 'telemetry/', 'wiring/'],
-      ...['commander', 'node:crypto', 'node:timers/promises'],
+      ...['commander', 'node:crypto', 'node:events', 'node:timers/promises'],
     ],
     types: ['pg'],
   },

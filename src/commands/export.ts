@@ -1,0 +1,92 @@
+import { once } from 'node:events';
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import { FocusCharges } from '../core/answer/focus-charges.ts';
+import { addCommand } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { directDatabaseUrl } from './migrate.ts';
+import { instantArgument, periodOf } from './period.ts';
+import { Progress } from './progress.ts';
+
+const formats = ['focus', 'csv', 'ndjson'] as const;
+
+interface ExportOptions {
+  readonly format: (typeof formats)[number];
+  readonly from: bigint;
+  readonly to?: bigint;
+}
+
+type Line = Readonly<Record<string, string | number | boolean | null>>;
+
+/** RFC 4180. Spreadsheets run what begins like a formula, and users name models: such a cell gets a quote before it. */
+function csvCell(value: Line[string]): string {
+  const text = value === null ? '' : String(value);
+  const safe = /^[=+@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+const csvLine = (values: readonly Line[string][]): string => `${values.map(csvCell).join(',')}\r\n`;
+
+/** Writes lines in one format; a table has its header before the first one. */
+class LineWriter {
+  readonly #asJson: boolean;
+  #began = false;
+
+  constructor(asJson: boolean) {
+    this.#asJson = asJson;
+  }
+
+  async write(lines: readonly Line[]): Promise<void> {
+    let text = '';
+    for (const line of lines) {
+      if (this.#asJson) text += `${JSON.stringify(line)}\n`;
+      else {
+        if (!this.#began) text += csvLine(Object.keys(line));
+        text += csvLine(Object.values(line));
+      }
+      this.#began = true;
+    }
+    // Whoever reads slowly holds the cursor back, not the memory.
+    if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain');
+  }
+}
+
+async function exportRows({ format, from, to }: ExportOptions): Promise<void> {
+  const { chargedRow, exportedRow, readExportedRows } = await import(
+    '../adapters/postgres/read-exported-rows.ts'
+  );
+  const period = periodOf(from, to);
+  const progress = new Progress(period);
+  const writer = new LineWriter(format === 'ndjson');
+  const charges = new FocusCharges();
+  // Whoever stops reading, as `head` does, has enough.
+  process.stdout.once('error', () => process.exit(exitCodes.done));
+  try {
+    for await (const { rows, untilMicros } of readExportedRows(directDatabaseUrl(), period)) {
+      if (format !== 'focus') await writer.write(rows.map(exportedRow));
+      else {
+        const charged = rows.map(chargedRow).filter((row) => row !== null);
+        await writer.write(charged.flatMap((row) => charges.add(row)));
+      }
+      progress.passed(rows.length, untilMicros);
+    }
+    await writer.write(charges.end());
+  } finally {
+    progress.end();
+  }
+}
+
+export function addExport(program: Command): void {
+  addCommand(program, {
+    name: 'export',
+    summary: 'write what requests used and cost to stdout',
+    details:
+      'focus: a CSV of FOCUS 1.2, one charge for each hour, user, provider key and model. csv, ndjson: every row of the request logs. Of all users; prompts and answers are not kept.',
+    example:
+      'DATABASE_URL=postgres://… model-gateway export --format focus --from 2026-11-01 --to 2026-12-01 > costs.csv',
+  })
+    .addOption(new Option('--format <format>', 'what is written').choices([...formats]).makeOptionMandatory())
+    .requiredOption('--from <time>', 'a date, a time with its zone, or 7d or 12h ago', instantArgument)
+    .option('--to <time>', 'the same, exclusive; now by default', instantArgument)
+    .action(exportRows);
+}
