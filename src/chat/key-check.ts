@@ -28,6 +28,12 @@ export interface KeyCheck {
 
 export type KeyCheckDeps = Pick<ChatDeps, 'transport' | 'providers' | 'endpointOf' | 'openKey' | 'clock'>;
 
+/** Where a key's server stands, and where the caller's requests may go. */
+export interface KeyPlace {
+  readonly residency: Residency;
+  readonly requested: ResidencyRequest;
+}
+
 type Answer = Omit<KeyCheck, 'latencyMs'>;
 
 const unreachable = (reason: string): Answer => ({ verdict: 'unreachable', reason, status: null });
@@ -39,7 +45,7 @@ const unreachable = (reason: string): Answer => ({ verdict: 'unreachable', reaso
  */
 export async function checkKey(
   key: HeldKey,
-  where: { readonly residency: Residency; readonly requested: ResidencyRequest },
+  where: KeyPlace,
   deps: KeyCheckDeps,
   signal: CancelSignal,
 ): Promise<KeyCheck> {
@@ -50,7 +56,7 @@ export async function checkKey(
 
 async function ask(
   key: HeldKey,
-  { residency, requested }: Parameters<typeof checkKey>[1],
+  { residency, requested }: KeyPlace,
   deps: KeyCheckDeps,
   signal: CancelSignal,
 ): Promise<Answer> {

@@ -92,7 +92,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
     });
   await registerRoutes(app, {
     answerChat: chatOn(foundation, asking, { breakers, answers, later }),
-    checkKey: (key, residency, signal) => checkKey(key, { residency, requested: null }, asking, signal),
+    checkKey: (key, where, signal) => checkKey(key, where, asking, signal),
     acceptsWork: () => stores.requestLog.accepting(),
     accounts,
     bodies: life.bodies,

@@ -8,6 +8,7 @@ import type { HttpResponse } from '../harness/gateway/http-client.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { addKey, providerSecret, registerUser, registerWithKeys } from '../harness/gateway/register.ts';
+import { tables } from '../harness/gateway/tables.ts';
 import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { startRedis } from '../harness/servers/redis.ts';
 import { useServer } from '../harness/servers/use-started.ts';
@@ -193,6 +194,18 @@ describe('a check', () => {
     await chatOk(user.client);
     await logRowsOnceThere(user.client, 5);
     expect((await checked(user, id)).rejected_in_a_row).toBe(0);
+  });
+});
+
+describe('where everybody is bound to India', () => {
+  const india = useGateway({ tables: tables({ residency: { policy: 'india' } }) });
+
+  test('a key that would be used elsewhere is not tried: no socket is opened', async () => {
+    const { user, id } = await userWith('openai', india);
+    expectError(await check(user, id), { status: 422, type: 'residency_error' });
+    expect(india.vendors.ledger()).toEqual([]);
+    const indian = await userWith('sarvam', india);
+    expect(await checked(indian.user, indian.id)).toMatchObject({ verdict: 'valid', residency: 'india' });
   });
 });
 

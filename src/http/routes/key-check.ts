@@ -1,20 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Cancellation } from '../../chat/cancellation.ts';
-import type { KeyCheck } from '../../chat/key-check.ts';
+import type { KeyCheck, KeyPlace } from '../../chat/key-check.ts';
 import type { Account } from '../../chat/ports.ts';
 import type { KeyUse } from '../../core/account/key-verdict.ts';
 import { rejectionsInARow } from '../../core/account/key-verdict.ts';
 import type { HeldKey } from '../../core/candidate.ts';
-import { NotFoundError } from '../../core/errors.ts';
-import type { Residency } from '../../core/request/residency.ts';
-import { residencyOf } from '../../core/request/residency.ts';
+import { NotFoundError, ResidencyError } from '../../core/errors.ts';
+import { residencyAllows, residencyOf, strictestResidency } from '../../core/request/residency.ts';
 import type { Call, Handlers } from '../mount.ts';
 
 export interface KeyCheckRouteDeps {
   /** Throws RateLimitError, or promises to. */
   readonly mayCheckKey: (userId: string) => void | Promise<void>;
   /** Asks the key's own server; never rejects for what that does. */
-  readonly checkKey: (key: HeldKey, residency: Residency, signal: Cancellation) => Promise<KeyCheck>;
+  readonly checkKey: (key: HeldKey, where: KeyPlace, signal: Cancellation) => Promise<KeyCheck>;
   /** The latest rows of the user, newest first. */
   readonly readKeyUses: (userId: string) => Promise<readonly KeyUse[]>;
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
@@ -27,6 +26,14 @@ async function heldKey(request: FastifyRequest, keyId: string, deps: KeyCheckRou
   const key = known ?? (await deps.refreshAccount(request.serviceKeyHash))?.keys.find(isIt);
   if (key === undefined) throw new NotFoundError('No such provider key.');
   return key;
+}
+
+/** Where the key's server stands. Throws ResidencyError where the caller's requests may not go there. */
+function placeOf({ provider, declaredRegion }: HeldKey, { account, tables }: FastifyRequest): KeyPlace {
+  const residency = residencyOf(provider, declaredRegion, tables.indiaRegions);
+  const requested = strictestResidency(null, account.residency, tables.residency);
+  if (residencyAllows(requested, residency)) return { residency, requested };
+  throw new ResidencyError('The server of this key is outside India, where your requests may not go.');
 }
 
 /** Aborted when the client leaves: nobody is asked for nobody. */
@@ -45,8 +52,9 @@ export function keyCheckHandlers(deps: KeyCheckRouteDeps): Handlers<'checkKey'> 
       const key = await heldKey(request, param.toLowerCase(), deps);
       const { id, provider } = key;
       request.toUserServer = provider === 'self_hosted';
-      const residency = residencyOf(provider, key.declaredRegion, request.tables.indiaRegions);
-      const { verdict, reason, status, latencyMs } = await deps.checkKey(key, residency, signalOf(reply));
+      const where = placeOf(key, request);
+      const { residency } = where;
+      const { verdict, reason, status, latencyMs } = await deps.checkKey(key, where, signalOf(reply));
       const rejected_in_a_row = rejectionsInARow(id, await deps.readKeyUses(userId));
       return { id, provider, residency, verdict, reason, status, latency_ms: latencyMs, rejected_in_a_row };
     },
