@@ -6,7 +6,7 @@ import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { startGateway } from '../harness/gateway/start-gateway.ts';
 import { useGateway } from '../harness/gateway/use-gateway.ts';
 import type { Sent } from '../harness/ledgers/fault-load.ts';
-import { sendChat } from '../harness/ledgers/fault-load.ts';
+import { becomeKnown, sendChat } from '../harness/ledgers/fault-load.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { expectWithin, median } from '../harness/measure/fault-bounds.ts';
 import { probe, untilRowsStored } from '../harness/measure/fault-metrics.ts';
@@ -100,9 +100,13 @@ describe('a Redis that is killed', () => {
 });
 
 /** Another replica of the same service with a Redis of its own. */
-function replicaOn(redisUrl: string): Promise<GatewayUnderTest> {
+/** One that knows the user: Postgres may answer it too late, which is not what is tested here. */
+async function replicaOn(redisUrl: string): Promise<GatewayUnderTest> {
   const { database, env } = gateway;
-  return startGateway({ redisUrl, vendors, database, env: { GW_SEALING_KEYS: env['GW_SEALING_KEYS'] } });
+  const own = { GW_SEALING_KEYS: env['GW_SEALING_KEYS'] };
+  const replica = await startGateway({ redisUrl, vendors, database, env: own });
+  sent.push(...(await becomeKnown(replica.url, user)).filter(({ status }) => status === 200));
+  return replica;
 }
 
 describe('a Redis that is not there at the start', () => {

@@ -85,6 +85,12 @@ function userRows(): Promise<Row[]> {
   );
 }
 
+/** From now on: fifty vendors in one process may well be silent for a second. */
+async function allowSilence(): Promise<void> {
+  await gateway.writeTables(tablesWith(60));
+  await eventually(async () => (await metric(gateway, 'gw_config_generation')) >= 2 || undefined);
+}
+
 /** Each vendor saw its own key and no other. */
 function expectKeysAtHome(): void {
   for (const request of raw.requests) {
@@ -410,6 +416,7 @@ describe('a client that leaves', () => {
 
   test('200 times leaves no socket and no handle behind', async () => {
     const { together, sarvam } = gateway.vendors;
+    await allowSilence();
     together.when('before', hang);
     together.when('after', someTokens);
     const handles = () => metric(gateway, 'nodejs_active_handles_total');
@@ -444,9 +451,7 @@ describe('clients that stop reading', () => {
   test('hold their vendors back, not the gateway’s memory', async () => {
     const { together } = gateway.vendors;
     const clients = 50;
-    // Fifty vendors in one process may well be silent for a second.
-    await gateway.writeTables(tablesWith(60));
-    await eventually(async () => (await metric(gateway, 'gw_config_generation')) === 2 || undefined);
+    await allowSilence();
     together.always(longStream(20 * 1024, 1024));
     await sendChat(gateway.url, user, { stream: true }); // what one whole stream costs is no growth
     const rss = () => metric(gateway, 'process_resident_memory_bytes');

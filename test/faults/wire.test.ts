@@ -112,7 +112,8 @@ describe('to Postgres', () => {
 
   test('100 ms of latency refuse nobody a page, new connections included', async () => {
     postgres.delay(50);
-    const pages = await Promise.all(Array.from({ length: 12 }, () => user.client.get('/v1/logs?limit=10')));
+    // Two of one user at a time: so many wait in line for a third of what they may.
+    const pages = await Promise.all(Array.from({ length: 6 }, () => user.client.get('/v1/logs?limit=10')));
     expect(pages.map((page) => page.status)).toEqual(pages.map(() => 200));
     await chatTimes(5);
     postgres.heal();

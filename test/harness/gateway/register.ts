@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { eventually } from '../measure/eventually.ts';
 import type { VendorName } from '../vendors/vendor-pack.ts';
 import { vendorNames } from '../vendors/vendor-pack.ts';
 import type { KeyRecord, Registration } from '../vendors/wire-types.ts';
@@ -33,12 +34,23 @@ export function providerSecret(user: User, provider: string): string {
   return `sk-${provider}-${user.id}`;
 }
 
-/** Registers a user who holds a key for each of these providers (all commercial ones by default). */
+/**
+ * Registers a user who holds a key for each of these providers (all commercial ones by default). Asked for again where
+ * Postgres was late: on a busy machine a test may be tried again, a hook may not.
+ */
 export async function registerWithKeys(
   url: string,
   providers: readonly VendorName[] = vendorNames,
 ): Promise<User> {
-  const user = await registerUser(url);
-  for (const provider of providers) await addKey(user, { provider, api_key: providerSecret(user, provider) });
-  return user;
+  const register = async (): Promise<User> => {
+    const user = await registerUser(url);
+    for (const provider of providers)
+      await addKey(user, { provider, api_key: providerSecret(user, provider) });
+    return user;
+  };
+  return eventually(() => register().catch(unlessLate));
+}
+
+function unlessLate(error: Error): undefined {
+  if (!error.message.includes('"database_unavailable"')) throw error;
 }

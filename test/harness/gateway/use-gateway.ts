@@ -1,5 +1,4 @@
 import { beforeEach, onTestFinished } from 'vitest';
-import { eventually } from '../measure/eventually.ts';
 import { untilReadyIs } from '../measure/fault-metrics.ts';
 import { useStarted } from '../servers/use-started.ts';
 import type { VendorName } from '../vendors/vendor-pack.ts';
@@ -34,16 +33,9 @@ async function startReady(options: GatewayOptions): Promise<GatewayUnderTest> {
   }
 }
 
-/**
- * A user of that gateway for the same tests, with a key for each of these providers (all commercial ones by default).
- * Asked for again where Postgres was late: on a busy machine a test may be tried again, a hook may not.
- */
+/** A user of that gateway for the same tests, with a key for each of these providers (all commercial ones by default). */
 export function useUser(gateway: GatewayUnderTest, providers?: readonly VendorName[]): User {
-  return useStarted(() => eventually(() => registerWithKeys(gateway.url, providers).catch(unlessLate)));
-}
-
-function unlessLate(error: Error): undefined {
-  if (!error.message.includes('"database_unavailable"')) throw error;
+  return useStarted(() => registerWithKeys(gateway.url, providers));
 }
 
 /** A gateway that ends with the running test. */
