@@ -1,3 +1,4 @@
+import { largestBigint } from './largest-bigint.ts';
 import { earliestMicros, latestMicros } from './timestamp.ts';
 
 /**
@@ -14,7 +15,7 @@ export interface LogCursor {
 
 const format = /^1,(-?\d{1,18}),(\d{1,19}),(-?\d{1,18})?(?:,([A-Za-z0-9_-]{1,128}))?$/;
 export const longestCursor = 256; // an encoding has 84 characters at most, with a request's id 256
-const largestBigint = 2n ** 63n - 1n;
+
 function isInstant(micros: bigint): boolean {
   return micros >= earliestMicros && micros <= latestMicros;
 }

@@ -9,6 +9,7 @@ import { gatherUnknown } from './early-body.ts';
 import type { AuthFailure, HttpTelemetry } from './http-telemetry.ts';
 import { askerOf } from './http-telemetry.ts';
 import { activeLegacyName, markLegacy } from './legacy.ts';
+import { peerAddress } from './peer-address.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -53,9 +54,11 @@ function shapeOf(
 
 function openEarly(request: FastifyRequest, { accounts, bodies }: AuthDeps): EarlyHold {
   const { serviceKeyHash } = request;
-  // A socket forgets its peer once the client has left: Fastify's type does not say so.
-  const { ip }: { readonly ip: string | undefined } = request;
-  return bodies.openEarly(serviceKeyHash, clientNetwork(ip ?? ''), accounts.remembers(serviceKeyHash));
+  return bodies.openEarly(
+    serviceKeyHash,
+    clientNetwork(peerAddress(request)),
+    accounts.remembers(serviceKeyHash),
+  );
 }
 
 /**

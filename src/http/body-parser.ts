@@ -11,6 +11,7 @@ import type { BodyBudget, BodyHold } from './body-budget.ts';
 import { bodyCost } from './body-cost.ts';
 import { costlyJson, jsonAllowanceFor, mostKeys } from './costly-json.ts';
 import { notJson, shownName } from './parse.ts';
+import { peerAddress } from './peer-address.ts';
 import { ArrivingBodies, readBody } from './read-body.ts';
 
 declare module 'fastify' {
@@ -75,9 +76,7 @@ function* readWithin(
 /** Whom a body is booked to: the account, or the client's network where there is none. */
 function holdFor(request: FastifyRequest, budget: BodyBudget): BodyHold {
   const account = (request as Partial<FastifyRequest>).account;
-  // A socket forgets its peer once the client has left: Fastify's type does not say so.
-  const { ip }: { readonly ip: string | undefined } = request;
-  return budget.open(account?.userId ?? clientNetwork(ip ?? ''), account === undefined);
+  return budget.open(account?.userId ?? clientNetwork(peerAddress(request)), account === undefined);
 }
 
 /**

@@ -4,6 +4,7 @@ import { clientAddress } from '../core/net/client-network.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import type { CallTrace } from '../core/request/chat-call.ts';
 import type { Life } from './life.ts';
+import { peerAddress } from './peer-address.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -93,12 +94,7 @@ export interface HttpTelemetry {
 }
 
 export function askerOf(request: FastifyRequest): Asker {
-  return { requestId: request.id, clientAddress: clientAddress(addressOf(request)) };
-}
-
-/** A socket forgets its peer once the client has left: Fastify's type does not say so. */
-function addressOf({ ip }: { readonly ip: string | undefined }): string {
-  return ip ?? 'gone';
+  return { requestId: request.id, clientAddress: clientAddress(peerAddress(request)) };
 }
 
 /** nginx's name for "the client closed the request"; never sent. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { instantText } from '../core/instant-text.ts';
 import { decodeLogCursor, longestCursor } from '../core/log-cursor.ts';
 import { statsGroups } from '../core/stats-group.ts';
-import { parseTimestampMicros } from '../core/timestamp.ts';
 import { acceptableRequestId } from './request-id.ts';
 
 /** What the query strings of the API hold. On the wire every parameter is text. */
@@ -12,15 +12,7 @@ export const defaultPage = 100;
 /** A parameter that is there twice is a list. */
 const parameter = z.string('must be sent once');
 
-/** Microseconds since the epoch. */
-const instantText = parameter
-  .transform((text, context) => {
-    const micros = parseTimestampMicros(text);
-    if (micros !== null) return micros;
-    context.addIssue({ code: 'custom', message: 'must be an ISO 8601 timestamp with a time zone' });
-    return z.NEVER;
-  })
-  .meta({ format: 'date-time', description: 'ISO 8601 with a time zone.' });
+const instant = instantText(parameter);
 
 const pageText = parameter
   .regex(/^-?[0-9]+$/, { error: 'must be an integer', abort: true })
@@ -42,7 +34,7 @@ const cursorText = parameter
 
 /** `GET /v1/logs` (SPEC 4.6). */
 export const logsQuerySchema = z.object({
-  since: instantText.optional(),
+  since: instant.optional(),
   limit: pageText
     // As the description shows it.
     .meta({
@@ -63,8 +55,8 @@ export type LogsQuery = z.output<typeof logsQuerySchema>;
 
 /** `GET /v1/stats`. */
 export const statsQuerySchema = z.object({
-  since: instantText.optional(),
-  until: instantText.optional(),
+  since: instant.optional(),
+  until: instant.optional(),
   group_by: parameter
     .transform((text, context) => {
       const names = z.array(z.enum(statsGroups)).safeParse(text.split(','));

@@ -1,12 +1,12 @@
 import type { Usage } from '../core/answer/usage.ts';
 import type { AttemptRecord } from '../core/attempt-record.ts';
+import { otherName } from '../core/other-name.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import { providerNames } from '../core/provider-name.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { tierNames } from '../core/tables/mode.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
 import type { ModelLabels } from './model-label.ts';
-import { otherModel } from './model-label.ts';
 import type { Families, HistogramSeries } from './series.ts';
 
 const unpricedReasons = ['no_price', 'no_usage', 'partial_usage', 'self_hosted'] as const;
@@ -76,7 +76,7 @@ export class AttemptMetrics {
     }
     // Overrides may name any model: the first answer without a price is to show as an increase.
     for (const provider of providerNames) {
-      this.#unpriced.of(provider, otherModel, provider === 'self_hosted' ? 'self_hosted' : 'no_price');
+      this.#unpriced.of(provider, otherName, provider === 'self_hosted' ? 'self_hosted' : 'no_price');
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import { otherName } from '../core/other-name.ts';
 import type { FamilyNameOf, LabelsOf } from './families/families.ts';
 import { metricFamilies } from './families/families.ts';
 import type { CounterFamily, HistogramFamily } from './families/family.ts';
@@ -8,9 +9,6 @@ import { LabelTree } from './label-tree.ts';
  * Counters and histograms whose series are plain objects: a caller that holds one pays an addition, no label
  * hashing. prom-client renders them with its own default metrics, in OpenMetrics form.
  */
-
-/** The value of every label of the series that those beyond the limit share. */
-const sharedLabel = '_other';
 
 /** Where a sampled observation can be looked at. */
 export interface Exemplar {
@@ -97,7 +95,7 @@ abstract class Family<Series, Labels extends Names> {
       this.#dropped.add(key);
       this.#families.dropped += 1;
     }
-    const values = this.#labelNames.map(() => sharedLabel);
+    const values = this.#labelNames.map(() => otherName);
     return this.#byLabels.get(values) ?? this.#add(values);
   }
 

@@ -1,8 +1,9 @@
+import { largestBigint } from '../../core/largest-bigint.ts';
+
 /** Postgres counts from 2000, we from 1970. */
 const epochMicros = 946_684_800_000_000;
 const twoTo32 = 2 ** 32;
 const largestInt4 = 2 ** 31 - 1;
-const largestInt8 = 2n ** 63n - 1n;
 const largestSafe = BigInt(Number.MAX_SAFE_INTEGER);
 const jsonbVersion = 1;
 /** What a typical row takes, with its attempts; more room is made where it does not do. */
@@ -121,7 +122,7 @@ export class BinaryRows {
   }
 
   #bigint(value: bigint): void {
-    if (value > largestInt8 || value < -largestInt8) throw new RangeError(`no int8: ${value}`);
+    if (value > largestBigint || value < -largestBigint) throw new RangeError(`no int8: ${value}`);
     this.#reserve(8);
     this.#at = this.#bytes.writeBigInt64BE(value, this.#at);
   }

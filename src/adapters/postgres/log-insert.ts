@@ -1,11 +1,9 @@
 import type pg from 'pg';
+import { otherName } from '../../core/other-name.ts';
 import type { LogRow } from './log-columns.ts';
 import { binaryRows, lineOf, logColumns } from './log-columns.ts';
 import { isAway, sqlState } from './pool.ts';
 import { unsummedColumns } from './rollup-sums.ts';
-
-/** The model of sums over what is not told apart. */
-const otherModel = '_other';
 
 const names = logColumns.map(({ name }) => name).join(', ');
 const recordset = logColumns.map(({ name, type }) => `${name} ${type}`).join(', ');
@@ -13,7 +11,7 @@ const insertRows = `INSERT INTO request_logs (created_at, ${names}) SELECT creat
 
 /** What is to be summed of the rows that were inserted; rollup-keeper.ts does it. */
 const insertUnsummed = `INSERT INTO unsummed_requests (${unsummedColumns})
-  SELECT ${unsummedColumns.replace('model', `CASE WHEN is_other THEN '${otherModel}' ELSE model END`)} FROM input`;
+  SELECT ${unsummedColumns.replace('model', `CASE WHEN is_other THEN '${otherName}' ELSE model END`)} FROM input`;
 
 /** Of rows that are known to be new: fails as a whole where one is not. */
 const newSql = `

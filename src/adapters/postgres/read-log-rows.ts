@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { largestBigint } from '../../core/largest-bigint.ts';
 import type { ResidencyRequest } from '../../core/request/residency.ts';
 import type { RequestStatus, ShownProvider, ShownResidency } from '../../core/settled-request.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
@@ -72,7 +73,6 @@ const requestPageSql = pageSql(' AND request_id = $6');
 
 const earliest = '-infinity';
 const latest = 'infinity';
-const largestId = (2n ** 63n - 1n).toString();
 
 export function fromRow(row: ShownRow): StoredLogRow {
   const values = Object.entries(columns).map(([name, read]) => [name, read(row[name as Column] as never)]);
@@ -90,7 +90,7 @@ export async function readLogRows(
       userId,
       sinceMicros === null ? earliest : formatTimestampMicros(sinceMicros),
       after === null ? latest : formatTimestampMicros(after.createdAtMicros),
-      after === null ? largestId : after.id.toString(),
+      after === null ? largestBigint.toString() : after.id.toString(),
       limit,
       ...(requestId === null ? [] : [requestId]),
     ]),

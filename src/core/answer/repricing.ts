@@ -1,3 +1,4 @@
+import { otherName } from '../other-name.ts';
 import type { ProviderName } from '../provider-name.ts';
 import type { RoutingTables } from '../tables/tables.ts';
 import { costMicroUsd } from './cost.ts';
@@ -31,7 +32,6 @@ export interface RepricedModel extends RepricedSums {
 
 /** Overrides may name any model: those beyond so many are one line. */
 const maxModels = 10_000;
-export const otherModels = '_other';
 
 const nothing = (): RepricedSums => ({
   requests: 0n,
@@ -78,7 +78,7 @@ export class Repricing {
   #sumsOf(provider: ProviderName, model: string): RepricedSums {
     const known = this.#models.get(`${provider}:${model}`);
     if (known !== undefined) return known;
-    const shown = this.#models.size < maxModels ? model : otherModels;
+    const shown = this.#models.size < maxModels ? model : otherName;
     const name = `${provider}:${shown}`;
     const sums = this.#models.get(name) ?? { provider, model: shown, ...nothing() };
     this.#models.set(name, sums);

@@ -3,12 +3,12 @@ import { formatMicroUsd } from '../../core/answer/cost.ts';
 import type { AttemptRow } from '../../core/attempt-record.ts';
 import type { CandidateFate } from '../../core/candidate-fate.ts';
 import { NotFoundError } from '../../core/errors.ts';
+import { largestBigint } from '../../core/largest-bigint.ts';
 import type { Answer } from '../mount.ts';
 import type { LogsDeps } from './logs.ts';
 import { publicRow } from './logs.ts';
 
 const rowId = /^\d{1,19}$/;
-const largestId = 2n ** 63n - 1n;
 
 /** `openai:gpt-6` → its parts: no provider's name holds a colon. */
 function targetOf(text: string): { provider: string; model: string } {
@@ -72,7 +72,7 @@ export async function explainedLog(
   param: string,
 ): Promise<Answer<'explainLog'>> {
   const id = rowId.test(param) ? BigInt(param) : null;
-  const found = id === null || id > largestId ? null : await deps.readLogRow(userId, id);
+  const found = id === null || id > largestBigint ? null : await deps.readLogRow(userId, id);
   if (found === null) throw new NotFoundError('No such log row.');
   return explained(found);
 }
