@@ -112,6 +112,7 @@ function upstreamCall(
   return {
     provider: candidate.provider,
     origin: endpoint.origin,
+    method: 'POST',
     path: endpoint.prefix + request.path,
     headers: {
       'content-type': 'application/json',

@@ -74,6 +74,7 @@ async function ask(
   const call: UpstreamCall = {
     provider: key.provider,
     origin: endpoint.origin,
+    method: 'GET',
     path: endpoint.prefix + path,
     headers: {
       accept: 'application/json',

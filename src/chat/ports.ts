@@ -94,7 +94,8 @@ export interface UpstreamCall {
   /** Absolute path with any prefix of the base address. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON; as bytes where it is large. Null: a question that has none, asked with GET. */
+  readonly method: 'GET' | 'POST';
+  /** JSON; as bytes where it is large. Null: it has none. */
   readonly body: string | Buffer | null;
   /** What the call was planned under: checked again at the socket. */
   readonly residency: Residency;

@@ -47,6 +47,7 @@ function openCall(upstream: UpstreamHttp, origin: string, userId: string): [Open
     {
       provider: 'self_hosted',
       origin,
+      method: 'POST',
       path: '/',
       headers: {},
       body: '{}',

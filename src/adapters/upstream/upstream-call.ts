@@ -14,8 +14,8 @@ const targetText = /^[\x21-\x7e]+$/;
 /** The request's head as it is written; null when a part of it cannot be. */
 export function requestHead(call: UpstreamCall, host: string): string | null {
   if (!targetText.test(call.path)) return null;
-  const { body, path } = call;
-  let head = `${body === null ? 'GET' : 'POST'} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
+  const { method, body, path } = call;
+  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
   for (const name in call.headers) {
     const value = call.headers[name] as string;
     if (!fieldText.test(value)) return null;

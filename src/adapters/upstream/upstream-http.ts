@@ -224,8 +224,8 @@ export function createUndiciUpstream(
       }
       const lease = pools.take(call);
       const dispatch = new Dispatch(listener, call.userAddress, () => lease?.release());
-      const { path, headers, body } = call;
-      const options = { path, method: body === null ? ('GET' as const) : ('POST' as const), headers, body };
+      const { method, path, headers, body } = call;
+      const options = { path, method, headers, body };
       // The client polls its sockets once more before it writes on one that has served, but not for what came
       // in the present turn of the loop. From the next turn on it sees every end that is there already, and
       // connects anew: so nothing is written to a closed socket, and nothing ever has to be sent twice.

@@ -74,6 +74,7 @@ function send(upstream: UpstreamHttp, origin: string, userAddress: boolean): Sen
     {
       provider: userAddress ? 'self_hosted' : 'openai',
       origin,
+      method: 'POST',
       path: '/',
       headers: { authorization: 'Bearer a-key' },
       body: '{}',

@@ -68,6 +68,7 @@ function callTo(origin: string, overrides: Partial<UpstreamCall> = {}): Upstream
   return {
     provider: 'openai',
     origin,
+    method: 'POST',
     path: '/v1/chat/completions',
     headers: { 'content-type': 'application/json', authorization: 'Bearer k' },
     body: '{"a":1}',

@@ -70,6 +70,7 @@ function open(limits: UserLimits): UpstreamHttp {
 const callTo = (origin: string, userId: string, userAddress = true): UpstreamCall => ({
   provider: userAddress ? 'self_hosted' : 'openai',
   origin,
+  method: 'POST',
   path: '/',
   headers: {},
   body: '{}',
