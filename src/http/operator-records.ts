@@ -19,7 +19,7 @@ export function userRecord(user: UserFacts): UserRecord {
   };
 }
 
-const shownInstant = (micros: number | null): string | null =>
+const shownInstant = (micros: bigint | number | null): string | null =>
   micros === null ? null : formatTimestampMicros(micros);
 
 /** Neither the key nor its hash. */

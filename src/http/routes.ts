@@ -29,7 +29,7 @@ export interface StoreRoutesDeps
     Omit<ServiceKeysDeps, 'clock' | 'httpTelemetry'>,
     LogsDeps,
     StatsDeps,
-    Pick<KeyCheckRouteDeps, 'mayCheckKey' | 'readKeyUses'>,
+    Pick<KeyCheckRouteDeps, 'mayCheckKey' | 'readProviderKeyUses'>,
     Omit<UsersDeps, 'httpTelemetry'> {}
 
 /** What the routes need of the rest, given once. */

@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import { connectTimeoutMs } from '../adapters/postgres/pool.ts';
 import { addProviderKey, deleteProviderKey, listProviderKeys } from '../adapters/postgres/provider-keys.ts';
-import { readKeyUses } from '../adapters/postgres/read-key-uses.ts';
 import { readLogRow } from '../adapters/postgres/read-log-row.ts';
 import { readLogRows } from '../adapters/postgres/read-log-rows.ts';
+import { readProviderKeyUses } from '../adapters/postgres/read-provider-key-uses.ts';
 import { readSums } from '../adapters/postgres/read-sums.ts';
 import { addServiceKey, deleteServiceKey, listServiceKeys } from '../adapters/postgres/service-keys.ts';
 import { registerUser } from '../adapters/postgres/users.ts';
@@ -86,7 +86,9 @@ export function storeRoutesDeps(
       }),
     ),
     mayCheckKey: keyCheckLimit(monotonicMs, stores.keyChecks),
-    readKeyUses: readTurns.share(timeQuery('read_key_uses', (userId) => readKeyUses(queryPool, userId))),
+    readProviderKeyUses: readTurns.share(
+      timeQuery('read_key_uses', (userId) => readProviderKeyUses(queryPool, userId)),
+    ),
     readLogRows: readTurns.share(
       timeQuery('read_logs', (userId, query) => readLogRows(queryPool, userId, query)),
     ),

@@ -6,9 +6,9 @@ import { StoreAway } from '../../core/store-away.ts';
 import type { LoadedAccount } from './account-query.ts';
 import { readAccount } from './account-query.ts';
 import { listenForKeyChanges } from './key-changes.ts';
-import { KeyUses } from './key-uses.ts';
 import { withDatabase } from './pool.ts';
 import { RevokedKeys } from './revoked-keys.ts';
+import { ServiceKeyUses } from './service-key-uses.ts';
 
 /** About 1 KB each with a few keys: room for every active user of a replica. */
 const maxCachedAccounts = 20_000;
@@ -67,7 +67,7 @@ class CachedAccounts implements PostgresAccounts {
   readonly #changes: ReturnType<typeof listenForKeyChanges>;
   readonly #closing = new AbortController();
   readonly #revoked = new RevokedKeys();
-  readonly #uses: KeyUses;
+  readonly #uses: ServiceKeyUses;
   /** By the whole hash, never a prefix. Unknown keys are not kept: that would let strangers fill the cache. */
   readonly #cache: LRUCache<string, LoadedAccount>;
   readonly #hashesByUser = new Map<string, Set<string>>();
@@ -80,7 +80,7 @@ class CachedAccounts implements PostgresAccounts {
     this.#pool = pool;
     this.#readAccount = read;
     this.#clock = clock;
-    this.#uses = new KeyUses(pool);
+    this.#uses = new ServiceKeyUses(pool);
     this.#cache = new LRUCache<string, LoadedAccount>({
       max: maxCachedAccounts,
       maxSize: maxCachedBytes,

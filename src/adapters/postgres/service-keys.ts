@@ -11,7 +11,7 @@ export interface ServiceKeyRow {
   readonly label: string | null;
   readonly createdAtMicros: number;
   /** Null: it has no end. */
-  readonly expiresAtMicros: number | null;
+  readonly expiresAtMicros: bigint | null;
   /** Start of the UTC hour in which it was last presented; null: never. */
   readonly lastUsedAtMicros: number | null;
 }
@@ -48,15 +48,13 @@ const micros = (column: string): string =>
 const columns = `id, label, ${micros('created_at')}, ${micros('expires_at')}, ${micros('last_used_at')}`;
 const live = '(expires_at IS NULL OR expires_at > now())';
 
-const numberOrNull = (text: string | null): number | null => (text === null ? null : Number(text));
-
 function fromRow(row: Row): ServiceKeyRow {
   return {
     id: row.id,
     label: row.label,
     createdAtMicros: Number(row.created_at_micros),
-    expiresAtMicros: numberOrNull(row.expires_at_micros),
-    lastUsedAtMicros: numberOrNull(row.last_used_at_micros),
+    expiresAtMicros: row.expires_at_micros === null ? null : BigInt(row.expires_at_micros),
+    lastUsedAtMicros: row.last_used_at_micros === null ? null : Number(row.last_used_at_micros),
   };
 }
 

@@ -19,7 +19,7 @@ export function verdictOfRefusal(status: number, kind: FailureKind, code: string
 }
 
 /** As much of a log row as tells of its keys. */
-export interface KeyUse {
+export interface ProviderKeyUse {
   /** The key that served. */
   readonly key_id: string | null;
   readonly attempts: readonly { readonly reason: string; readonly key_id?: string }[];
@@ -29,7 +29,7 @@ export interface KeyUse {
  * How often in a row the vendor rejected the key, counted back from the newest row. Attempts that never had an answer
  * neither count nor end the row.
  */
-export function rejectionsInARow(keyId: string, newestFirst: readonly KeyUse[]): number {
+export function rejectionsInARow(keyId: string, newestFirst: readonly ProviderKeyUse[]): number {
   let rejections = 0;
   for (const row of newestFirst) {
     if (row.key_id === keyId) return rejections;

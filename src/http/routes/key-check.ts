@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Cancellation } from '../../chat/cancellation.ts';
 import type { KeyCheck, KeyPlace } from '../../chat/key-check.ts';
 import type { Account } from '../../chat/ports.ts';
-import type { KeyUse } from '../../core/account/key-verdict.ts';
+import type { ProviderKeyUse } from '../../core/account/key-verdict.ts';
 import { rejectionsInARow } from '../../core/account/key-verdict.ts';
 import type { HeldKey } from '../../core/candidate.ts';
 import { NotFoundError, ResidencyError } from '../../core/errors.ts';
@@ -15,7 +15,7 @@ export interface KeyCheckRouteDeps {
   /** Asks the key's own server; never rejects for what that does. */
   readonly checkKey: (key: HeldKey, where: KeyPlace, signal: Cancellation) => Promise<KeyCheck>;
   /** The latest rows of the user, newest first. */
-  readonly readKeyUses: (userId: string) => Promise<readonly KeyUse[]>;
+  readonly readProviderKeyUses: (userId: string) => Promise<readonly ProviderKeyUse[]>;
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
 }
 
@@ -55,7 +55,7 @@ export function keyCheckHandlers(deps: KeyCheckRouteDeps): Handlers<'checkKey'> 
       const where = placeOf(key, request);
       const { residency } = where;
       const { verdict, reason, status, latencyMs } = await deps.checkKey(key, where, signalOf(reply));
-      const rejected_in_a_row = rejectionsInARow(id, await deps.readKeyUses(userId));
+      const rejected_in_a_row = rejectionsInARow(id, await deps.readProviderKeyUses(userId));
       return { id, provider, residency, verdict, reason, status, latency_ms: latencyMs, rejected_in_a_row };
     },
   };

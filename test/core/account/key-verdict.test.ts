@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { KeyUse, KeyVerdict } from '../../../src/core/account/key-verdict.ts';
+import type { KeyVerdict, ProviderKeyUse } from '../../../src/core/account/key-verdict.ts';
 import { rejectionsInARow, verdictOfRefusal } from '../../../src/core/account/key-verdict.ts';
 import type { FailureKind } from '../../../src/core/outcome.ts';
 
@@ -20,12 +20,15 @@ test.each<[status: number, kind: FailureKind, code: string | null, verdict: KeyV
   expect(verdictOfRefusal(status, kind, code)).toBe(verdict);
 });
 
-const tried = (reason: string, key_id = 'mine'): KeyUse => ({ key_id: null, attempts: [{ reason, key_id }] });
+const tried = (reason: string, key_id = 'mine'): ProviderKeyUse => ({
+  key_id: null,
+  attempts: [{ reason, key_id }],
+});
 const rejected = tried('key-rejected: no');
-const served: KeyUse = { key_id: 'mine', attempts: [{ reason: 'served' }] };
+const served: ProviderKeyUse = { key_id: 'mine', attempts: [{ reason: 'served' }] };
 
 describe('rejections in a row', () => {
-  test.each<[name: string, newestFirst: readonly KeyUse[], count: number]>([
+  test.each<[name: string, newestFirst: readonly ProviderKeyUse[], count: number]>([
     ['none where there are no rows', [], 0],
     ['all, back to the last answer', [rejected, rejected, served, rejected], 2],
     ['all, back to an answer that was cut', [rejected, tried('cut: reset'), rejected], 1],

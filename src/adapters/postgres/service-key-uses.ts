@@ -13,7 +13,7 @@ const maxWaiting = 20_000;
  * used, and each reading says whether its hour is known: so requests cost nothing, a key costs one write an hour, and a
  * key that falls silent within the first minute of an hour may show the hour before.
  */
-export class KeyUses {
+export class ServiceKeyUses {
   readonly #pool: pg.Pool;
   readonly #waiting = new Set<string>();
   readonly #closing = new AbortController();
