@@ -93,7 +93,7 @@ class CachedAccounts implements PostgresAccounts {
       url: directUrl,
       clock,
       onChange: (userId) => this.invalidate(userId),
-      onRevoked: (userId, serviceKeyId) => this.revoke(userId, serviceKeyId),
+      onRevoked: ({ userId, serviceKeyId }) => this.revoke(userId, serviceKeyId),
       ...(onListening === undefined ? {} : { onState: onListening }),
     });
   }

@@ -3,7 +3,8 @@ import postgres from 'postgres';
 import type { Clock } from '../../chat/ports.ts';
 import { postgresOptions } from './connection-options.ts';
 import { keyChangesChannel } from './provider-keys.ts';
-import { revokedKeysChannel } from './revoked-keys.ts';
+import type { RevokedKey } from './revoked-keys.ts';
+import { readRevoked, revokedKeysChannel } from './revoked-keys.ts';
 
 /**
  * Receives on one connection which users' keys changed and which service keys were revoked, and knows up to which
@@ -21,7 +22,7 @@ export interface KeyChangesOptions {
   /** A direct connection: a transaction-mode pooler breaks LISTEN. */
   readonly url: string;
   readonly onChange: (userId: string) => void;
-  readonly onRevoked: (userId: string, serviceKeyId: string) => void;
+  readonly onRevoked: (revoked: RevokedKey) => void;
   /** Called at each change of state, the first attempt included; `reason` says why nothing is received. */
   readonly onState?: (listening: boolean, reason: string | null) => void;
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -51,9 +52,8 @@ function connect({ url, onChange, onRevoked }: KeyChangesOptions, onClose: () =>
     prepare: false,
     onnotice: () => {},
     onnotify: (channel: string, payload: string) => {
-      const [userId = '', serviceKeyId = ''] = payload.split(' ');
-      if (channel === revokedKeysChannel) onRevoked(userId, serviceKeyId);
-      else onChange(userId);
+      if (channel === revokedKeysChannel) onRevoked(readRevoked(payload));
+      else onChange(payload);
     },
     onclose: onClose,
   };

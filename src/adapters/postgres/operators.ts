@@ -106,7 +106,7 @@ export async function deleteUser(pool: pg.Pool, userId: string): Promise<boolean
   return withDatabase(() =>
     inTransaction(pool, async (client) => {
       await client.query('SELECT 1 FROM users WHERE id = $1 FOR UPDATE', [userId]);
-      await notifyRevoked(client, userId);
+      await notifyRevoked(client, userId, 'all');
       await client.query('SELECT pg_notify($1, $2)', [keyChangesChannel, userId]);
       const { rowCount } = await client.query('DELETE FROM users WHERE id = $1', [userId]);
       return rowCount === 1;

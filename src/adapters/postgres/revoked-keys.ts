@@ -10,12 +10,30 @@ export const revokedKeysChannel = 'gw_revoked_keys';
 /** Far more than are revoked within the ten minutes for which accounts are trusted without Postgres; a few MB. */
 const maxRemembered = 20_000;
 
-/** Tells every replica of all service keys of a user; for the transaction that takes them away. */
-export async function notifyRevoked(client: pg.ClientBase, userId: string): Promise<void> {
+/**
+ * Tells every replica of a service key of a user, or of all; for the transaction that takes them away, before it does.
+ */
+export async function notifyRevoked(
+  client: pg.ClientBase,
+  userId: string,
+  serviceKeyId: string | 'all',
+): Promise<void> {
   await client.query(
-    `SELECT pg_notify('${revokedKeysChannel}', user_id || ' ' || id) FROM service_keys WHERE user_id = $1`,
-    [userId],
+    `SELECT pg_notify('${revokedKeysChannel}', user_id || ' ' || id) FROM service_keys
+     WHERE user_id = $1 AND ($2::uuid IS NULL OR id = $2)`,
+    [userId, serviceKeyId === 'all' ? null : serviceKeyId],
   );
+}
+
+export interface RevokedKey {
+  readonly userId: string;
+  readonly serviceKeyId: string;
+}
+
+/** What a replica was told. */
+export function readRevoked(payload: string): RevokedKey {
+  const [userId = '', serviceKeyId = ''] = payload.split(' ');
+  return { userId, serviceKeyId };
 }
 
 /**

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { hashServiceKey, newServiceKey } from '../../core/account/service-key.ts';
 import { inTransaction, isUuid, withDatabase } from './pool.ts';
 import { keyChangesChannel } from './provider-keys.ts';
-import { revokedKeysChannel } from './revoked-keys.ts';
+import { notifyRevoked } from './revoked-keys.ts';
 
 /** A service key without what proves it: neither the key nor its hash. */
 export interface ServiceKeyRow {
@@ -108,13 +108,9 @@ async function deleteKey(client: pg.PoolClient, userId: string, keyId: string): 
   );
   if (!rows.some(({ id }) => id === keyId)) return 'unknown';
   if (!rows.some((row) => row.live && row.id !== keyId)) return 'last';
+  await notifyRevoked(client, userId, keyId);
   await client.query('DELETE FROM service_keys WHERE user_id = $1 AND id = $2', [userId, keyId]);
-  await client.query('SELECT pg_notify($1, $2), pg_notify($3, $4)', [
-    revokedKeysChannel,
-    `${userId} ${keyId}`,
-    keyChangesChannel,
-    userId,
-  ]);
+  await client.query('SELECT pg_notify($1, $2)', [keyChangesChannel, userId]);
   return 'deleted';
 }
 
