@@ -63,10 +63,9 @@ export function createChat(deps: ChatDeps): AnswerChat {
 }
 
 function respond(context: RequestContext, plan: PlannedCandidates): Promise<ChatResponse> {
-  const { call, client, deps } = context;
+  const { call, client } = context;
   const { cacheTtlSeconds } = call.options;
   if (cacheTtlSeconds !== null) return respondCached(context, plan, cacheTtlSeconds);
-  deps.telemetry.cacheAnswered(call, 'bypass', null);
   return tryCandidates(context, plan, client.signal);
 }
 
@@ -75,17 +74,17 @@ async function respondCached(
   plan: PlannedCandidates,
   cacheTtlSeconds: number,
 ): Promise<ChatResponse> {
-  const { call, client, deps } = context;
+  const { call, client, settlement, deps } = context;
   const lookup = await deps.cache.join(call, plan.candidates, cacheTtlSeconds, client.signal);
   // The client left while waiting: the row is written on the way out.
   if (lookup === null) return tryCandidates(context, plan, client.signal);
+  settlement.cache = lookup.kind;
   if (lookup.kind === 'hit') {
-    deps.telemetry.cacheAnswered(call, 'hit', lookup.answer);
+    deps.telemetry.cacheHit(call, lookup.answer);
     return respondFromCache(context, lookup.answer);
   }
   let response: ChatResponse | null = null;
   try {
-    deps.telemetry.cacheAnswered(call, 'miss', null);
     response = await tryCandidates(context, plan, lookup.signal);
     return response;
   } finally {

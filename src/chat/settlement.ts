@@ -1,7 +1,7 @@
 import type { Usage } from '../core/answer/usage.ts';
 import { noUsage } from '../core/answer/usage.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
-import type { RequestEnd, SettledFacts } from '../core/settled-request.ts';
+import type { CacheResult, RequestEnd, SettledFacts } from '../core/settled-request.ts';
 import { settledRequest } from '../core/settled-request.ts';
 import { AttemptLedger } from './attempt-ledger.ts';
 import type { ChatDeps } from './chat-deps.ts';
@@ -12,6 +12,8 @@ import type { ChatDeps } from './chat-deps.ts';
  */
 export class Settlement {
   readonly ledger = new AttemptLedger();
+  /** Set by whoever looks. */
+  cache: CacheResult = 'bypass';
   readonly #call: ChatCall;
   readonly #deps: Pick<ChatDeps, 'requestLog' | 'telemetry' | 'clock' | 'newId'>;
   #settled = false;
@@ -40,6 +42,7 @@ export class Settlement {
     const { telemetry, requestLog, clock, newId } = this.#deps;
     const settled = settledRequest(this.#call, this.ledger, {
       end,
+      cache: this.cache,
       facts: { usage: this.#usage, costMicroUsd: this.#costMicroUsd, ...facts },
       rowId: newId(),
       createdAtMicros: clock.stampMicros(),

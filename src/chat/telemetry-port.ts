@@ -6,9 +6,6 @@ import type { ChatCall } from '../core/request/chat-call.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
 import { cutCauses } from '../core/settled-request.ts';
 
-export const cacheResults = ['hit', 'miss', 'bypass'] as const;
-export type CacheResult = (typeof cacheResults)[number];
-
 export const streamEndings = ['complete', 'client_abort', ...cutCauses] as const;
 export type StreamEnding = (typeof streamEndings)[number];
 
@@ -37,8 +34,7 @@ export interface ChatTelemetry {
   streamStalled(call: ChatCall, gapMs: number): void;
   /** `stalledMs`: how long the client kept us waiting. */
   streamClosed(end: StreamEnding, stalledMs: number): void;
-  /** `stored` is null unless it was a hit. */
-  cacheAnswered(call: ChatCall, result: CacheResult, stored: StoringTrace | null): void;
+  cacheHit(call: ChatCall, stored: StoringTrace): void;
   settled(call: ChatCall, settled: SettledRequest): void;
   /** The row lies in Postgres or in the spool: what the last bytes waited for. */
   rowKept(waitedMs: number): void;

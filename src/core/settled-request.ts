@@ -58,6 +58,10 @@ export interface Target {
   readonly model: string;
 }
 
+/** What came of the cache; `bypass`: nothing was looked for. */
+export const cacheResults = ['hit', 'miss', 'bypass'] as const;
+export type CacheResult = (typeof cacheResults)[number];
+
 /** Whose stored answer was served, and which request had made it; nulls where that was not kept. */
 export interface CacheOrigin extends Target {
   readonly requestId: string | null;
@@ -83,8 +87,7 @@ export interface SettledRequest {
   readonly target: Target | null;
   /** Whose stored answer it was; null unless it came from the cache. */
   readonly cachedFrom: CacheOrigin | null;
-  /** An answer was looked for in the cache, and none was there. */
-  readonly cacheMissed: boolean;
+  readonly cache: CacheResult;
   /** Which of the caller's keys served; null where none did, or the answer came from the cache. */
   readonly keyId: string | null;
   readonly usage: Usage;
@@ -136,13 +139,13 @@ interface Tried {
   readonly tries: number;
 }
 
-interface Ended extends Pick<SettledRequest, 'rowId' | 'createdAtMicros' | 'end'> {
+interface Ended extends Pick<SettledRequest, 'rowId' | 'createdAtMicros' | 'end' | 'cache'> {
   readonly facts: SettledFacts;
 }
 
 /** All that is to be said of a request that has ended. */
 export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): SettledRequest {
-  const { rowId, createdAtMicros, end, facts } = ended;
+  const { rowId, createdAtMicros, end, cache, facts } = ended;
   const { last, served, records, skipped, tries } = tried;
   const { cachedFrom = null, usage = noUsage } = facts;
   const unasked: Residency = call.options.residency ?? 'global';
@@ -155,7 +158,7 @@ export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): Sett
     end,
     target: last,
     cachedFrom,
-    cacheMissed: call.options.cacheTtlSeconds !== null && cachedFrom === null && last !== null,
+    cache,
     keyId: cachedFrom !== null ? null : (served?.key.id ?? null),
     usage,
     latencyMs: facts.latencyMs,

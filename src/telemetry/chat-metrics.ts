@@ -1,5 +1,5 @@
-import type { CacheResult, StreamEnding } from '../chat/telemetry-port.ts';
-import { cacheResults, streamEndings } from '../chat/telemetry-port.ts';
+import type { StreamEnding } from '../chat/telemetry-port.ts';
+import { streamEndings } from '../chat/telemetry-port.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { ErrorType } from '../core/errors.ts';
 import { errorRows } from '../core/errors.ts';
@@ -10,7 +10,7 @@ import { skipReasons } from '../core/plan.ts';
 import { providerNames } from '../core/provider-name.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { RequestStatus, SettledRequest } from '../core/settled-request.ts';
-import { outcomeOf, shownProvider } from '../core/settled-request.ts';
+import { cacheResults, outcomeOf, shownProvider } from '../core/settled-request.ts';
 import { modeOf, modes, tierNames } from '../core/tables/mode.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
 import { LabelTree } from './label-tree.ts';
@@ -104,18 +104,14 @@ export class ChatMetrics {
     if (stalledMs > 0) this.#backpressure.of().add(stalledMs / 1000);
   }
 
-  cacheAnswered(result: CacheResult): void {
-    this.#cache.of(result).add();
-  }
-
   settled(call: ChatCall, settled: SettledRequest): void {
-    const { mode, target, cachedFrom, usage, savedMicroUsd } = settled;
+    const { mode, target, cache, cachedFrom, usage, savedMicroUsd } = settled;
     const served = cachedFrom === null ? target : null;
     const provider = shownProvider(settled);
     const model = served === null ? provider : this.#models.of(call.tables, served.provider, served.model);
-    const cache = cachedFrom !== null ? 'hit' : call.options.cacheTtlSeconds === null ? 'bypass' : 'miss';
     const stream = settled.stream ? 'true' : 'false';
     this.#requests.of(mode, provider, model, outcomeOf(settled), stream, cache).add();
+    this.#cache.of(cache).add();
     this.#duration.of(mode).observe(settled.latencyMs / 1000, call.trace);
     if (cachedFrom !== null && savedMicroUsd > 0n) {
       const storedModel = this.#models.of(call.tables, cachedFrom.provider, cachedFrom.model);

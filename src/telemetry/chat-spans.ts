@@ -1,6 +1,6 @@
 import type { Attributes, Span, SpanOptions, Tracer } from '@opentelemetry/api';
 import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
-import type { CacheResult, StoringTrace, TraceHeaders } from '../chat/telemetry-port.ts';
+import type { StoringTrace, TraceHeaders } from '../chat/telemetry-port.ts';
 import type { Usage } from '../core/answer/usage.ts';
 import type { AttemptRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
@@ -112,12 +112,9 @@ export class ChatSpans {
     if (request !== null) request.fallbackReason = failure.kind;
   }
 
-  cacheAnswered(call: ChatCall, result: CacheResult, stored: StoringTrace | null): void {
+  cacheHit(call: ChatCall, { traceId, spanId }: StoringTrace): void {
     const request = recorded(call);
-    if (request === null) return;
-    request.span.setAttribute(names.cacheResult, result);
-    const { traceId = null, spanId = null } = stored ?? {};
-    if (traceId === null || spanId === null) return;
+    if (request === null || traceId === null || spanId === null) return;
     request.span.addLink({ context: { traceId, spanId, traceFlags: TraceFlags.SAMPLED } });
   }
 
@@ -127,6 +124,7 @@ export class ChatSpans {
     request.span.setAttributes({
       [names.mode]: modeLabel(call),
       [names.requestId]: call.requestId,
+      [names.cacheResult]: settled.cache,
       [names.residencyActual]: settled.residencyActual,
       [names.attempts]: settled.tries,
       [names.costMicroUsd]: Number(settled.costMicroUsd),

@@ -1,11 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type {
-  CacheResult,
-  ChatTelemetry,
-  StoringTrace,
-  StreamEnding,
-  TraceHeaders,
-} from '../chat/telemetry-port.ts';
+import type { ChatTelemetry, StoringTrace, StreamEnding, TraceHeaders } from '../chat/telemetry-port.ts';
 import type { AttemptRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
@@ -140,9 +134,8 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
     this.#metrics.chat.streamClosed(end, stalledMs);
   }
 
-  cacheAnswered(call: ChatCall, result: CacheResult, stored: StoringTrace | null): void {
-    this.#metrics.chat.cacheAnswered(result);
-    this.#spans?.cacheAnswered(call, result, stored);
+  cacheHit(call: ChatCall, stored: StoringTrace): void {
+    this.#spans?.cacheHit(call, stored);
   }
 
   settled(call: ChatCall, settled: SettledRequest): void {

@@ -88,7 +88,15 @@ const cases: Record<string, Case> = {
     asked: false,
     open: false,
   },
-  'telling of the cache': { parts: cached, break: telemetryBug('cacheAnswered'), asked: false, open: false },
+  'telling of the cache': {
+    parts: cached,
+    break: (world) => {
+      storeAnswer(world);
+      telemetryBug('cacheHit')(world);
+    },
+    asked: false,
+    open: false,
+  },
   'telling of an attempt': { parts: {}, break: telemetryBug('attemptStarted'), asked: false, open: false },
   'the translation of a request': {
     parts: {},

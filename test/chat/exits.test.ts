@@ -790,6 +790,17 @@ describe('with the cache', () => {
     return story.world;
   }
 
+  test.each<[name: string, parts: CallParts, keys: readonly HeldKey[], cache: string]>([
+    ['a call that does not ask for it', {}, balancedKeys, 'bypass'],
+    ['a call that nobody can take', cached, [], 'bypass'],
+    ['a question that it does not know', cached, balancedKeys, 'miss'],
+  ])('the row of %s says what came of it', async (_name, parts, keys, cache) => {
+    const story = begin(parts, keys);
+    if (keys.length > 0) (await story.world.transport.call(0)).reply(200, answer);
+    await story.end();
+    expect(onlyRow(story)).toMatchObject({ cache, cachedFrom: null });
+  });
+
   const hitRow = {
     status: 'success',
     provider: 'cache',

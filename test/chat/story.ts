@@ -304,8 +304,11 @@ export class FakeTelemetry implements ChatTelemetry {
     this.streams += 1;
   };
   streamClosed: ChatTelemetry['streamClosed'] = (end) => void this.streamEnds.push(end);
-  cacheAnswered: ChatTelemetry['cacheAnswered'] = (_call, result) => void this.cache.push(result);
-  settled: ChatTelemetry['settled'] = (_call, row) => void this.rows.push(rowOf(row));
+  cacheHit = (): void => undefined;
+  settled: ChatTelemetry['settled'] = (_call, row) => {
+    this.cache.push(row.cache);
+    this.rows.push(rowOf(row));
+  };
 }
 
 /** A settled request as its row shows it. */

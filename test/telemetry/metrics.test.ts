@@ -102,6 +102,7 @@ function useEverything(metrics: Metrics): void {
         call,
         rowOf({
           mode: `gw/${tier}`,
+          cache: 'hit',
           cachedFrom: { provider, model, requestId: null, traceId: null },
           savedMicroUsd: 1n,
         }),
@@ -126,11 +127,13 @@ function endsOfAll({
   return pairs.flatMap(({ mode, provider, model }) =>
     ends.flatMap((end) =>
       [true, false].flatMap((stream) =>
-        [null, 60].map((cacheTtlSeconds) => {
-          const call = callOf({ tables: shippedTables });
-          const options = { ...call.options, cacheTtlSeconds };
-          return [{ ...call, options }, rowOf({ mode, target: { provider, model }, stream, end })] as const;
-        }),
+        (['miss', 'bypass'] as const).map(
+          (cache) =>
+            [
+              callOf({ tables: shippedTables }),
+              rowOf({ mode, target: { provider, model }, stream, end, cache }),
+            ] as const,
+        ),
       ),
     ),
   );

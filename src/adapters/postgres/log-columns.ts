@@ -117,8 +117,8 @@ function priceJson({ price, usage }: SettledRequest): string | null {
 }
 
 /** Null where nothing was looked for. */
-function cacheJson({ cachedFrom, cacheMissed }: SettledRequest): string | null {
-  if (cachedFrom === null) return cacheMissed ? '{"result":"miss"}' : null;
+function cacheJson({ cache, cachedFrom }: SettledRequest): string | null {
+  if (cachedFrom === null) return cache === 'miss' ? '{"result":"miss"}' : null;
   const { requestId, traceId } = cachedFrom;
   const quoted = (id: string | null): string => (id === null ? 'null' : plain.json(id));
   return `{"result":"hit","request_id":${quoted(requestId)},"trace_id":${quoted(traceId)}}`;

@@ -93,10 +93,7 @@ export const countedFamilies = {
   gw_stream_client_backpressure_seconds_total: counter(
     'Time for which slow clients held their upstreams back.',
   ),
-  gw_cache_requests_total: counter(
-    'Cache look-ups: hit, miss, bypass (the client did not opt in).',
-    'result',
-  ),
+  gw_cache_requests_total: counter('Cache look-ups: hit, miss, bypass (nothing was looked up).', 'result'),
   gw_tokens_total: counter(
     'Tokens by class; cached_input and reasoning are parts of input and output.',
     ...byModel,

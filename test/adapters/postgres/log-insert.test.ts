@@ -7,6 +7,7 @@ import { insertLogRows, newRowsInto } from '../../../src/adapters/postgres/log-i
 import { createPool, isDataError } from '../../../src/adapters/postgres/pool.ts';
 import { noUsage } from '../../../src/core/answer/usage.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
+import { cacheResults } from '../../../src/core/settled-request.ts';
 import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 import { logRow, rolledUp } from './log-rows.ts';
 
@@ -60,7 +61,7 @@ const change = fc.record({
       { maxLength: 3 },
     ),
   ),
-  cacheMissed: fc.boolean(),
+  cache: fc.constantFrom(...cacheResults),
 });
 
 test('a row is the same by either way, whatever it says', async () => {

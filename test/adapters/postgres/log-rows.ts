@@ -20,6 +20,7 @@ export function logRow(change: Partial<SettledRequest> = {}): SettledRequest {
     rowId: randomUUID(),
     createdAtMicros: tenOClockMicros + made,
     end: { status: 'success' },
+    cache: 'bypass',
     facts: { latencyMs: 120, usage, costMicroUsd: 1250n },
   });
   return {
