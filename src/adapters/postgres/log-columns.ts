@@ -3,6 +3,8 @@ import { attemptRow } from '../../core/attempt-record.ts';
 import { candidateFate } from '../../core/candidate-fate.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { errorText, shownModel, shownProvider, targetText } from '../../core/settled-request.ts';
+import type { Rates } from '../../core/tables/price.ts';
+import { pricedBy } from '../../core/tables/price.ts';
 import { BinaryRows } from './binary-row.ts';
 
 /** A settled request as the log takes it. */
@@ -111,9 +113,19 @@ function fatesJson(settled: SettledRequest): string | null {
   return anyJson(tier.map((target) => `${candidateFate(target, settled)} ${targetText(target)}`));
 }
 
+/** Rates as rows keep them, JSON of `PricedBy`: put together once for all that they price. */
+const ratesJson = new WeakMap<Rates, string>();
+
 /** Null where no answer was priced. */
 function priceJson({ price, usage }: SettledRequest): string | null {
-  return price === null ? null : ratesFor(price, usage.inputTokens).rowJson;
+  if (price === null) return null;
+  const rates = ratesFor(price, usage.inputTokens);
+  let json = ratesJson.get(rates);
+  if (json === undefined) {
+    json = anyJson(pricedBy(price, rates));
+    ratesJson.set(rates, json);
+  }
+  return json;
 }
 
 /** Null where nothing was looked for. */

@@ -37,8 +37,6 @@ export interface Rates {
   readonly cachedInput: bigint;
   readonly cacheWrite: bigint;
   readonly cacheWriteLong: bigint;
-  /** As log rows keep them: JSON of `PricedBy`. */
-  readonly rowJson: string;
 }
 
 export interface Price extends Rates {
@@ -74,24 +72,27 @@ function rateText(rate: bigint): string {
   return end === point ? digits.slice(0, point) : `${digits.slice(0, point)}.${digits.slice(point, end)}`;
 }
 
-function compileRates(row: z.infer<z.ZodObject<typeof rates>>, model: string): Rates {
+function compileRates(row: z.infer<z.ZodObject<typeof rates>>): Rates {
   const input = parseRate(row.input);
-  const compiled = {
+  return {
     input,
     output: parseRate(row.output),
     cachedInput: row.cached_input === undefined ? input : parseRate(row.cached_input),
     cacheWrite: row.cache_write === undefined ? (input * 5n + 2n) / 4n : parseRate(row.cache_write),
     cacheWriteLong: row.cache_write_long === undefined ? input * 2n : parseRate(row.cache_write_long),
   };
-  const spelled: PricedBy = {
+}
+
+/** Rates of a price, spelled out. */
+export function pricedBy({ model }: Price, charged: Rates): PricedBy {
+  return {
     model,
-    input: rateText(compiled.input),
-    output: rateText(compiled.output),
-    cached_input: rateText(compiled.cachedInput),
-    cache_write: rateText(compiled.cacheWrite),
-    cache_write_long: rateText(compiled.cacheWriteLong),
+    input: rateText(charged.input),
+    output: rateText(charged.output),
+    cached_input: rateText(charged.cachedInput),
+    cache_write: rateText(charged.cacheWrite),
+    cache_write_long: rateText(charged.cacheWriteLong),
   };
-  return { ...compiled, rowJson: JSON.stringify(spelled) };
 }
 
 /** Turns decimal strings into exact integers and fills the documented defaults in. */
@@ -100,11 +101,11 @@ export function compilePrice(row: PriceRow): Price {
   return Object.freeze({
     provider: row.provider,
     model: row.model,
-    ...compileRates(row, row.model),
+    ...compileRates(row),
     longContext:
       long === undefined
         ? null
-        : Object.freeze({ ...compileRates(long, row.model), aboveInputTokens: long.above_input_tokens }),
+        : Object.freeze({ ...compileRates(long), aboveInputTokens: long.above_input_tokens }),
   });
 }
 

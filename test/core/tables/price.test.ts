@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PriceRow } from '../../../src/core/tables/price.ts';
-import { compilePrice, findPrice, priceSchema } from '../../../src/core/tables/price.ts';
+import { compilePrice, findPrice, pricedBy, priceSchema } from '../../../src/core/tables/price.ts';
 
 function priceOf(model: string, rates: Partial<PriceRow> = {}) {
   return compilePrice({ provider: 'openai', model, input: '1.00', output: '2.00', ...rates });
@@ -25,8 +25,8 @@ describe('prices', () => {
   });
 
   test('a row is spelled out for those who ask why', () => {
-    const { rowJson } = priceOf('m', { input: '10.50', output: '0', cached_input: '0.000001' });
-    expect(JSON.parse(rowJson)).toEqual({
+    const price = priceOf('m', { input: '10.50', output: '0', cached_input: '0.000001' });
+    expect(pricedBy(price, price)).toEqual({
       model: 'm',
       input: '10.5',
       output: '0',
