@@ -1,8 +1,8 @@
 import { ratesFor } from '../../core/answer/cost.ts';
 import { attemptRow } from '../../core/attempt-record.ts';
 import { candidateFate } from '../../core/candidate-fate.ts';
-import type { SettledRequest } from '../../core/settled-request.ts';
-import { errorText, shownModel, shownProvider, targetText } from '../../core/settled-request.ts';
+import type { SettledRequest, Target } from '../../core/settled-request.ts';
+import { errorText, shownModel, shownProvider } from '../../core/settled-request.ts';
 import type { Rates } from '../../core/tables/price.ts';
 import { pricedBy } from '../../core/tables/price.ts';
 import { BinaryRows } from './binary-row.ts';
@@ -106,11 +106,30 @@ function column<Value>(
   };
 }
 
-/** `["tried openai:gpt-6", "no_key sarvam:sarvam-105b"]`: the tier in its order, each with what became of it. */
+/** What fates are written behind, one text for each candidate of a tier: the same for all its requests. */
+const beforeFates = new WeakMap<readonly Target[], readonly string[]>();
+
+function beforeFatesOf(tier: readonly Target[]): readonly string[] {
+  const known = beforeFates.get(tier);
+  if (known !== undefined) return known;
+  const made = tier.map(
+    ({ provider, model }, index) =>
+      `${index === 0 ? '' : '},'}{"provider":${plain.json(provider)},"model":${anyJson(model)},"fate":`,
+  );
+  beforeFates.set(tier, made);
+  return made;
+}
+
+/** `[{"provider":"openai","model":"gpt-6","fate":"tried"}]`: the tier in its order, each with what became of it. */
 function fatesJson(settled: SettledRequest): string | null {
   const { tier } = settled;
   if (tier === null) return null;
-  return anyJson(tier.map((target) => `${candidateFate(target, settled)} ${targetText(target)}`));
+  const before = beforeFatesOf(tier);
+  let text = '[';
+  for (let index = 0; index < tier.length; index += 1) {
+    text += before[index] + plain.json(candidateFate(tier[index] as Target, settled));
+  }
+  return tier.length === 0 ? '[]' : `${text}}]`;
 }
 
 /** Rates as rows keep them, JSON of `PricedBy`: put together once for all that they price. */
@@ -131,9 +150,10 @@ function priceJson({ price, usage }: SettledRequest): string | null {
 /** Null where nothing was looked for. */
 function cacheJson({ cache, cachedFrom }: SettledRequest): string | null {
   if (cachedFrom === null) return cache === 'miss' ? '{"result":"miss"}' : null;
-  const { requestId, traceId } = cachedFrom;
+  const { provider, model, requestId, traceId } = cachedFrom;
   const quoted = (id: string | null): string => (id === null ? 'null' : plain.json(id));
-  return `{"result":"hit","request_id":${quoted(requestId)},"trace_id":${quoted(traceId)}}`;
+  const origin = `"provider":${plain.json(provider)},"model":${anyJson(model)}`;
+  return `{"result":"hit",${origin},"request_id":${quoted(requestId)},"trace_id":${quoted(traceId)}}`;
 }
 
 /** All columns but the id, which the table gives, and the time, which the insert makes of `created_micros`. */

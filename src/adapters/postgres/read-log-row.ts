@@ -1,6 +1,9 @@
 import type pg from 'pg';
 import type { UsageBasis } from '../../core/answer/usage.ts';
 import type { AttemptRow } from '../../core/attempt-record.ts';
+import type { CandidateFate } from '../../core/candidate-fate.ts';
+import type { ProviderName } from '../../core/provider-name.ts';
+import type { Target } from '../../core/settled-request.ts';
 import type { PricedBy } from '../../core/tables/price.ts';
 import { withDatabase } from './pool.ts';
 import type { ShownRow, StoredLogRow } from './read-log-rows.ts';
@@ -9,7 +12,18 @@ import { fromRow, shownColumns } from './read-log-rows.ts';
 /** As `log-columns.ts` writes it. */
 export type StoredCacheUse =
   | { readonly result: 'miss' }
-  | { readonly result: 'hit'; readonly request_id: string | null; readonly trace_id: string | null };
+  | {
+      readonly result: 'hit';
+      readonly provider: ProviderName;
+      readonly model: string;
+      readonly request_id: string | null;
+      readonly trace_id: string | null;
+    };
+
+/** As `log-columns.ts` writes it. */
+export interface StoredFate extends Target {
+  readonly fate: CandidateFate;
+}
 
 /** What explains a row, as it comes from `pg`. Null where nothing is to be said, or an earlier release wrote it. */
 export interface Explanation {
@@ -27,7 +41,7 @@ export interface Explanation {
   readonly reasoning_tokens: string;
   readonly saved_micro_usd: string;
   readonly tables_version: string;
-  readonly candidates: readonly string[] | null;
+  readonly candidates: readonly StoredFate[] | null;
   readonly attempts: readonly AttemptRow[];
   readonly price: PricedBy | null;
   readonly cache: StoredCacheUse | null;

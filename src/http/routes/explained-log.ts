@@ -1,7 +1,6 @@
 import type { ExplainedRow, Explanation } from '../../adapters/postgres/read-log-row.ts';
 import { formatMicroUsd } from '../../core/answer/cost.ts';
 import type { AttemptRow } from '../../core/attempt-record.ts';
-import type { CandidateFate } from '../../core/candidate-fate.ts';
 import { NotFoundError } from '../../core/errors.ts';
 import { largestBigint } from '../../core/largest-bigint.ts';
 import type { Answer } from '../mount.ts';
@@ -9,18 +8,6 @@ import type { LogsDeps } from './logs.ts';
 import { publicRow } from './logs.ts';
 
 const rowId = /^\d{1,19}$/;
-
-/** `openai:gpt-6` → its parts: no provider's name holds a colon. */
-function targetOf(text: string): { provider: string; model: string } {
-  const colon = text.indexOf(':');
-  return { provider: text.slice(0, colon), model: text.slice(colon + 1) };
-}
-
-/** `tried openai:gpt-6`, as the row keeps it. */
-function candidateOf(text: string) {
-  const space = text.indexOf(' ');
-  return { ...targetOf(text.slice(space + 1)), fate: text.slice(0, space) as CandidateFate };
-}
 
 /** Of the attempt that served, the row itself holds the key and the usage. */
 function attemptOf(attempt: AttemptRow, { row, explanation }: ExplainedRow) {
@@ -32,11 +19,11 @@ function attemptOf(attempt: AttemptRow, { row, explanation }: ExplainedRow) {
   return { ...report, residency, key_id: explanation.key_id, usage: stated };
 }
 
-function cacheOf({ cache }: Explanation, model: string): Answer<'explainLog'>['cache'] {
+function cacheOf({ cache }: Explanation): Answer<'explainLog'>['cache'] {
   if (cache === null) return null;
   if (cache.result === 'miss') return { result: 'miss', from: null };
-  const { request_id, trace_id } = cache;
-  return { result: 'hit', from: { ...targetOf(model), request_id, trace_id } };
+  const { result, ...from } = cache;
+  return { result, from };
 }
 
 function explained(found: ExplainedRow): Answer<'explainLog'> {
@@ -59,8 +46,8 @@ function explained(found: ExplainedRow): Answer<'explainLog'> {
     },
     saved_usd: formatMicroUsd(BigInt(explanation.saved_micro_usd)),
     price,
-    cache: cacheOf(explanation, row.model),
-    candidates: explanation.candidates?.map(candidateOf) ?? null,
+    cache: cacheOf(explanation),
+    candidates: explanation.candidates?.slice() ?? null,
     attempts: explanation.attempts.map((attempt) => attemptOf(attempt, found)),
   };
 }

@@ -1,7 +1,7 @@
 -- What explains a row to its owner, and the ways in which it is looked for.
 
 ALTER TABLE request_logs
-  -- The tier in its order: ["tried openai:gpt-6", "no_key sarvam:sarvam-105b"]; null for an override.
+  -- The tier in its order: [{"provider": "openai", "model": "gpt-6", "fate": "tried"}]; null for an override.
   ADD COLUMN candidates jsonb,
   -- The price row and its rates, dollars per million tokens; null where no answer was priced.
   ADD COLUMN price jsonb,
