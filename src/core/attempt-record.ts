@@ -2,7 +2,7 @@ import type { Usage, UsageBasis } from './answer/usage.ts';
 import type { Candidate } from './candidate.ts';
 import { featureText } from './capability.ts';
 import type { AttemptReport } from './errors.ts';
-import type { AttemptFailure, CancelReason } from './outcome.ts';
+import type { AttemptFailure, CancelReason, FailureKind } from './outcome.ts';
 import type { UnableCandidate } from './plan.ts';
 import { shownFields } from './request/dropped-fields.ts';
 import type { Residency } from './request/residency.ts';
@@ -63,6 +63,10 @@ export function attemptReport(record: CandidateRecord): AttemptReport {
 
 /** What the row keeps of an attempt beside its report. Of the one that served, the row itself has the rest. */
 export interface AttemptRow extends AttemptReport {
+  /** `cut`: by either side. Absent where nobody was asked. */
+  readonly end?: AttemptEnd['kind'];
+  /** Of one that failed. */
+  readonly failure?: FailureKind;
   /** Absent where nobody was asked. */
   readonly residency?: Residency;
   readonly key_id?: string;
@@ -79,11 +83,17 @@ export function attemptRow(record: CandidateRecord): AttemptRow {
   if (record.kind === 'passed-over') return report;
   const { candidate, end, usage } = record;
   const { residency } = candidate;
-  if (end.kind === 'served') return { ...report, residency };
-  const row = { ...report, residency, key_id: candidate.key.id };
+  if (end.kind === 'served') return { ...report, end: 'served', residency };
+  const row = { ...report, ...keptEnd(record), residency, key_id: candidate.key.id };
   if (usage === null || usage.basis === 'none') return row;
   const { basis, inputTokens: input_tokens, outputTokens: output_tokens } = usage;
   return { ...row, usage: { basis, input_tokens, output_tokens } };
+}
+
+/** An answer that had begun was cut, whoever ended it. */
+function keptEnd({ end, firstTokenMs }: AttemptRecord): Pick<AttemptRow, 'end' | 'failure'> {
+  if (end.kind === 'failed') return { end: 'failed', failure: end.failure.kind };
+  return { end: end.kind === 'cancelled' && firstTokenMs !== null ? 'cut' : end.kind };
 }
 
 function statusAndReason({ end, candidate, firstTokenMs }: AttemptRecord): [number | null, string] {

@@ -1,3 +1,4 @@
+import type { AttemptRow } from '../attempt-record.ts';
 import type { FailureKind } from '../outcome.ts';
 
 /**
@@ -22,20 +23,39 @@ export function verdictOfRefusal(status: number, kind: FailureKind, code: string
 export interface ProviderKeyUse {
   /** The key that served. */
   readonly key_id: string | null;
-  readonly attempts: readonly { readonly reason: string; readonly key_id?: string }[];
+  readonly attempts: readonly Pick<AttemptRow, 'end' | 'failure' | 'status' | 'key_id'>[];
+}
+
+/** `unknown`: nothing is told of whether the vendor knows the key, as by a vendor that is out of order. */
+function toldBy({
+  end,
+  failure,
+  status,
+}: ProviderKeyUse['attempts'][number]): 'known' | 'rejected' | 'unknown' {
+  switch (end) {
+    case 'served':
+    case 'cut':
+      return 'known';
+    case 'failed':
+      if (status === null || failure !== 'key-rejected') return 'unknown';
+      return verdictOfRefusal(status, failure, null) === 'rejected' ? 'rejected' : 'unknown';
+    default:
+      return 'unknown';
+  }
 }
 
 /**
- * How often in a row the vendor rejected the key, counted back from the newest row. Attempts that never had an answer
- * neither count nor end the row.
+ * How often in a row the vendor rejected the key, with 401 or 403, counted back from the newest row to the last answer
+ * that began. All other ends neither count nor end the row: no answer, no money, no room, a bad request.
  */
 export function rejectionsInARow(keyId: string, newestFirst: readonly ProviderKeyUse[]): number {
   let rejections = 0;
   for (const row of newestFirst) {
     if (row.key_id === keyId) return rejections;
     const attempt = row.attempts.find(({ key_id }) => key_id === keyId);
-    if (attempt?.reason.startsWith('key-rejected: ') === true) rejections += 1;
-    else if (attempt?.reason.startsWith('cut: ') === true) return rejections;
+    const told = attempt === undefined ? 'unknown' : toldBy(attempt);
+    if (told === 'known') return rejections;
+    if (told === 'rejected') rejections += 1;
   }
   return rejections;
 }

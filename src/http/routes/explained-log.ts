@@ -11,10 +11,10 @@ const rowId = /^\d{1,19}$/;
 
 /** Of the attempt that served, the row itself holds the key and the usage. */
 function attemptOf(attempt: AttemptRow, { row, explanation }: ExplainedRow) {
-  const { residency = null, key_id = null, usage = null, ...report } = attempt;
+  const { end, failure: _failure, residency = null, key_id = null, usage = null, ...report } = attempt;
   const { input_tokens, output_tokens } = row;
   const { usage_basis: basis } = explanation;
-  if (attempt.reason !== 'served') return { ...report, residency, key_id, usage };
+  if (end !== 'served') return { ...report, residency, key_id, usage };
   const stated = basis === null || basis === 'none' ? null : { basis, input_tokens, output_tokens };
   return { ...report, residency, key_id: explanation.key_id, usage: stated };
 }

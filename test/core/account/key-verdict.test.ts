@@ -20,22 +20,39 @@ test.each<[status: number, kind: FailureKind, code: string | null, verdict: KeyV
   expect(verdictOfRefusal(status, kind, code)).toBe(verdict);
 });
 
-const tried = (reason: string, key_id = 'mine'): ProviderKeyUse => ({
+type Attempt = ProviderKeyUse['attempts'][number];
+
+const tried = (attempt: Omit<Attempt, 'key_id'>, key_id = 'mine'): ProviderKeyUse => ({
   key_id: null,
-  attempts: [{ reason, key_id }],
+  attempts: [{ ...attempt, key_id }],
 });
-const rejected = tried('key-rejected: no');
-const served: ProviderKeyUse = { key_id: 'mine', attempts: [{ reason: 'served' }] };
+const failed = (failure: FailureKind, status: number | null): Attempt => ({ end: 'failed', failure, status });
+const rejected = tried(failed('key-rejected', 401));
+const served: ProviderKeyUse = { key_id: 'mine', attempts: [{ end: 'served', status: 200 }] };
+const neither: readonly [name: string, attempt: Attempt][] = [
+  ['without an answer', failed('timed-out', null)],
+  ['out of money', failed('key-rejected', 402)],
+  ['out of their rate', failed('rate-limited', 429)],
+  ['refused for the request', failed('refused', 400)],
+  ['at a vendor out of order', failed('upstream-failed', 500)],
+  ['that were cancelled', { end: 'cancelled', status: null }],
+  ['that were passed over, or do not say how they ended', { status: 401 }],
+];
 
 describe('rejections in a row', () => {
   test.each<[name: string, newestFirst: readonly ProviderKeyUse[], count: number]>([
     ['none where there are no rows', [], 0],
     ['all, back to the last answer', [rejected, rejected, served, rejected], 2],
-    ['all, back to an answer that was cut', [rejected, tried('cut: reset'), rejected], 1],
-    ['those around attempts without an answer', [rejected, tried('timed-out: late'), rejected], 2],
+    ['all, back to an answer that was cut', [rejected, tried({ end: 'cut', status: 200 }), rejected], 1],
+    ['403 as 401', [rejected, tried(failed('key-rejected', 403))], 2],
+    ...neither.map(([name, attempt]): [string, readonly ProviderKeyUse[], number] => [
+      `those around attempts ${name}`,
+      [rejected, tried(attempt), rejected],
+      2,
+    ]),
     [
       "none of another key's",
-      [tried('key-rejected: no', 'other'), { ...served, key_id: 'other' }, rejected],
+      [tried(failed('key-rejected', 401), 'other'), { ...served, key_id: 'other' }, rejected],
       1,
     ],
     ['none after an answer', [served, rejected], 0],
