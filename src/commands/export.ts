@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import { Option } from 'commander';
 import { FocusCharges } from '../core/answer/focus-charges.ts';
 import { addCommand } from './command.ts';
-import { exitCodes } from './exit-codes.ts';
 import { directDatabaseUrl } from './migrate.ts';
 import { instantArgument, periodOf } from './period.ts';
 import { Progress } from './progress.ts';
@@ -59,8 +58,6 @@ async function exportRows({ format, from, to }: ExportOptions): Promise<void> {
   const progress = new Progress(period);
   const writer = new LineWriter(format === 'ndjson');
   const charges = new FocusCharges();
-  // Whoever stops reading, as `head` does, has enough.
-  process.stdout.once('error', () => process.exit(exitCodes.done));
   try {
     for await (const { rows, untilMicros } of readExportedRows(directDatabaseUrl(), period)) {
       if (format !== 'focus') await writer.write(rows.map(exportedRow));

@@ -6,6 +6,7 @@ import { addExport } from './export.ts';
 import { addMigrate } from './migrate.ts';
 import { addNewKey } from './new-key.ts';
 import { addOpenApi } from './openapi.ts';
+import { allRead, endWithReader } from './output.ts';
 import { addReprice } from './reprice.ts';
 import { addReseal } from './reseal.ts';
 import { addServe } from './serve.ts';
@@ -59,6 +60,9 @@ function createProgram(): Command {
   return program;
 }
 
+/** They write a line now and then, and end whether anybody reads it or not. */
+const servers: ReadonlySet<string> = new Set(['serve', 'demo']);
+
 /** `users list`, say. */
 function pathOf(command: Command): string {
   const { parent } = command;
@@ -77,9 +81,11 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   let running = '';
   program.hook('preAction', (_program, command) => {
     running = pathOf(command);
+    if (!servers.has(running)) endWithReader();
   });
   try {
     await program.parseAsync(args.length === 0 ? ['serve'] : [...args], { from: 'user' });
+    if (!servers.has(running)) await allRead();
     return exitCodes.done;
   } catch (error) {
     // It has written already what there is to say.

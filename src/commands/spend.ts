@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
+import { shownText } from './output.ts';
 import { instantArgument, periodOf } from './period.ts';
 import { withPool } from './with-pool.ts';
 
@@ -16,19 +17,23 @@ async function spend({ from, to, json }: SpendOptions): Promise<void> {
   const { spendRecord } = await import('../http/operator-records.ts');
   const { formatTimestampMicros } = await import('../core/timestamp.ts');
   const period = { fromMicros: floorHour(sinceMicros), toMicros: ceilHour(untilMicros) };
-  const users = (await withPool((pool) => readSpend(pool, period))).map(spendRecord);
+  const spent = await withPool((pool) => readSpend(pool, period));
+  const users = spent.users.map(spendRecord);
+  if (spent.isCut) process.stderr.write(`only the ${users.length} users who spent most\n`);
   const bounds = {
     from: formatTimestampMicros(period.fromMicros),
     to: formatTimestampMicros(period.toMicros),
   };
   if (json) {
-    process.stdout.write(`${JSON.stringify({ ...bounds, users })}\n`);
+    process.stdout.write(`${JSON.stringify({ ...bounds, users, more: spent.isCut })}\n`);
     return;
   }
   process.stdout.write(`from ${bounds.from} to ${bounds.to}\n`);
   for (const { cost_usd, requests, errors, user_id, email } of users) {
     const counts = `${String(requests).padStart(10)} requests ${String(errors).padStart(8)} errors`;
-    process.stdout.write(`$${cost_usd.padStart(14)} ${counts}  ${user_id}  ${email ?? '(deleted)'}\n`);
+    process.stdout.write(
+      `$${cost_usd.padStart(14)} ${counts}  ${user_id}  ${shownText(email ?? '(deleted)')}\n`,
+    );
   }
 }
 

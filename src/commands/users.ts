@@ -6,6 +6,7 @@ import type { UserRecord } from '../http/operator-schemas.ts';
 import type { CommandText, JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
+import { allRead, shownText } from './output.ts';
 import { instantArgument } from './period.ts';
 import { withPool } from './with-pool.ts';
 
@@ -34,7 +35,7 @@ function line({
 }: UserRecord): string {
   const state = disabled_at === null ? 'enabled' : 'disabled';
   const counts = `${String(service_keys).padStart(3)}${String(provider_keys).padStart(4)}`;
-  return `${user_id}  ${created_at.slice(0, 10)}  ${state.padEnd(8)}  ${(residency ?? '-').padEnd(5)} ${counts}  ${email}\n`;
+  return `${user_id}  ${created_at.slice(0, 10)}  ${state.padEnd(8)}  ${(residency ?? '-').padEnd(5)} ${counts}  ${shownText(email)}\n`;
 }
 
 const heading = `${'user'.padEnd(36)}  ${'since'.padEnd(10)}  ${'state'.padEnd(8)}  bound  keys  e-mail\n`;
@@ -47,6 +48,7 @@ async function list({ json }: JsonOption): Promise<void> {
       const page: UserFacts[] = await listUsers(pool, after, usersPerPage);
       for (const record of page.map(userRecord))
         json ? printJson(record) : process.stdout.write(line(record));
+      await allRead();
       isLast = page.length < usersPerPage;
       after = page.at(-1)?.id ?? null;
     }
@@ -86,7 +88,7 @@ async function show(idOrEmail: string, { json }: JsonOption): Promise<void> {
         .map(
           (row) =>
             `${name} ${Object.values(row)
-              .map((value) => value ?? '-')
+              .map((value) => shownText(String(value ?? '-')))
               .join('  ')}\n`,
         )
         .join('');

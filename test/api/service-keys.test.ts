@@ -83,6 +83,7 @@ describe('a new service key', () => {
     [{ expires_at: 'tomorrow' }, 'expires_at'],
     [{ expires_at: '2999-01-01T00:00:00' }, 'expires_at'],
     [{ expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
+    [{ expires_at: '10000-01-01T00:00:00Z' }, 'expires_at'],
     [{ scope: 'all' }, 'scope'],
     [[], null],
   ])('%j is refused', async (body, param) => {
@@ -90,6 +91,16 @@ describe('a new service key', () => {
     expectInvalid(await user.client.post('/v1/service-keys', body), param);
     expect(await list(user.client)).toHaveLength(1);
   });
+
+  test.each(['2255-06-05T23:47:34.740993Z', '9999-12-31T23:59:59.999999Z'])(
+    'may end as late as %s, to the microsecond',
+    async (expires_at) => {
+      const user = await registerUser(gateway.url);
+      const made = await make(user.client, { expires_at });
+      expect(made.expires_at).toBe(expires_at);
+      expect((await list(user.client)).map((key) => key.expires_at)).toEqual([null, expires_at]);
+    },
+  );
 
   test('is one of twenty at most, however they are asked for', async () => {
     const user = await registerUser(gateway.url);

@@ -141,6 +141,10 @@ describe('an address that is none', () => {
     ['null', null],
     ['an array', ['a@example.com']],
     ['an object', { email: 'a@example.com' }],
+    ['a carriage return and spaces behind it', `a@example.com\r${' '.repeat(80)}`],
+    ['a line of its own', '\n a@example.com\n'],
+    ['a line separator behind it', 'a@example.com\u2028'],
+    ['what turns a line around before it', '\u202ea@example.com'],
     ['true', true],
   ])('is refused with 422: %s', async (_name, email) => {
     expectInvalid(await register(email), 'email');

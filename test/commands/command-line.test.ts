@@ -22,6 +22,14 @@ async function explain(path: readonly string[]): Promise<Explained[]> {
   return (await Promise.all(names.map((name) => explain([...path, name])))).flat();
 }
 
+test('a reader at the other end of a pipe gets all that a command writes', async () => {
+  const { code, stdout } = await runCommand(['openapi']);
+  expect(code).toBe(0);
+  // More than a pipe holds: what is left when the command is done is not thrown away with it.
+  expect(stdout.length).toBeGreaterThan(100_000);
+  expect(JSON.parse(stdout)).toHaveProperty('openapi');
+});
+
 test('every command explains itself, with an example of its own', async () => {
   const commands = await explain([]);
   expect(commands.length).toBeGreaterThan(7);

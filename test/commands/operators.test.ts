@@ -195,6 +195,7 @@ describe('spend', () => {
       from: '2020-01-01T00:00:00.000000Z',
       to: '2020-02-01T00:00:00.000000Z',
       users: [],
+      more: false,
     });
     for (const args of [['--from', '2020-02-01', '--to', '2020-01-01'], ['--from', 'May'], []]) {
       expect((await operate('spend', ...args)).code).toBe(64);

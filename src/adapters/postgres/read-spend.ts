@@ -22,8 +22,14 @@ export interface SpendPeriod {
   readonly toMicros: bigint;
 }
 
-/** Users in one answer; the rest spent less than each of them. */
+/** Users in one answer; the rest spent no more than any of them. */
 export const maxSpenders = 10_000;
+
+export interface Spend {
+  readonly users: readonly UserSpend[];
+  /** There are more users, who are not among them. */
+  readonly isCut: boolean;
+}
 
 interface Row {
   readonly user_id: string;
@@ -46,7 +52,7 @@ const sums = `
   UNION ALL SELECT ${summed} FROM (${rollupsOf('unsummed_requests')}) AS fresh WHERE ${period}`;
 
 /** All users with requests in the period, those who spent most first, from the hourly sums. Throws StoreAway. */
-export async function readSpend(pool: pg.Pool, { fromMicros, toMicros }: SpendPeriod): Promise<UserSpend[]> {
+export async function readSpend(pool: pg.Pool, { fromMicros, toMicros }: SpendPeriod): Promise<Spend> {
   const bounds = [fromMicros, toMicros].map(formatTimestampMicros);
   const { rows } = await withDatabase(() =>
     pool.query<Row>(
@@ -55,13 +61,13 @@ export async function readSpend(pool: pg.Pool, { fromMicros, toMicros }: SpendPe
            sum(input_tokens)::text AS input_tokens, sum(output_tokens)::text AS output_tokens,
            sum(cost_micro_usd)::text AS cost, sum(cost_micro_usd) AS rank
          FROM (${sums}) AS sums
-         GROUP BY user_id ORDER BY rank DESC, user_id LIMIT ${maxSpenders}
+         GROUP BY user_id ORDER BY rank DESC, user_id LIMIT ${maxSpenders + 1}
        ) spent LEFT JOIN users u ON u.id = spent.user_id
        ORDER BY spent.rank DESC, spent.user_id`,
       bounds,
     ),
   );
-  return rows.map((row) => ({
+  const users = rows.slice(0, maxSpenders).map((row) => ({
     userId: row.user_id,
     email: row.email,
     requests: BigInt(row.requests),
@@ -70,4 +76,5 @@ export async function readSpend(pool: pg.Pool, { fromMicros, toMicros }: SpendPe
     outputTokens: BigInt(row.output_tokens),
     costMicroUsd: BigInt(row.cost),
   }));
+  return { users, isCut: rows.length > users.length };
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { hashServiceKey, newServiceKey } from '../../core/account/service-key.ts';
+import { formatTimestampMicros } from '../../core/timestamp.ts';
 import { inTransaction, isUuid, withDatabase } from './pool.ts';
 import { keyChangesChannel } from './provider-keys.ts';
 import { notifyRevoked } from './revoked-keys.ts';
@@ -76,8 +77,14 @@ async function insertKey(
   const apiKey = newServiceKey(randomBytes(32));
   const { rows } = await client.query<Row>(
     `INSERT INTO service_keys (key_hash, user_id, label, expires_at)
-     VALUES ($1, $2, $3, 'epoch'::timestamptz + $4::bigint * interval '1 microsecond') RETURNING ${columns}`,
-    [Buffer.from(hashServiceKey(apiKey), 'hex'), userId, key.label, key.expiresAtMicros],
+     VALUES ($1, $2, $3, $4::timestamptz) RETURNING ${columns}`,
+    // As text: microseconds times an interval are exact until the year 2255 only.
+    [
+      Buffer.from(hashServiceKey(apiKey), 'hex'),
+      userId,
+      key.label,
+      key.expiresAtMicros === null ? null : formatTimestampMicros(key.expiresAtMicros),
+    ],
   );
   return { kind: 'added', row: fromRow(rows[0] as Row), apiKey };
 }

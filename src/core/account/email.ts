@@ -40,10 +40,14 @@ function partsOf(email: string): Parts {
   return { local: address.slice(0, Math.max(0, at)), domain: asciiDomain(address.slice(at + 1)) };
 }
 
+/** It is echoed as given: ends of lines and the like, which count as white space, would reach operators' terminals. */
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
 /** True for an address that mail can be sent to, spaces around it aside (RFC 5321, 5322; IDNA domains). */
 export function isEmail(email: string): boolean {
   const { local, domain } = partsOf(email);
   return (
+    !unprintable.test(email) &&
     local.length <= maxLocalLength &&
     local.length + 1 + domain.length <= maxAddressLength &&
     dotAtom.test(local) &&

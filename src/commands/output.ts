@@ -1,0 +1,22 @@
+import { exitCodes } from './exit-codes.ts';
+
+/** Resolves when whoever reads stdout and stderr has all that was written: a pipe takes 64 KiB at a time. */
+export async function allRead(): Promise<void> {
+  for (const stream of [process.stdout, process.stderr]) {
+    await new Promise<void>((resolve) => {
+      stream.write('', () => resolve());
+    });
+  }
+}
+
+/** A reader that has enough, as `head` has, is no failure. */
+export function endWithReader(): void {
+  process.stdout.once('error', () => process.exit(exitCodes.done));
+}
+
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** Text of a user's for a terminal: what would move the cursor, or turn the line around, is spelled out. */
+export function shownText(text: string): string {
+  return text.replace(unseen, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
