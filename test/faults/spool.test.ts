@@ -18,7 +18,7 @@ import { heldStream } from '../harness/vendors/vendor-plans.ts';
 import { gate } from '../harness/vendors/vendor-reply.ts';
 
 /** A few dozen rows. */
-const spoolBytes = 32 * 1024;
+const spoolBytes = 48 * 1024;
 
 let postgres: CrashablePostgres;
 let world: World;

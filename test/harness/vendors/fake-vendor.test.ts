@@ -67,7 +67,7 @@ describe('a fake vendor', () => {
   });
 
   test('answers other paths with 404 and keeps them out of its ledger', async () => {
-    expect((await httpClient(vendor.url).get('/v1/models')).status).toBe(404);
+    expect((await httpClient(vendor.url).get('/v1/elsewhere')).status).toBe(404);
     expect(vendor.ledger).toEqual([]);
   });
 
