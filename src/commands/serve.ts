@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
+import { markInTime } from '../heap-limit.ts';
 import { readSettings } from '../settings.ts';
 import { addCommand } from './command.ts';
 import { runUntilSignal } from './until-signal.ts';
 
 async function serve(): Promise<void> {
   const settings = readSettings();
+  markInTime();
   await runUntilSignal(async () => {
     // Before the rest is imported: auto-instrumentation patches modules as they are loaded.
     const { startTracing } = await import('../telemetry/tracing.ts');

@@ -135,7 +135,7 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   'commands/': {
     values: [
-      ...[everyAdapter, 'core/', 'demo/', 'http/', 'settings.ts', 'telemetry/', 'wiring/'],
+      ...[everyAdapter, 'core/', 'demo/', 'heap-limit.ts', 'http/', 'settings.ts', 'telemetry/', 'wiring/'],
       ...['commander', 'node:crypto', 'node:events', 'node:timers/promises'],
     ],
     types: ['pg'],
