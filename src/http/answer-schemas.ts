@@ -7,7 +7,7 @@ import { providerNames } from '../core/provider-name.ts';
 import { residencies } from '../core/request/residency.ts';
 import { answeringProviders, shownResidencies } from '../core/settled-request.ts';
 import { statsGroups } from '../core/stats-group.ts';
-import { count, instant, usd } from './answer-fields.ts';
+import { attemptFields, count, instant, usd } from './answer-fields.ts';
 
 /**
  * What the API answers. The description shows these schemas, and the compiler holds what is sent to their types;
@@ -132,12 +132,7 @@ export const errorBodySchema: z.ZodType<ErrorBody> = z.object({
     attempts: z
       .array(
         z.object({
-          provider: z.string(),
-          model: z.string(),
-          status: z.int().nullable(),
-          reason: z.string(),
-          latency_ms: z.int(),
-          dropped: z.array(z.string()).exactOptional(),
+          ...attemptFields,
         }),
       )
       .exactOptional(),

@@ -3,7 +3,7 @@ import { usageBases } from '../core/answer/usage.ts';
 import { candidateFates } from '../core/candidate-fate.ts';
 import { residencies } from '../core/request/residency.ts';
 import { requestStatuses, shownProviders, shownResidencies } from '../core/settled-request.ts';
-import { count, instant, usd } from './answer-fields.ts';
+import { attemptFields, count, instant, usd } from './answer-fields.ts';
 
 /** What the API answers of requests that are over; as `answer-schemas.ts`. */
 
@@ -83,12 +83,7 @@ export const explainedLogRowSchema = logRowSchema.extend({
   /** In their order, with those that were passed over for what they lack. */
   attempts: z.array(
     z.strictObject({
-      provider: z.string(),
-      model: z.string(),
-      status: z.int().nullable(),
-      reason: z.string(),
-      latency_ms: z.int(),
-      dropped: z.array(z.string()).exactOptional(),
+      ...attemptFields,
       residency: z.enum(residencies).nullable(),
       key_id: z.uuid().nullable(),
       usage: z

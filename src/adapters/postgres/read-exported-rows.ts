@@ -1,6 +1,7 @@
 import { formatMicroUsd } from '../../core/answer/cost.ts';
 import type { ChargedRow } from '../../core/answer/focus-charges.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
+import type { Portion, ReadPeriod } from './read-through-cursor.ts';
 import { readThroughCursor } from './read-through-cursor.ts';
 
 type Value = string | number | boolean | null;
@@ -37,7 +38,7 @@ const columns = {
   trace_id: asIs,
 } as const;
 
-type Row = Readonly<Record<string, Value>>;
+type Row = Readonly<Record<string, Value>> & { readonly created_micros: string };
 
 /** Every request of the period, oldest first. */
 const rowsSql = `
@@ -47,28 +48,15 @@ const rowsSql = `
   WHERE created_at >= $1::timestamptz AND created_at < $2::timestamptz
   ORDER BY created_at, id`;
 
-export interface ExportedRows {
-  readonly rows: readonly Row[];
-  /** Microseconds since the epoch: where in time this portion ends. */
-  readonly untilMicros: bigint;
-}
-
-/** The rows of all users in a period; `untilMicros` is exclusive. As `readThroughCursor`. */
-export async function* readExportedRows(
-  url: string,
-  { sinceMicros, untilMicros }: { readonly sinceMicros: bigint; readonly untilMicros: bigint },
-): AsyncGenerator<ExportedRows> {
-  const values = [formatTimestampMicros(sinceMicros), formatTimestampMicros(untilMicros)];
-  for await (const rows of readThroughCursor<Row>(url, 'export', { text: rowsSql, values })) {
-    yield { rows, untilMicros: BigInt(String(rows.at(-1)?.['created_micros'] ?? 0)) };
-  }
-}
+/** The rows of all users in a period. As `readThroughCursor`. */
+export const readExportedRows = (url: string, period: ReadPeriod): AsyncGenerator<Portion<Row>> =>
+  readThroughCursor<Row>(url, 'export', rowsSql, period);
 
 /** A row as it is written to files. */
-export function exportedRow(row: Row): Row {
+export function exportedRow(row: Row): Readonly<Record<string, Value>> {
   const shown = Object.entries(columns).map(([name, read]) => [name, read(row[name] ?? null)]);
   return {
-    created_at: formatTimestampMicros(BigInt(String(row['created_micros']))),
+    created_at: formatTimestampMicros(BigInt(row.created_micros)),
     ...Object.fromEntries(shown),
     cost_usd: formatMicroUsd(BigInt(String(row['cost_micro_usd']))),
     saved_usd: formatMicroUsd(BigInt(String(row['saved_micro_usd']))),
@@ -79,7 +67,7 @@ export function exportedRow(row: Row): Row {
 export function chargedRow(row: Row): ChargedRow | null {
   if (row['cache_hit'] === true || row['provider'] === 'none') return null;
   return {
-    createdMicros: BigInt(String(row['created_micros'])),
+    createdMicros: BigInt(row.created_micros),
     userId: String(row['user_id']),
     keyId: row['key_id'] === null ? null : String(row['key_id']),
     provider: String(row['provider']),

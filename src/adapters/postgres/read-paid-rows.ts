@@ -1,7 +1,7 @@
 import type { PaidRow } from '../../core/answer/repricing.ts';
 import type { Usage, UsageBasis } from '../../core/answer/usage.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
-import { formatTimestampMicros } from '../../core/timestamp.ts';
+import type { Portion, ReadPeriod } from './read-through-cursor.ts';
 import { readThroughCursor } from './read-through-cursor.ts';
 
 /** Bigints arrive as text. */
@@ -42,27 +42,15 @@ function usageOf(row: Row): Usage {
   };
 }
 
-export interface PaidRows {
-  readonly rows: readonly PaidRow[];
-  /** Microseconds since the epoch: where in time this portion ends. */
-  readonly untilMicros: bigint;
-}
-
-/** What all users' requests of a period used and cost; `untilMicros` is exclusive. As `readThroughCursor`. */
-export async function* readPaidRows(
-  url: string,
-  { sinceMicros, untilMicros }: { readonly sinceMicros: bigint; readonly untilMicros: bigint },
-): AsyncGenerator<PaidRows> {
-  const values = [formatTimestampMicros(sinceMicros), formatTimestampMicros(untilMicros)];
-  for await (const rows of readThroughCursor<Row>(url, 'reprice', { text: paidSql, values })) {
-    yield {
-      rows: rows.map((row) => ({
-        provider: row.provider,
-        model: row.model,
-        usage: usageOf(row),
-        costMicroUsd: BigInt(row.cost_micro_usd),
-      })),
-      untilMicros: BigInt(rows.at(-1)?.created_micros ?? 0),
-    };
+/** What all users' requests of a period used and cost. As `readThroughCursor`. */
+export async function* readPaidRows(url: string, period: ReadPeriod): AsyncGenerator<Portion<PaidRow>> {
+  for await (const { rows, untilMicros } of readThroughCursor<Row>(url, 'reprice', paidSql, period)) {
+    const paid = rows.map((row) => ({
+      provider: row.provider,
+      model: row.model,
+      usage: usageOf(row),
+      costMicroUsd: BigInt(row.cost_micro_usd),
+    }));
+    yield { rows: paid, untilMicros };
   }
 }

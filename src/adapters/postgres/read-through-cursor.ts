@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { formatTimestampMicros } from '../../core/timestamp.ts';
 import { pgOptions } from './connection-options.ts';
 
 const connectTimeoutMs = 5_000;
@@ -7,16 +8,30 @@ const portionRows = 5_000;
 /** For one portion, whatever else the server has to do. */
 const portionTimeoutMs = 60_000;
 
+/** Microseconds since the epoch; `untilMicros` is exclusive. */
+export interface ReadPeriod {
+  readonly sinceMicros: bigint;
+  readonly untilMicros: bigint;
+}
+
+export interface Portion<Row> {
+  readonly rows: readonly Row[];
+  /** Microseconds since the epoch: where in time this portion ends. */
+  readonly untilMicros: bigint;
+}
+
 /**
- * All rows of a query as they stand at its start, portion by portion, on a connection of its own: nothing is written,
- * which the server is told, and no more than a portion is held. `purpose` is seen in `pg_stat_activity`. Rejects with
+ * All rows of a query over a period, `$1` to `$2` in the order of `created_micros`, as they stand at its start, portion
+ * by portion, on a connection of its own: nothing is written, which the server is told, and no more than a portion is
+ * held. `purpose` is seen in `pg_stat_activity`. Rejects with
  * the error of `pg`. While it runs the server keeps what others delete.
  */
-export async function* readThroughCursor<Row extends pg.QueryResultRow>(
+export async function* readThroughCursor<Row extends { readonly created_micros: string }>(
   url: string,
   purpose: string,
-  query: { readonly text: string; readonly values: readonly unknown[] },
-): AsyncGenerator<readonly Row[]> {
+  sql: string,
+  { sinceMicros, untilMicros }: ReadPeriod,
+): AsyncGenerator<Portion<Row>> {
   const client = new pg.Client({
     ...pgOptions(url, `-${purpose}`),
     connectionTimeoutMillis: connectTimeoutMs,
@@ -28,10 +43,12 @@ export async function* readThroughCursor<Row extends pg.QueryResultRow>(
     await client.connect();
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     await client.query(`SET LOCAL statement_timeout = ${portionTimeoutMs}`);
-    await client.query(`DECLARE portions NO SCROLL CURSOR FOR ${query.text}`, [...query.values]);
+    const bounds = [formatTimestampMicros(sinceMicros), formatTimestampMicros(untilMicros)];
+    await client.query(`DECLARE portions NO SCROLL CURSOR FOR ${sql}`, bounds);
     for (;;) {
       const { rows } = await client.query<Row>(`FETCH ${portionRows} FROM portions`);
-      if (rows.length > 0) yield rows;
+      const last = rows.at(-1);
+      if (last !== undefined) yield { rows, untilMicros: BigInt(last.created_micros) };
       if (rows.length < portionRows) return;
     }
   } finally {
