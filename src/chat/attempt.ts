@@ -145,7 +145,7 @@ function send(
   const request = provider.translateRequest(call.request, streamContext);
   opened.leftOut(request.dropped);
   const exchange = (body: string | Buffer): Promise<UpstreamResult> =>
-    exchangeWith(prepared, upstreamCall(prepared, deps, request, body), deps, signal);
+    exchangeWith(prepared, opened, upstreamCall(prepared, deps, request, body), deps, signal);
   return request.body.length > longestOfOneTurn
     ? bytesOf(request.body, deps).then(exchange)
     : exchange(request.body);
@@ -153,6 +153,7 @@ function send(
 
 function exchangeWith(
   prepared: PreparedAttempt,
+  opened: OpenAttempt,
   sent: UpstreamCall,
   deps: ChatDeps,
   signal: CancelSignal,
@@ -173,6 +174,10 @@ function exchangeWith(
     redact,
   };
   return new Promise((resolve) => {
-    new Exchange(job, (end) => resolve({ end, translator })).start(deps.transport);
+    const exchange = new Exchange(job, (end) => {
+      opened.reached(exchange.addressClass);
+      resolve({ end, translator });
+    });
+    exchange.start(deps.transport);
   });
 }

@@ -1,3 +1,4 @@
+import type { IpClass } from '../core/net/ip-class.ts';
 import type { CancelReason, UpstreamHeaders } from '../core/outcome.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import { BugGuard } from './bug-guard.ts';
@@ -55,6 +56,10 @@ export class Exchange implements UpstreamListener, OpenStream {
 
   get connectionName(): string | null {
     return this.#control?.connectionName ?? null;
+  }
+
+  get addressClass(): IpClass | null {
+    return this.#control?.addressClass ?? null;
   }
 
   onHead(status: number, headers: UpstreamHeaders): void {

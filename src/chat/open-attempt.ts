@@ -1,5 +1,6 @@
 import type { AttemptEnd, AttemptRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
+import type { IpClass } from '../core/net/ip-class.ts';
 import type { AttemptFailure, CancelReason } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { AttemptLedger } from './attempt-ledger.ts';
@@ -29,6 +30,7 @@ export class OpenAttempt {
   readonly #ledger: AttemptLedger;
   readonly #deps: AttemptDeps;
   #dropped: readonly string[] = [];
+  #addressClass: IpClass | null = null;
   #state: AttemptState = 'under way';
 
   /** `number`: from 1. */
@@ -54,6 +56,11 @@ export class OpenAttempt {
   /** Client fields that were left out of what was sent. */
   leftOut(dropped: readonly string[]): void {
     this.#dropped = dropped;
+  }
+
+  /** What its connection led to. */
+  reached(addressClass: IpClass | null): void {
+    this.#addressClass = addressClass;
   }
 
   /** The first token of its stream is there. */
@@ -106,6 +113,7 @@ export class OpenAttempt {
       kind: 'tried',
       candidate: this.candidate,
       number: this.#number,
+      addressClass: this.#addressClass,
       end,
       startedAtMs: this.startedAtMs,
       durationMs: this.#deps.clock.monotonicMs() - this.startedAtMs,

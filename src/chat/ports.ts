@@ -1,4 +1,5 @@
 import type { HeldKey } from '../core/candidate.ts';
+import type { IpClass } from '../core/net/ip-class.ts';
 import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import type { Residency, ResidencyRequest } from '../core/request/residency.ts';
@@ -118,6 +119,8 @@ export interface UpstreamListener {
 export interface UpstreamControl {
   /** Tells its connection from all others, as the kernel's tables do; null: there is none, or it is not known. */
   readonly connectionName: string | null;
+  /** Of the address that its connection leads, or led, to; null: there was none, or it is not known. */
+  readonly addressClass: IpClass | null;
   pause(): void;
   resume(): void;
   /**

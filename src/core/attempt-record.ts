@@ -2,6 +2,7 @@ import type { Usage, UsageBasis } from './answer/usage.ts';
 import type { Candidate } from './candidate.ts';
 import { featureText } from './capability.ts';
 import type { AttemptReport } from './errors.ts';
+import type { IpClass } from './net/ip-class.ts';
 import type { AttemptFailure, CancelReason, FailureKind } from './outcome.ts';
 import type { UnableCandidate } from './plan.ts';
 import { shownFields } from './request/dropped-fields.ts';
@@ -31,6 +32,8 @@ export interface AttemptRecord {
   readonly candidate: Candidate;
   /** From 1. */
   readonly number: number;
+  /** Of the address that its connection led to; null where none was made, or the client does not tell. */
+  readonly addressClass: IpClass | null;
   readonly end: AttemptEnd;
   /** Monotonic milliseconds. */
   readonly startedAtMs: number;
@@ -69,6 +72,10 @@ export interface AttemptRow extends AttemptReport {
   readonly failure?: FailureKind;
   /** Absent where nobody was asked. */
   readonly residency?: Residency;
+  /** What the owner of a self_hosted key said of its server. */
+  readonly declared_region?: string;
+  /** Absent where no connection was made. */
+  readonly address_class?: IpClass;
   readonly key_id?: string;
   /** What it had stated, in the names of the row's own columns. */
   readonly usage?: {
@@ -82,12 +89,22 @@ export function attemptRow(record: CandidateRecord): AttemptRow {
   const report = attemptReport(record);
   if (record.kind === 'passed-over') return report;
   const { candidate, end, usage } = record;
-  const { residency } = candidate;
-  if (end.kind === 'served') return { ...report, end: 'served', residency };
-  const row = { ...report, ...keptEnd(record), residency, key_id: candidate.key.id };
+  const place = placeOf(record);
+  if (end.kind === 'served') return { ...report, end: 'served', ...place };
+  const row = { ...report, ...keptEnd(record), ...place, key_id: candidate.key.id };
   if (usage === null || usage.basis === 'none') return row;
   const { basis, inputTokens: input_tokens, outputTokens: output_tokens } = usage;
   return { ...row, usage: { basis, input_tokens, output_tokens } };
+}
+
+/** Where the prompt was sent to, as far as anybody knows. */
+function placeOf({ candidate, addressClass }: AttemptRecord) {
+  const { residency, key } = candidate;
+  return {
+    residency,
+    ...(key.declaredRegion === null ? {} : { declared_region: key.declaredRegion }),
+    ...(addressClass === null ? {} : { address_class: addressClass }),
+  };
 }
 
 /** An answer that had begun was cut, whoever ended it. */

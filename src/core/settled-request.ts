@@ -8,7 +8,7 @@ import type { ProviderName } from './provider-name.ts';
 import { providerNames } from './provider-name.ts';
 import type { ChatCall } from './request/chat-call.ts';
 import { modeLabel } from './request/chat-call.ts';
-import type { Residency, ResidencyRequest } from './request/residency.ts';
+import type { Residency, ResidencyBinder, ResidencyRequest } from './request/residency.ts';
 import { residencies } from './request/residency.ts';
 import { redactReason } from './secret/redact.ts';
 import type { Price } from './tables/price.ts';
@@ -102,6 +102,8 @@ export interface SettledRequest {
   readonly savedMicroUsd: bigint;
   readonly stream: boolean;
   readonly residencyRequested: ResidencyRequest;
+  /** Null exactly where nothing was requested. */
+  readonly residencyBoundBy: ResidencyBinder | null;
   readonly residencyActual: ShownResidency;
   /** The candidates of the tier, in its order; null for an override, which has one. */
   readonly tier: readonly Target[] | null;
@@ -168,6 +170,7 @@ export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): Sett
     savedMicroUsd: facts.savedMicroUsd ?? 0n,
     stream: call.request.stream === true,
     residencyRequested: call.options.residency,
+    residencyBoundBy: call.residencyBoundBy,
     residencyActual: cachedFrom !== null ? 'cache' : (last?.residency ?? unasked),
     tier: call.options.override === null ? call.tables.tier(call.tier) : null,
     skipped,

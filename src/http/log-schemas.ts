@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { usageBases } from '../core/answer/usage.ts';
 import { candidateFates } from '../core/candidate-fate.ts';
-import { residencies } from '../core/request/residency.ts';
+import { ipClasses } from '../core/net/ip-class.ts';
+import { residencies, residencyBinders } from '../core/request/residency.ts';
 import { requestStatuses, shownProviders, shownResidencies } from '../core/settled-request.ts';
 import { attemptFields, count, instant, usd } from './answer-fields.ts';
 
@@ -50,6 +51,8 @@ export const explainedLogRowSchema = logRowSchema.extend({
     cache_write_long_tokens: count,
     reasoning_tokens: count,
   }),
+  /** By whose word it had to stay in India. */
+  residency_bound_by: z.enum(residencyBinders).nullable(),
   saved_usd: usd,
   /** What priced the tokens. */
   price: z
@@ -85,6 +88,10 @@ export const explainedLogRowSchema = logRowSchema.extend({
     z.strictObject({
       ...attemptFields,
       residency: z.enum(residencies).nullable(),
+      /** What the owner of a self_hosted key said of its server. */
+      declared_region: z.string().nullable(),
+      /** Of the address that its connection led to; null where none was made. */
+      address_class: z.enum(ipClasses).nullable(),
       key_id: z.uuid().nullable(),
       usage: z
         .strictObject({ basis: z.enum(usageBases), input_tokens: count, output_tokens: count })

@@ -59,6 +59,7 @@ describe('a row explains itself', () => {
       stream: false,
       ttft_ms: null,
       key_id: await keyOf(user.client, 'openai'),
+      residency_bound_by: null,
       saved_usd: '0.000000',
       cache: null,
       usage: {
@@ -91,6 +92,8 @@ describe('a row explains itself', () => {
         reason: expect.stringMatching(/^upstream-failed: /),
         latency_ms,
         residency: 'global',
+        declared_region: null,
+        address_class: 'loopback',
         key_id: await keyOf(owner.client, 'openai'),
         usage: null,
       },
@@ -101,6 +104,8 @@ describe('a row explains itself', () => {
         reason: 'served',
         latency_ms,
         residency: 'global',
+        declared_region: null,
+        address_class: 'loopback',
         key_id: await keyOf(owner.client, 'anthropic'),
         usage: { basis: 'complete', input_tokens: row.input_tokens, output_tokens: row.output_tokens },
       },
@@ -197,7 +202,15 @@ describe('a row explains itself', () => {
     await chatOk(owner.client, {}, { ...headers, 'x-gateway-override-model': 'self_hosted:m' });
     expect(await explained(owner.client, id)).toMatchObject({
       mode: 'override',
-      attempts: [{ residency: 'india', key_id: key.id, reason: 'served' }],
+      attempts: [
+        {
+          residency: 'india',
+          declared_region: 'ap-south-1',
+          address_class: 'loopback',
+          key_id: key.id,
+          reason: 'served',
+        },
+      ],
     });
   });
 });

@@ -25,6 +25,12 @@ async function bind(user: User, residency: 'india' | 'none'): Promise<void> {
   expect(ended).toMatchObject({ code: 0, stderr: '' });
 }
 
+/** By whose word the user's newest request stayed in India. */
+async function boundBy({ client }: User): Promise<unknown> {
+  const [row] = await logRowsOnceThere(client, 1);
+  return (await client.get(`/v1/logs/${row?.id}`)).json<{ residency_bound_by: unknown }>().residency_bound_by;
+}
+
 const marked = (text: string) => ({ messages: [{ role: 'user', content: text }] });
 const residencyError = { status: 422, type: 'residency_error', code: 'residency_unavailable' };
 
@@ -77,6 +83,15 @@ describe('a user bound to India', () => {
     expect(leaked(gateway, 'nowhere')).toBe(0);
     const [row] = await logRowsOnceThere(user.client, 2);
     expect(row).toMatchObject({ residency_requested: 'india', status: 'error' });
+    expect(await boundBy(user)).toBe('user');
+  });
+
+  test('is told apart from one that asked, and from one that was free, on the row', async () => {
+    const user = await registerWithKeys(gateway.url);
+    await chatOk(user.client);
+    expect(await boundBy(user)).toBeNull();
+    await chatOk(user.client, {}, { 'x-gateway-residency': 'india' });
+    expect(await boundBy(user)).toBe('request');
   });
 });
 
@@ -87,6 +102,7 @@ describe('a deployment bound to India by its tables', () => {
     const user = await registerWithKeys(bound.url);
     expect((await chatOk(user.client, marked('deployment'))).gateway.residency_actual).toBe('india');
     const override = { 'x-gateway-override-model': 'anthropic:claude-test' };
+    expect(await boundBy(user)).toBe('deployment');
     expectError(await chat(user.client, marked('deployment'), override), residencyError);
     expect(leaked(bound, 'deployment')).toBe(0);
     await bound.writeTables(tables());

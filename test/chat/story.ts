@@ -103,6 +103,7 @@ export function callOf(parts: CallParts = {}): ChatCall {
       ...parts.request,
     } as ChatRequest,
     options: { ...noOptions, ...parts.options },
+    residencyBoundBy: parts.options?.residency === 'india' ? 'request' : null,
     mode: 'gw/balanced',
     tier: 'balanced',
     tables: parts.tables ?? testTables(),
@@ -114,6 +115,7 @@ export function callOf(parts: CallParts = {}): ChatCall {
 /** One call that reached the transport; the test plays the vendor. */
 export class FakeUpstream implements UpstreamControl {
   readonly connectionName = 'the vendor’s';
+  readonly addressClass = 'public';
   aborted = false;
   paused = false;
   pauses = 0;

@@ -37,6 +37,7 @@ function tellStalls(spans: ChatSpans, call: ChatCall): void {
     kind: 'tried',
     candidate,
     number: 1,
+    addressClass: null,
     end: { kind: 'served' },
     startedAtMs: 0,
     durationMs: 9_000,

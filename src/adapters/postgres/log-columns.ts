@@ -182,6 +182,7 @@ export const logColumns: readonly LogColumn[] = [
   column('status', plain, ({ end }) => end.status),
   column('error', text, ({ end }) => errorText(end)),
   column('residency_requested', plain, ({ residencyRequested }) => residencyRequested),
+  column('residency_bound_by', plain, ({ residencyBoundBy }) => residencyBoundBy),
   column('residency_actual', plain, ({ residencyActual }) => residencyActual),
   column('attempts', jsonb, ({ candidates }) => anyJson(candidates.map(attemptRow))),
   column('candidates', jsonb, fatesJson),
@@ -212,8 +213,8 @@ export function lineOf({ settled, isOther }: LogRow): string {
 }
 
 /**
- * Rows as an array of `new_log_row`, whose oid is `type`: the time and whether it is another model, then the columns.
- * Throws RangeError for a value that its column cannot hold.
+ * Rows as an array of the type of new rows, whose oid is `type`: the time and whether it is another model, then the
+ * columns. Throws RangeError for a value that its column cannot hold.
  */
 export function binaryRows(type: number, logRows: readonly LogRow[]): Buffer {
   const rows = new BinaryRows(type, logRows.length);

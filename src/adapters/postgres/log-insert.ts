@@ -9,6 +9,9 @@ const names = logColumns.map(({ name }) => name).join(', ');
 const recordset = logColumns.map(({ name, type }) => `${name} ${type}`).join(', ');
 const insertRows = `INSERT INTO request_logs (created_at, ${names}) SELECT created_at, ${names} FROM input`;
 
+/** The type of new rows. A change of the columns needs another: releases run side by side. */
+export const newRowType = 'new_log_row_with_binder';
+
 /** What is to be summed of the rows that were inserted; rollup-keeper.ts does it. */
 const insertUnsummed = `INSERT INTO unsummed_requests (${unsummedColumns})
   SELECT ${unsummedColumns.replace('model', `CASE WHEN is_other THEN '${otherName}' ELSE model END`)} FROM input`;
@@ -16,7 +19,7 @@ const insertUnsummed = `INSERT INTO unsummed_requests (${unsummedColumns})
 /** Of rows that are known to be new: fails as a whole where one is not. */
 const newSql = `
 WITH input AS (
-  SELECT created_at, is_other, ${names} FROM unnest($1::new_log_row[])
+  SELECT created_at, is_other, ${names} FROM unnest($1::${newRowType}[])
 ), inserted AS (
   ${insertRows}
 )
@@ -79,7 +82,7 @@ export function newRowsInto(pool: pg.Pool): InsertNewRows {
   let type: number | null = null;
   return async (rows) => {
     try {
-      type ??= await newRowType(pool);
+      type ??= await newRowTypeOid(pool);
       await pool.query({ name: 'insert-new-rows', text: newSql, values: [binaryRows(type, rows)] });
     } catch (error) {
       if (isAway(error)) throw error;
@@ -89,8 +92,8 @@ export function newRowsInto(pool: pg.Pool): InsertNewRows {
   };
 }
 
-/** The oid of `new_log_row`, which is another in every database. */
-async function newRowType(pool: pg.Pool): Promise<number> {
-  const { rows } = await pool.query<{ oid: string }>("SELECT 'new_log_row'::regtype::oid::text AS oid");
+/** Another in every database. */
+async function newRowTypeOid(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ oid: string }>(`SELECT '${newRowType}'::regtype::oid::text AS oid`);
   return Number(rows[0]?.oid);
 }

@@ -22,6 +22,7 @@ const columns = {
   status: asIs,
   error: asIs,
   residency_requested: asIs,
+  residency_bound_by: asIs,
   residency_actual: asIs,
   stream: asIs,
   cache_hit: asIs,

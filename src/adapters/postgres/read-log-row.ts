@@ -3,6 +3,7 @@ import type { UsageBasis } from '../../core/answer/usage.ts';
 import type { AttemptRow } from '../../core/attempt-record.ts';
 import type { CandidateFate } from '../../core/candidate-fate.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
+import type { ResidencyBinder } from '../../core/request/residency.ts';
 import type { Target } from '../../core/settled-request.ts';
 import type { PricedBy } from '../../core/tables/price.ts';
 import { withDatabase } from './pool.ts';
@@ -33,6 +34,7 @@ export interface Explanation {
   /** Whole milliseconds. */
   readonly ttft_ms: number | null;
   readonly key_id: string | null;
+  readonly residency_bound_by: ResidencyBinder | null;
   readonly usage_basis: UsageBasis | null;
   /** Bigints arrive as text. */
   readonly cached_input_tokens: string;
@@ -53,6 +55,7 @@ const columns = {
   stream: true,
   ttft_ms: true,
   key_id: true,
+  residency_bound_by: true,
   usage_basis: true,
   cached_input_tokens: true,
   cache_write_tokens: true,

@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net';
 import { connectionName } from '../../core/net/client-network.ts';
+import type { IpClass } from '../../core/net/ip-class.ts';
+import { classifyAddress } from '../../core/net/ip-class.ts';
 import { ConnectError } from './guarded-connector.ts';
 import type { ResponseHead } from './response-head.ts';
 import { keepAliveHint } from './response-head.ts';
@@ -68,6 +70,8 @@ export class Connection {
   idleSinceTurn = 0;
   /** What the vendor's `Keep-Alive: timeout` of the last answer said, in milliseconds; null without one. */
   keepAliveHintMs: number | null = null;
+  /** Of the address it leads to; null before it is open. */
+  addressClass: IpClass | null = null;
   readonly #owner: ConnectionOwner;
   readonly #monotonicMs: () => number;
   #socket: Socket | null = null;
@@ -116,6 +120,7 @@ export class Connection {
     }
     this.state = 'idle';
     this.#socket = socket;
+    this.addressClass = classifyAddress(socket.remoteAddress ?? '');
     socket.on('end', this.#onEnd);
     socket.on('error', this.#onGone);
     socket.on('close', this.#onGone);

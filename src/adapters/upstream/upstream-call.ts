@@ -1,4 +1,5 @@
 import type { TransportFailure, UpstreamCall, UpstreamControl, UpstreamListener } from '../../chat/ports.ts';
+import type { IpClass } from '../../core/net/ip-class.ts';
 import type { Connection, ConnectionCall, ConnectionFault, Waiting } from './connection.ts';
 import type { ContentDecoder } from './content-decoder.ts';
 import { decoderFor } from './content-decoder.ts';
@@ -33,6 +34,7 @@ type Lease = Pick<PoolLease<unknown>, 'release'>;
  */
 export class ActiveCall implements ConnectionCall, Waiting, UpstreamControl {
   state: 'waiting' | 'sent' | 'over' = 'waiting';
+  addressClass: IpClass | null = null;
   #head: string;
   #body: string | Buffer;
   readonly #userAddress: boolean;
@@ -69,6 +71,7 @@ export class ActiveCall implements ConnectionCall, Waiting, UpstreamControl {
 
   onConnection(connection: Connection): void {
     this.state = 'sent';
+    this.addressClass = connection.addressClass;
     this.#connection = connection;
     const [head, body] = [this.#head, this.#body];
     this.#forget();

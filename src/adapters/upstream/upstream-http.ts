@@ -51,6 +51,7 @@ class AbortedError extends Error {}
 class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
   /** Undici does not show its sockets. */
   readonly connectionName = null;
+  readonly addressClass = null;
   readonly #listener: UpstreamListener;
   readonly #userAddress: boolean;
   readonly #leave: () => void;

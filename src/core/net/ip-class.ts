@@ -5,17 +5,19 @@ import ipaddr from 'ipaddr.js';
  * is not plainly global unicast falls into a class of its own or into `reserved`, so that a range unknown
  * here is never taken for a public one.
  */
-export type IpClass =
-  | 'public'
-  | 'loopback'
+export const ipClasses = [
+  'public',
+  'loopback',
   /** RFC 1918 and RFC 4193. */
-  | 'private'
-  | 'link-local'
+  'private',
+  'link-local',
   /** Carrier-grade NAT, 100.64.0.0/10 (RFC 6598): not private, since the network belongs to somebody else. */
-  | 'shared'
+  'shared',
   /** Nothing one can open a connection to, or an alias of this host: 0.0.0.0/8, ::, multicast, broadcast. */
-  | 'unroutable'
-  | 'reserved';
+  'unroutable',
+  'reserved',
+] as const;
+export type IpClass = (typeof ipClasses)[number];
 
 type Ip = ipaddr.IPv4 | ipaddr.IPv6;
 

@@ -4,7 +4,7 @@ import type { ProviderName } from '../provider-name.ts';
 import type { Mode, TierName } from '../tables/mode.ts';
 import type { RoutingTables } from '../tables/tables.ts';
 import type { ChatRequest } from './chat-request.ts';
-import type { ResidencyRequest } from './residency.ts';
+import type { ResidencyBinder, ResidencyRequest } from './residency.ts';
 
 /** `X-Gateway-Override-Model: <provider>[/<label or key id>]:<model>`, taken apart. */
 export interface Override {
@@ -39,6 +39,8 @@ export interface ChatCall {
   readonly requestId: string;
   readonly request: ChatRequest;
   readonly options: ChatOptions;
+  /** By whose word its residency holds; null where none does. */
+  readonly residencyBoundBy: ResidencyBinder | null;
   readonly mode: Mode;
   readonly tier: TierName;
   /** The tables it began with and keeps. */

@@ -33,6 +33,24 @@ export function strictestResidency(
   return asked ?? ofUser ?? ofDeployment;
 }
 
+/** Who may demand that a request stays in India, the strongest word first. */
+export const residencyBinders = ['deployment', 'user', 'request'] as const;
+export type ResidencyBinder = (typeof residencyBinders)[number];
+
+/**
+ * By whose word it holds: the deployment's tables, else what an operator bound the user to, else the request's own
+ * header. Null exactly where `strictestResidency` is.
+ */
+export function residencyBinder(
+  asked: ResidencyRequest,
+  ofUser: ResidencyRequest,
+  ofDeployment: ResidencyRequest,
+): ResidencyBinder | null {
+  if (ofDeployment !== null) return 'deployment';
+  if (ofUser !== null) return 'user';
+  return asked === null ? null : 'request';
+}
+
 /** The one predicate that guards tier, override, cache and the socket (SPEC 4.5, routing rule 3). */
 export function residencyAllows(requested: ResidencyRequest, actual: Residency): boolean {
   return requested === null || requested === actual;

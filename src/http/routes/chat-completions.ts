@@ -3,7 +3,7 @@ import type { AnswerChat } from '../../chat/answer-chat.ts';
 import type { Account, Clock } from '../../chat/ports.ts';
 import { draining, InvalidRequestError, retrySoon, ServiceUnavailableError } from '../../core/errors.ts';
 import type { ChatCall } from '../../core/request/chat-call.ts';
-import { strictestResidency } from '../../core/request/residency.ts';
+import { residencyBinder, strictestResidency } from '../../core/request/residency.ts';
 import { parseMode } from '../../core/tables/mode.ts';
 import { parseChatBody } from '../chat-body.ts';
 import { readGatewayHeaders } from '../gateway-headers.ts';
@@ -50,7 +50,8 @@ function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteD
   }
   const { options: asked, usedLegacy } = readGatewayHeaders(request.raw, legacy);
   // The one place where it is settled where a call may go: plan, cache key, attempt and socket go by it.
-  const residency = strictestResidency(asked.residency, request.account.residency, tables.residency);
+  const demands = [asked.residency, request.account.residency, tables.residency] as const;
+  const residency = strictestResidency(...demands);
   const options = residency === asked.residency ? asked : { ...asked, residency };
   request.toUserServer = options.override?.provider === 'self_hosted';
   if (parsed.legacy || usedLegacy) markLegacy(reply, tables);
@@ -61,6 +62,7 @@ function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteD
     requestId: request.id,
     request: body,
     options,
+    residencyBoundBy: residencyBinder(...demands),
     mode: parsed.mode,
     tier: parsed.tier,
     tables,

@@ -11,12 +11,14 @@ const rowId = /^\d{1,19}$/;
 
 /** Of the attempt that served, the row itself holds the key and the usage. */
 function attemptOf(attempt: AttemptRow, { row, explanation }: ExplainedRow) {
-  const { end, failure: _failure, residency = null, key_id = null, usage = null, ...report } = attempt;
+  const { end, failure: _failure, residency = null, key_id = null, usage = null, ...rest } = attempt;
+  const { declared_region = null, address_class = null, ...report } = rest;
+  const place = { residency, declared_region, address_class };
   const { input_tokens, output_tokens } = row;
   const { usage_basis: basis } = explanation;
-  if (end !== 'served') return { ...report, residency, key_id, usage };
+  if (end !== 'served') return { ...report, ...place, key_id, usage };
   const stated = basis === null || basis === 'none' ? null : { basis, input_tokens, output_tokens };
-  return { ...report, residency, key_id: explanation.key_id, usage: stated };
+  return { ...report, ...place, key_id: explanation.key_id, usage: stated };
 }
 
 function cacheOf({ cache }: Explanation): Answer<'explainLog'>['cache'] {
@@ -28,7 +30,8 @@ function cacheOf({ cache }: Explanation): Answer<'explainLog'>['cache'] {
 
 function explained(found: ExplainedRow): Answer<'explainLog'> {
   const { row, explanation } = found;
-  const { request_id, trace_id, tables_version, stream, ttft_ms, key_id, price } = explanation;
+  const { request_id, trace_id, tables_version, stream, ttft_ms, key_id, residency_bound_by, price } =
+    explanation;
   return {
     ...publicRow(row),
     request_id,
@@ -37,6 +40,7 @@ function explained(found: ExplainedRow): Answer<'explainLog'> {
     stream,
     ttft_ms,
     key_id,
+    residency_bound_by,
     usage: {
       basis: explanation.usage_basis,
       cached_input_tokens: Number(explanation.cached_input_tokens),

@@ -3,9 +3,10 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { LogRow } from '../../../src/adapters/postgres/log-columns.ts';
 import { lineOf, logColumns } from '../../../src/adapters/postgres/log-columns.ts';
-import { insertLogRows, newRowsInto } from '../../../src/adapters/postgres/log-insert.ts';
+import { insertLogRows, newRowsInto, newRowType } from '../../../src/adapters/postgres/log-insert.ts';
 import { createPool, isDataError } from '../../../src/adapters/postgres/pool.ts';
 import { noUsage } from '../../../src/core/answer/usage.ts';
+import { residencyBinders } from '../../../src/core/request/residency.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { cacheResults } from '../../../src/core/settled-request.ts';
 import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
@@ -44,6 +45,7 @@ const change = fc.record({
   createdAtMicros: fc.integer({ min: 0, max: 4_102_444_800_000_000 }),
   target: fc.option(fc.record({ provider: fc.constantFrom('openai', 'sarvam'), model: anyText })),
   keyId: fc.option(fc.uuid()),
+  residencyBoundBy: fc.option(fc.constantFrom(...residencyBinders)),
   traceId: fc.option(fc.stringMatching(/^[0-9a-f]{32}$/)),
   latencyMs: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
   ttftMs: fc.option(fc.nat()),
@@ -115,9 +117,9 @@ test('a database that was made anew, with another type, takes rows', async () =>
   await insert([rowOf()]);
   const { rows } = await pool.query<{ columns: string }>(
     `SELECT string_agg(attname || ' ' || format_type(atttypid, null), ', ' ORDER BY attnum) AS columns
-     FROM pg_attribute WHERE attrelid = 'new_log_row'::regclass`,
+     FROM pg_attribute WHERE attrelid = '${newRowType}'::regclass`,
   );
-  await pool.query(`DROP TYPE new_log_row; CREATE TYPE new_log_row AS (${rows[0]?.columns})`);
+  await pool.query(`DROP TYPE ${newRowType}; CREATE TYPE ${newRowType} AS (${rows[0]?.columns})`);
   await pool.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()`);
   await expect.poll(() => own.totalCount).toBe(0);
@@ -127,4 +129,18 @@ test('a database that was made anew, with another type, takes rows', async () =>
     await stored(row);
   }
   await own.end();
+});
+
+test('a row that the release before sends, by its own type, is taken beside ours', async () => {
+  const { residency_bound_by: _unknown, ...earlier } = JSON.parse(lineOf(rowOf())) as Record<string, unknown>;
+  const names = Object.keys(earlier).filter((name) => name !== 'created_micros');
+  await pool.query(
+    `INSERT INTO request_logs (created_at, ${names})
+     SELECT now(), ${names} FROM json_populate_record(null::new_log_row, $1)`,
+    [JSON.stringify(earlier)],
+  );
+  const { rows } = await pool.query('SELECT residency_bound_by AS by FROM request_logs WHERE row_id = $1', [
+    earlier['row_id'],
+  ]);
+  expect(rows).toEqual([{ by: null }]);
 });

@@ -44,6 +44,7 @@ test('a line that an earlier release spooled, without columns that came later, i
   const {
     key_id: _key,
     usage_basis: _basis,
+    residency_bound_by: _binder,
     ...earlier
   } = JSON.parse(encodeLogRow(row)) as Record<string, unknown>;
   const spool = await RowSpool.open({ directory: folder.path, maxBytes: 1024 * 1024 });
@@ -52,7 +53,11 @@ test('a line that an earlier release spooled, without columns that came later, i
   await replay.run(false, AbortSignal.timeout(10_000));
   await spool.close();
   expect([replay.replayed, replay.bad]).toEqual([1, 0]);
-  expect(await stored(row.rowId, 'key_id, usage_basis')).toEqual({ key_id: null, usage_basis: null });
+  expect(await stored(row.rowId, 'key_id, usage_basis, residency_bound_by')).toEqual({
+    key_id: null,
+    usage_basis: null,
+    residency_bound_by: null,
+  });
 });
 
 test.each([

@@ -192,6 +192,23 @@ describe('a call', () => {
     expect(sockets).toHaveLength(1);
   });
 
+  test('tells what its socket leads to, a kept one too, until nothing is left of it', async () => {
+    const { origin, sockets } = await httpServer((_request, response) => response.end('x'));
+    const upstream = open();
+    for (let count = 0; count < 2; count += 1) {
+      const sent = new Sent(upstream, callTo(origin));
+      await sent.done();
+      // The client of the release before does not tell.
+      const told = process.env['GW_UPSTREAM_CLIENT'] === 'undici' ? null : 'loopback';
+      expect(sent.control.addressClass).toBe(told);
+    }
+    expect(sockets).toHaveLength(1);
+    await cleanUp[0]?.();
+    const refused = new Sent(open(), callTo(origin));
+    expect(await refused.kind()).toBe('connect-refused');
+    expect(refused.control.addressClass).toBeNull();
+  });
+
   test('to an address that a user gave never uses the socket of a vendor', async () => {
     const { origin, sockets } = await httpServer((_request, response) => response.end('x'));
     const upstream = open();

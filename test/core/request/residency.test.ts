@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { strictestResidency } from '../../../src/core/request/residency.ts';
+import { residencyBinder, strictestResidency } from '../../../src/core/request/residency.ts';
 
 const choices = ['india', null] as const;
 const cases = choices.flatMap((asked) =>
@@ -8,4 +8,7 @@ const cases = choices.flatMap((asked) =>
 
 test.each(cases)('a request that asks for %s, of a user bound to %s, where %s holds', (...all) => {
   expect(strictestResidency(...all)).toBe(all.includes('india') ? 'india' : null);
+  const [asked, user, deployment] = all;
+  const words = [deployment && 'deployment', user && 'user', asked && 'request'];
+  expect(residencyBinder(...all)).toBe(words.find((word) => word !== null) ?? null);
 });
