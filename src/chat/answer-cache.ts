@@ -5,7 +5,7 @@ import type { ChatCall } from '../core/request/chat-call.ts';
 import { attemptLimitMs, modeLabel } from '../core/request/chat-call.ts';
 import type { CancelSignal } from './cancellation.ts';
 import { DueTimer } from './due-timer.ts';
-import type { Leader } from './in-flight-requests.ts';
+import type { Follower, Leader } from './in-flight-requests.ts';
 import { InFlightRequests } from './in-flight-requests.ts';
 import type { LaterTurns } from './later-turn.ts';
 import { longestOfOneTurn } from './later-turn.ts';
@@ -57,6 +57,11 @@ function alone(signal: CancelSignal): CacheLookup {
   return { kind: 'miss', signal, resolve: () => undefined, reject: () => undefined };
 }
 
+function hitOf(bytes: Buffer | null): CacheLookup | null {
+  const answer = bytes === null ? null : decodeStoredAnswer(bytes);
+  return answer === null ? null : { kind: 'hit', answer };
+}
+
 /**
  * Opt-in look-up and store (SPEC 4.5, routing rule 4). A store that fails is a miss; equal concurrent
  * requests share one upstream call.
@@ -75,30 +80,61 @@ export class AnswerCache {
 
   /**
    * A stored answer, or one that an equal request is just getting; else the duty to get it. Waits no longer
-   * than an attempt of this request may take. Null when the caller left in the meantime.
+   * than an attempt of this request may take. Null when the caller left in the meantime. At once where the store
+   * answers at once and the request is short.
    */
-  async join(
+  join(
     call: ChatCall,
     candidates: readonly Candidate[],
     ttlSeconds: number,
     signal: CancelSignal,
-  ): Promise<CacheLookup | null> {
+  ): CacheLookup | null | Promise<CacheLookup | null> {
     const { userId, request, options } = call;
     const target = targetOf(call, candidates);
     const parts = { userId, residency: options.residency, mode: modeLabel(call), target, request };
     const found = keyOf(parts, this.#later);
-    const key = typeof found === 'string' ? found : await found;
-    const bytes = await this.#store.get(key);
-    const stored = bytes === null ? null : decodeStoredAnswer(bytes);
-    if (stored !== null) return { kind: 'hit', answer: stored };
+    if (typeof found !== 'string') return this.#joinLater(found, call, ttlSeconds, signal);
+    const bytes = this.#store.get(found);
+    if (bytes instanceof Promise) return this.#joinLater(found, call, ttlSeconds, signal, bytes);
+    return hitOf(bytes) ?? this.#share(found, call, ttlSeconds, signal);
+  }
+
+  async #joinLater(
+    key: string | Promise<string>,
+    call: ChatCall,
+    ttlSeconds: number,
+    signal: CancelSignal,
+    bytes?: Promise<Buffer | null>,
+  ): Promise<CacheLookup | null> {
+    const name = await key;
+    return hitOf(await (bytes ?? this.#store.get(name))) ?? this.#share(name, call, ttlSeconds, signal);
+  }
+
+  /** An answer that is not stored: an equal request's that is under way, or the duty to get it. */
+  #share(
+    key: string,
+    call: ChatCall,
+    ttlSeconds: number,
+    signal: CancelSignal,
+  ): CacheLookup | null | Promise<CacheLookup | null> {
     if (signal.aborted) return null;
     const joined = this.#inFlight.join(key, signal);
-    if (joined.kind === 'leader') return this.#lead(joined, key, ttlSeconds, userId);
+    if (joined.kind === 'leader') return this.#lead(joined, key, ttlSeconds, call.userId);
+    return this.#follow(joined, key, call, ttlSeconds, signal);
+  }
+
+  async #follow(
+    joined: Follower<StoredAnswer>,
+    key: string,
+    call: ChatCall,
+    ttlSeconds: number,
+    signal: CancelSignal,
+  ): Promise<CacheLookup | null> {
     const patience = new DueTimer(this.#monotonicMs, joined.leave);
     patience.setDue(this.#monotonicMs() + attemptLimitMs(call));
     try {
       const result = await joined.result;
-      if (result.kind === 'leader') return this.#lead(result, key, ttlSeconds, userId);
+      if (result.kind === 'leader') return this.#lead(result, key, ttlSeconds, call.userId);
       return result.value === null ? alone(signal) : { kind: 'hit', answer: result.value };
     } catch (reason) {
       if (signal.aborted) return null;

@@ -75,7 +75,8 @@ async function respondCached(
   cacheTtlSeconds: number,
 ): Promise<ChatResponse> {
   const { call, client, settlement, deps } = context;
-  const lookup = await deps.cache.join(call, plan.candidates, cacheTtlSeconds, client.signal);
+  const joined = deps.cache.join(call, plan.candidates, cacheTtlSeconds, client.signal);
+  const lookup = joined instanceof Promise ? await joined : joined;
   // The client left while waiting: the row is written on the way out.
   if (lookup === null) return tryCandidates(context, plan, client.signal);
   settlement.cache = lookup.kind;

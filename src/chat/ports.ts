@@ -50,8 +50,11 @@ export interface RequestLog {
 
 /** Opt-in store of whole answers. Every failure is a miss; nothing here rejects. */
 export interface ResponseCache {
-  /** Null on a miss, an expired entry, an unreadable value, or a store that is slow or away. */
-  get(key: string): Promise<Buffer | null>;
+  /**
+   * Null on a miss, an expired entry, an unreadable value, or a store that is slow or away. At once where nobody has to
+   * be asked: a promise costs a hit as much as its look-up.
+   */
+  get(key: string): Buffer | null | Promise<Buffer | null>;
   /** `owner` is the user whose answer it is: a store of bounded size shares its room by it. */
   set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<void>;
 }

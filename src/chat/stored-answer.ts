@@ -7,10 +7,8 @@ import type { Candidate } from '../core/candidate.ts';
 import { providerNames } from '../core/provider-name.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 
-/** A cached answer: complete, whatever way it was delivered. */
-const storedAnswerSchema = z.object({
-  /** `chat.completion` without a gateway block, as JSON text. */
-  completionJson: z.string(),
+/** What is known of a cached answer. */
+const storedFactsSchema = z.object({
   provider: z.enum(providerNames),
   model: z.string(),
   usage: z.object({
@@ -31,7 +29,14 @@ const storedAnswerSchema = z.object({
   spanId: z.string().nullable(),
 });
 
-export type StoredAnswer = Readonly<z.infer<typeof storedAnswerSchema>>;
+/** A cached answer: complete, whatever way it was delivered. */
+export interface StoredAnswer extends Readonly<z.infer<typeof storedFactsSchema>> {
+  /** `chat.completion` without a gateway block, as JSON text. */
+  readonly completionJson: string;
+}
+
+/** Ends the facts; JSON has none unescaped. */
+const lineFeed = 0x0a;
 
 /** Exactly the choices 0 to `n` - 1, in any order. */
 function holdsChoices({ choices }: ChatCompletion, n: number): boolean {
@@ -59,15 +64,18 @@ export function storedAnswer(
   return { completionJson, provider, model, usage, costMicroUsd: String(cost), requestId, traceId, spanId };
 }
 
-export function encodeStoredAnswer(answer: StoredAnswer): Buffer {
-  return Buffer.from(JSON.stringify(answer));
+/** A line of JSON with the facts, then the answer as it is: a hit parses the one and passes on the other. */
+export function encodeStoredAnswer({ completionJson, ...facts }: StoredAnswer): Buffer {
+  return Buffer.from(`${JSON.stringify(facts)}\n${completionJson}`);
 }
 
 /** Null for anything that this version did not write. */
 export function decodeStoredAnswer(bytes: Buffer): StoredAnswer | null {
+  const end = bytes.indexOf(lineFeed);
+  if (end === -1) return null;
   try {
-    const parsed = storedAnswerSchema.safeParse(JSON.parse(bytes.toString('utf8')));
-    return parsed.success ? parsed.data : null;
+    const facts = storedFactsSchema.safeParse(JSON.parse(bytes.toString('utf8', 0, end)));
+    return facts.success ? { ...facts.data, completionJson: bytes.toString('utf8', end + 1) } : null;
   } catch {
     return null;
   }

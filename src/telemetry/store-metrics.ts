@@ -43,11 +43,14 @@ export class StoreMetrics {
 
   cache(store: ResponseCache): ResponseCache {
     return {
-      get: async (key) => {
+      get: (key) => {
         const startedAtMs = performance.now();
-        const value = await store.get(key);
-        this.#get.observe(seconds(startedAtMs));
-        return value;
+        const found = (value: Buffer | null): Buffer | null => {
+          this.#get.observe(seconds(startedAtMs));
+          return value;
+        };
+        const value = store.get(key);
+        return value instanceof Promise ? value.then(found) : found(value);
       },
       set: async (key, value, ttlSeconds, owner) => {
         const startedAtMs = performance.now();

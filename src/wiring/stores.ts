@@ -136,7 +136,6 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
     const windows = new SharedWindows(redis, group, countedWindowMs);
     return (limits) => windows.take(limits);
   };
-  const store = shared ?? new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes);
   return {
     database: {
       pool,
@@ -152,7 +151,11 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
     accounts,
     requestLog,
     storeState: gate.state,
-    answers: new SealedResponseCache(store, sealer.sealValue, sealer.openValue),
+    // What this process holds in its memory it could open: sealing it there keeps nobody out.
+    answers:
+      shared === null
+        ? new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes)
+        : new SealedResponseCache(shared, sealer.sealValue, sealer.openValue),
     registrations: counting('registrations'),
     keyChecks: counting('key-checks'),
     cacheStats: shared === null ? null : () => shared.stats(),

@@ -20,7 +20,7 @@ afterEach(() => {
 
 const open = new AbortController().signal;
 
-function join(cache: AnswerCache, timeoutMs: number): Promise<CacheLookup | null> {
+async function join(cache: AnswerCache, timeoutMs: number): Promise<CacheLookup | null> {
   const call = callOf({ options: { cacheTtlSeconds: 60, timeoutMs } });
   return cache.join(call, [candidateOf('openai', call.tables)], 60, open);
 }

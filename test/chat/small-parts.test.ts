@@ -172,6 +172,9 @@ describe('what may be stored', () => {
   });
 });
 
+const written = (change: Readonly<Record<string, unknown>>): string =>
+  encodeStoredAnswer({ ...stored, ...change } as StoredAnswer).toString();
+
 describe('a stored answer', () => {
   test('is read as it was written', () => {
     expect(decodeStoredAnswer(encodeStoredAnswer(stored))).toEqual(stored);
@@ -179,18 +182,25 @@ describe('a stored answer', () => {
 
   test('of before its request was kept is read too', () => {
     const { requestId: _later, ...earlier } = stored;
-    const bytes = Buffer.from(JSON.stringify(earlier));
+    const bytes = encodeStoredAnswer(earlier as StoredAnswer);
     expect(decodeStoredAnswer(bytes)).toEqual({ ...stored, requestId: null });
   });
 
+  test('keeps every character of its text', () => {
+    const answer = { ...stored, completionJson: '{"id":"नमस्ते 🙂","text":"a\\nb"}\n' };
+    expect(decodeStoredAnswer(encodeStoredAnswer(answer))).toEqual(answer);
+  });
+
   test.each<[name: string, bytes: string]>([
-    ['no JSON', '{'],
+    ['no JSON', '{\n{}'],
     ['nothing', ''],
-    ['null', 'null'],
-    ['an answer without its cost', JSON.stringify({ ...stored, costMicroUsd: undefined })],
-    ['a negative cost', JSON.stringify({ ...stored, costMicroUsd: '-1' })],
-    ['a cost of no sane size', JSON.stringify({ ...stored, costMicroUsd: '1'.repeat(19) })],
-    ['an answer of another version', JSON.stringify({ ...stored, usage: { input: 1 } })],
+    ['null', 'null\n{}'],
+    ['an answer without its facts', '{"id":"x"}'],
+    ['facts without their cost', written({ costMicroUsd: undefined })],
+    ['facts with a negative cost', written({ costMicroUsd: '-1' })],
+    ['facts with a cost of no sane size', written({ costMicroUsd: '1'.repeat(19) })],
+    ['facts of another version', written({ usage: { input: 1 } })],
+    ['one text, as earlier versions wrote it', JSON.stringify(stored)],
   ])('that is %s is none', (_name, bytes) => {
     expect(decodeStoredAnswer(Buffer.from(bytes))).toBeNull();
   });

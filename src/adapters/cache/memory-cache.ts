@@ -43,7 +43,7 @@ export class MemoryResponseCache implements ResponseCache {
     });
   }
 
-  async get(key: string): Promise<Buffer | null> {
+  get(key: string): Buffer | null {
     const entry = this.#entries.get(key);
     if (entry === undefined) return null;
     const keys = this.#shares.get(entry.owner)?.keys;

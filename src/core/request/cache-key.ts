@@ -24,7 +24,7 @@ export interface CacheKeyParts {
  * change what it is (docs/decisions). The order of object keys does not matter; the order of arrays does.
  */
 export function cachedFor(parts: CacheKeyParts): string {
-  const { stream: _stream, stream_options: _streamOptions, ...request } = parts.request;
+  const request = { ...parts.request, stream: undefined, stream_options: undefined };
   const text = canonicalJson([parts.userId, parts.residency, parts.mode, parts.target, request]);
   return `${keyVersion}\n${text}`;
 }

@@ -54,6 +54,36 @@ test('a value with any byte changed, or cut at any place, is a miss', async () =
   }
 });
 
+test('what the store says again is opened once, what it says anew each time', async () => {
+  const sealer = createSealer([{ id: 'a', key }]);
+  const opened: string[] = [];
+  const cache = new SealedResponseCache(store, sealer.sealValue, (sealed, aad) => {
+    opened.push(aad);
+    return sealer.openValue(sealed, aad);
+  });
+  await cache.set('k', value, 60, 'ann');
+  for (let n = 0; n < 3; n += 1) expect(await cache.get('k')).toEqual(value);
+  expect(opened).toEqual(['k']);
+  const newer = Buffer.from('another answer');
+  await cache.set('k', newer, 60, 'ann');
+  expect(await cache.get('k')).toEqual(newer);
+  expect(opened).toEqual(['k', 'k']);
+  await store.set('k', Buffer.of(1, 2, 3), 60, 'ann');
+  expect(await cache.get('k')).toBeNull();
+  await cache.set('k', value, 60, 'ann');
+  expect(await cache.get('k')).toEqual(value);
+});
+
+test('a value that ended in the store is a miss, though it was opened before', async () => {
+  let nowMs = 1000;
+  store = new MemoryResponseCache(100_000, 10_000, () => nowMs);
+  const cache = sealedBy('a', key);
+  await cache.set('k', value, 60, 'ann');
+  expect(await cache.get('k')).toEqual(value);
+  nowMs += 60_001;
+  expect(await cache.get('k')).toBeNull();
+});
+
 test('a value sealed by a master key that is gone is a miss', async () => {
   await sealedBy('a', key).set('k', value, 60, 'ann');
   expect(await sealedBy('b', randomBytes(32)).get('k')).toBeNull();
