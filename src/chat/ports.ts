@@ -1,4 +1,5 @@
 import type { HeldKey } from '../core/candidate.ts';
+import type { LimitExceptions } from '../core/limits/user-limits.ts';
 import type { IpClass } from '../core/net/ip-class.ts';
 import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { ProviderName } from '../core/provider-name.ts';
@@ -22,6 +23,8 @@ export interface Caller extends Account {
   readonly disabled: boolean;
   /** What an operator bound the user to; a request may ask for more, never for less. */
   readonly residency: ResidencyRequest;
+  /** Where an operator made the user an exception from the limits of the tables; null: nowhere. */
+  readonly limits: LimitExceptions | null;
 }
 
 /** Finds who holds a service key. */

@@ -8,6 +8,7 @@ import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { allRead, shownText } from './output.ts';
 import { instantArgument } from './period.ts';
+import { addUserLimits, limitsText } from './user-limits.ts';
 import { withPool } from './with-pool.ts';
 
 /** Read and printed at once, whatever their number. */
@@ -82,7 +83,7 @@ async function show(idOrEmail: string, { json }: JsonOption): Promise<void> {
       printJson({ user: record, service_keys: serviceKeys, provider_keys: providerKeys });
       return;
     }
-    process.stdout.write(heading + line(record));
+    process.stdout.write(`${heading}${line(record)}limits: ${limitsText(record.limits)}\n`);
     const details = (name: string, rows: readonly object[]): string =>
       rows
         .map(
@@ -102,7 +103,9 @@ async function decide(idOrEmail: string, policy: UserPolicy, { json }: JsonOptio
   await withUser(idOrEmail, async (pool, { id }) => {
     const user = await setUserPolicy(pool, id, policy);
     if (user === null) throw noUser(idOrEmail);
-    json ? printJson(userRecord(user)) : process.stdout.write(heading + line(userRecord(user)));
+    if (json) return void printJson(userRecord(user));
+    process.stdout.write(heading + line(userRecord(user)));
+    if (policy.limits !== undefined) process.stdout.write(`limits: ${limitsText(user.limits)}\n`);
   });
 }
 
@@ -180,6 +183,7 @@ export function addUsers(program: Command): void {
     .action((user: string, residency: 'india' | 'none', options: JsonOption) =>
       decide(user, { residency: residency === 'india' ? 'india' : null }, options),
     );
+  addUserLimits(users, decide);
   addUserCommand(users, {
     name: 'delete',
     summary: 'erase a user with its e-mail address and all its keys',

@@ -14,6 +14,7 @@ export function userRecord(user: UserFacts): UserRecord {
     created_at: formatTimestampMicros(user.createdAtMicros),
     disabled_at: shownInstant(user.disabledAtMicros),
     residency: user.residency,
+    limits: user.limits,
     service_keys: user.serviceKeys,
     provider_keys: user.providerKeys,
   };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { userLimitsSchema } from '../core/limits/user-limits.ts';
 import { count, instant, usd } from './answer-fields.ts';
 
 /** What operators get, on the admin port and from commands. */
@@ -9,6 +10,9 @@ export const userRecordSchema = z.strictObject({
   created_at: instant,
   disabled_at: instant.nullable(),
   residency: z.literal('india').nullable().describe('What the operator bound the user to.'),
+  limits: userLimitsSchema
+    .nullable()
+    .describe('Exceptions from the limits of the tables; null: there are none.'),
   service_keys: count.describe('That are live.'),
   provider_keys: count,
 });

@@ -84,6 +84,7 @@ function onlyAccount(settings: Settings, sealer: Sealer): Accounts {
     serviceKeyId: keyId(maxKeys),
     disabled: false,
     residency: null,
+    limits: null,
     readAtMs: 0,
   };
   const find = (keyHash: string): Caller | null => (keyHash === hash ? account : null);

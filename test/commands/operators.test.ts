@@ -55,6 +55,7 @@ describe('users', () => {
         created_at: expect.any(String),
         disabled_at: null,
         residency: null,
+        limits: null,
         service_keys: 1,
         provider_keys: 0,
       });
@@ -105,6 +106,41 @@ describe('a disabled user', () => {
     }
     expect(await read('users', 'enable', user.email)).toMatchObject({ disabled_at: null });
     expectInTime(await untilBothAnswer(user.key, 200), 1_000);
+  });
+});
+
+describe('limits of a user', () => {
+  test('are exceptions, set one by one, and taken back to what the tables say', async () => {
+    const { id, email } = await registerUser(gateway.url);
+    const set = (...options: string[]) => read<object>('users', 'limits', email, ...options);
+    expect(await set('--requests-per-minute', '600', '--streams', 'none')).toMatchObject({
+      user_id: id,
+      limits: { requests_per_minute: 600, streams: null },
+    });
+    await set('--budget-usd-per-day', '2.50', '--streams', 'default');
+    expect(await read('users', 'show', id)).toMatchObject({
+      user: { limits: { requests_per_minute: 600, budget_usd_per_day: '2.50' } },
+    });
+    expect((await operate('users', 'show', id)).stdout).toContain(
+      'limits: requests_per_minute 600, budget_usd_per_day 2.50; the rest as the tables say',
+    );
+    expect(await set('--requests-per-minute', 'default', '--budget-usd-per-day', 'default')).toMatchObject({
+      limits: null,
+    });
+  });
+
+  test.each([
+    [[], 'name a limit: --requests-per-minute'],
+    [['--streams', '0'], 'It must be a whole number from 1'],
+    [['--tokens-per-minute', '1.5'], 'It must be a whole number from 1'],
+    [['--budget-usd-per-month', '0.0000001'], 'It must be dollars above 0'],
+    [['--budget-usd-per-month', '-1'], 'It must be dollars above 0'],
+  ])('are refused with %j', async (options, said) => {
+    const user = await registerUser(gateway.url);
+    const { code, stderr } = await operate('users', 'limits', user.id, ...options);
+    expect(code).toBe(64);
+    expect(stderr).toContain(said);
+    expect(await read('users', 'show', user.id)).toMatchObject({ user: { limits: null } });
   });
 });
 

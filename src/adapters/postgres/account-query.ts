@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Caller } from '../../chat/ports.ts';
 import type { HeldKey } from '../../core/candidate.ts';
+import { compileExceptions, readUserLimits } from '../../core/limits/user-limits.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 
 interface Row {
@@ -10,6 +11,7 @@ interface Row {
   readonly used_this_hour: boolean;
   readonly disabled: boolean;
   readonly residency: 'india' | null;
+  readonly limits: unknown;
   /** Null in the one row of a user without keys. */
   readonly id: string | null;
   readonly provider: ProviderName;
@@ -27,7 +29,7 @@ const accountQuery = `
   SELECT s.user_id, s.id AS service_key_id,
     (extract(epoch FROM s.expires_at - now()) * 1000)::float8 AS expires_in_ms,
     coalesce(s.last_used_at >= date_trunc('hour', now(), 'UTC'), false) AS used_this_hour,
-    u.disabled_at IS NOT NULL AS disabled, u.residency,
+    u.disabled_at IS NOT NULL AS disabled, u.residency, u.limits,
     k.id, k.provider, k.declared_region, k.base_url, k.label,
     (extract(epoch FROM k.created_at) * 1000)::bigint AS created_at_ms,
     k.seal_version, k.master_key_id, k.nonce, k.ciphertext
@@ -80,6 +82,7 @@ export async function readAccount(
     serviceKeyId: first.service_key_id,
     disabled: first.disabled,
     residency: first.residency,
+    limits: compileExceptions(readUserLimits(first.limits)),
     readAtMs,
     expiresAtMs: first.expires_in_ms === null ? null : readAtMs + first.expires_in_ms,
     usedThisHour: first.used_this_hour,

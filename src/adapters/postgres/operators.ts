@@ -1,5 +1,7 @@
 import type pg from 'pg';
 import { foldEmail } from '../../core/account/email.ts';
+import type { LimitChanges, UserLimits } from '../../core/limits/user-limits.ts';
+import { readUserLimits } from '../../core/limits/user-limits.ts';
 import type { ResidencyRequest } from '../../core/request/residency.ts';
 import { inTransaction, isUuid, withDatabase } from './pool.ts';
 import { keyChangesChannel } from './provider-keys.ts';
@@ -13,6 +15,8 @@ export interface UserFacts {
   /** Null: not disabled. */
   readonly disabledAtMicros: number | null;
   readonly residency: ResidencyRequest;
+  /** Where the user is an exception from the limits of the tables; null: nowhere. */
+  readonly limits: UserLimits | null;
   /** Live ones. */
   readonly serviceKeys: number;
   readonly providerKeys: number;
@@ -22,6 +26,7 @@ export interface UserFacts {
 export interface UserPolicy {
   readonly disabled?: boolean;
   readonly residency?: ResidencyRequest;
+  readonly limits?: LimitChanges;
 }
 
 interface Row {
@@ -30,12 +35,13 @@ interface Row {
   readonly created_at_micros: string;
   readonly disabled_at_micros: string | null;
   readonly residency: ResidencyRequest;
+  readonly limits: unknown;
   readonly service_keys: number;
   readonly provider_keys: number;
 }
 
 /** Of a table or query named `u`. */
-const columns = `u.id, u.email, u.residency,
+const columns = `u.id, u.email, u.residency, u.limits,
   (extract(epoch FROM u.created_at) * 1000000)::bigint AS created_at_micros,
   (extract(epoch FROM u.disabled_at) * 1000000)::bigint AS disabled_at_micros,
   (SELECT count(*)::integer FROM service_keys s
@@ -49,6 +55,7 @@ function fromRow(row: Row): UserFacts {
     createdAtMicros: Number(row.created_at_micros),
     disabledAtMicros: row.disabled_at_micros === null ? null : Number(row.disabled_at_micros),
     residency: row.residency,
+    limits: readUserLimits(row.limits),
     serviceKeys: row.service_keys,
     providerKeys: row.provider_keys,
   };
@@ -78,20 +85,32 @@ export async function findUser(pool: pg.Pool, idOrEmail: string): Promise<UserFa
 export async function setUserPolicy(
   pool: pg.Pool,
   userId: string,
-  { disabled, residency }: UserPolicy,
+  { disabled, residency, limits }: UserPolicy,
 ): Promise<UserFacts | null> {
   if (!isUuid(userId)) return null;
+  const changes = Object.entries(limits ?? {});
+  const set = Object.fromEntries(changes.filter(([, value]) => value !== undefined && value !== 'default'));
+  const forgotten = changes.filter(([, value]) => value === 'default').map(([name]) => name);
   const { rows } = await withDatabase(() =>
     pool.query<Row>(
       `WITH changed AS (
          UPDATE users SET
            disabled_at = CASE $2::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL
              ELSE disabled_at END,
-           residency = CASE WHEN $3::boolean THEN $4 ELSE residency END
+           residency = CASE WHEN $3::boolean THEN $4 ELSE residency END,
+           limits = nullif((coalesce(limits, '{}') || $5::jsonb) - $6::text[], '{}')
          WHERE id = $1 RETURNING *
        )
-       SELECT ${columns}, pg_notify($5, u.id::text) FROM changed u`,
-      [userId, disabled ?? null, residency !== undefined, residency ?? null, keyChangesChannel],
+       SELECT ${columns}, pg_notify($7, u.id::text) FROM changed u`,
+      [
+        userId,
+        disabled ?? null,
+        residency !== undefined,
+        residency ?? null,
+        JSON.stringify(set),
+        forgotten,
+        keyChangesChannel,
+      ],
     ),
   );
   return rows[0] === undefined ? null : fromRow(rows[0]);

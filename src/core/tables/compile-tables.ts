@@ -1,3 +1,4 @@
+import { compileDefaults } from '../limits/user-limits.ts';
 import { parseInstant } from '../parse-instant.ts';
 import type { ProviderName } from '../provider-name.ts';
 import type { TierName } from './mode.ts';
@@ -59,6 +60,7 @@ export function compileTables(
     generation,
     indiaRegions: new Set(document.residency.india_regions.map((region) => region.trim().toLowerCase())),
     residency: document.residency.policy === 'india' ? 'india' : null,
+    userLimits: compileDefaults(document.limits),
     legacy: legacy === undefined ? null : { name: legacy.name, sunsetMs: sunsetOf(legacy.sunset) },
     named,
     names: (provider, model) => modelsOf.get(provider)?.has(model) === true,

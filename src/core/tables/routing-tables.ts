@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defaultLimitFields } from '../limits/user-limits.ts';
 import { parseInstant } from '../parse-instant.ts';
 import { providerNames } from '../provider-name.ts';
 import { modelFactsSchema } from './model-facts.ts';
@@ -55,6 +56,8 @@ const limitsSchema = z.strictObject({
   stream_bytes: count(256 * 1024 * 1024, largestStreamBytes),
   /** A cached answer; larger ones are not stored. */
   cache_entry_bytes: count(1024 * 1024, 16 * 1024 * 1024),
+  /** The rest is of each user, over all replicas; none by default. */
+  ...defaultLimitFields,
 });
 
 const cooldownSchema = z.strictObject({

@@ -1,3 +1,4 @@
+import type { Limits } from '../limits/user-limits.ts';
 import type { ProviderName } from '../provider-name.ts';
 import type { ResidencyRequest } from '../request/residency.ts';
 import type { TierName } from './mode.ts';
@@ -17,6 +18,8 @@ export interface RoutingTables {
   readonly indiaRegions: ReadonlySet<string>;
   /** What holds for every request of this deployment. */
   readonly residency: ResidencyRequest;
+  /** What is limited for each user, but for exceptions; null: nothing. */
+  readonly userLimits: Limits | null;
   /** Null when there is no legacy surface. */
   readonly legacy: { readonly name: string; readonly sunsetMs: number } | null;
   /** The models that tiers and prices name, as often as they do. */

@@ -78,9 +78,9 @@ export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
     const call = readCall(request, reply, deps);
     const client = new ReplyClient(reply, deps.life, call.userId);
     deps.life.unsettled += 1;
-    const { userId, keys, serviceKeyId, disabled, residency, readAtMs } = request.account;
+    const { userId, keys, serviceKeyId, disabled, residency, limits, readAtMs } = request.account;
     const holder = { keys };
-    request.account = { userId, keys: noKeys, serviceKeyId, disabled, residency, readAtMs };
+    request.account = { userId, keys: noKeys, serviceKeyId, disabled, residency, limits, readAtMs };
     let json: string | null;
     try {
       json = await deps.answerChat(call, holder, client, () => deps.refreshAccount(request.serviceKeyHash));
