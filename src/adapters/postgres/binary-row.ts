@@ -8,6 +8,9 @@ const largestSafe = BigInt(Number.MAX_SAFE_INTEGER);
 const jsonbVersion = 1;
 /** What a typical row takes, with its attempts; more room is made where it does not do. */
 const bytesPerRow = 1024;
+/** Texts of a row are ids and names; up to this length a look at each character costs less than the call of a copy. */
+const shortText = 40;
+const lastAscii = 127;
 
 const dash = 45;
 const noNibble = 255;
@@ -118,7 +121,20 @@ export class BinaryRows {
 
   #characters(text: string): void {
     this.#reserve(text.length * 3);
-    this.#at += this.#bytes.write(text, this.#at);
+    if (text.length <= shortText && this.#ascii(text)) this.#at += text.length;
+    else this.#at += this.#bytes.write(text, this.#at);
+  }
+
+  /** Writes it where the next value begins; false: it has another character, and nothing counts as written. */
+  #ascii(text: string): boolean {
+    const bytes = this.#bytes;
+    const at = this.#at;
+    for (let index = 0; index < text.length; index += 1) {
+      const code = text.charCodeAt(index);
+      if (code > lastAscii) return false;
+      bytes[at + index] = code;
+    }
+    return true;
   }
 
   #bigint(value: bigint): void {
