@@ -69,6 +69,8 @@ const stages: Readonly<Record<string, TestOptions>> = {
   },
   /** Installs a model server. */
   'real-model': {},
+  /** Needs PgBouncer and a forward proxy; starts servers by the handful. */
+  stores: { maxWorkers: 1, testTimeout: 180_000, hookTimeout: 180_000 },
   /** Needs Python. */
   schema: {
     // 50,000 generated requests take minutes; the limit of one job is in the test.

@@ -9,7 +9,7 @@ const patienceMs = 60_000;
 /** Runs `work` on the database of the settings, and lets go of it. Throws SettingsError, and StoreAway. */
 export async function withPool<Result>(work: (pool: pg.Pool) => Promise<Result>): Promise<Result> {
   const { createPool } = await import('../adapters/postgres/pool.ts');
-  const pool = createPool(directDatabaseUrl(), connections, patienceMs);
+  const pool = createPool(directDatabaseUrl(), connections, { patienceMs });
   try {
     return await work(pool);
   } finally {

@@ -100,8 +100,10 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   const { settings, databaseUrl, sealer, clock, log, lines, metrics } = io;
   const stopping = new AbortController();
   const directUrl = settings.databaseDirectUrl ?? databaseUrl;
-  const pool = createPool(databaseUrl, settings.databasePool);
-  const queryPool = createPool(databaseUrl, queryPoolSize);
+  // A second address is only given where the first one is a pooler's.
+  const pooled = directUrl !== databaseUrl;
+  const pool = createPool(databaseUrl, settings.databasePool, { pooled });
+  const queryPool = createPool(databaseUrl, queryPoolSize, { pooled });
   const logPool = createPool(directUrl, logPoolSize);
   opened.push(() => Promise.all([pool.end(), queryPool.end(), logPool.end()]));
   const { migrateAtBoot, spoolDir, spoolBytes, spoolFull } = settings;

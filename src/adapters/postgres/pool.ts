@@ -15,16 +15,49 @@ const idleInTransactionTimeoutMs = 5000;
 const keepAliveDelayMs = 10_000;
 const idleTimeoutMs = 30_000;
 
-const sessionSettings = (patienceMs: number): string =>
-  `SET statement_timeout = ${patienceMs}; SET idle_in_transaction_session_timeout = ${idleInTransactionTimeoutMs}`;
+/**
+ * What the server itself ends: a statement, a wait for a lock (of which half the time is enough: what waited longer may
+ * not have the time to work), a transaction that nobody goes on with. `set` is `SET` or `SET LOCAL`.
+ */
+function limits(set: 'SET' | 'SET LOCAL', patienceMs: number): string {
+  const lockMs = Math.ceil(patienceMs / 2);
+  return (
+    `${set} statement_timeout = ${patienceMs}; ${set} lock_timeout = ${lockMs}; ` +
+    `${set} idle_in_transaction_session_timeout = ${idleInTransactionTimeoutMs}`
+  );
+}
+
+/**
+ * A pool whose connections lead to a transaction-mode pooler. What is SET there stays with whichever connection of the
+ * server ran it, so every transaction brings its limits along, and a statement alone is a transaction.
+ */
+class PooledPool extends pg.Pool {
+  readonly opening: string;
+
+  constructor(config: pg.PoolConfig, patienceMs: number) {
+    super(config);
+    this.opening = `BEGIN; ${limits('SET LOCAL', patienceMs)}`;
+    const query = (text: pg.QueryConfig, values?: unknown[]) =>
+      inTransaction(this, (client) => client.query(text, values));
+    this.query = query as pg.Pool['query'];
+  }
+}
+
+export interface PoolOptions {
+  /** How long a statement may take. */
+  readonly patienceMs?: number;
+  /** The URL leads to a pooler that hands out connections for a transaction at a time. */
+  readonly pooled?: boolean;
+}
 
 /**
  * A pool whose every wait ends. Connections are made on demand, so it can be created while Postgres is
  * away. Limits are set by SET rather than at connect, because poolers refuse unknown start-up parameters.
- * `patienceMs`: how long a statement may take. Throws DatabaseUrlError.
+ * Throws DatabaseUrlError.
  */
-export function createPool(url: string, max: number, patienceMs = statementTimeoutMs): pg.Pool {
-  const pool = new pg.Pool({
+export function createPool(url: string, max: number, options: PoolOptions = {}): pg.Pool {
+  const { patienceMs = statementTimeoutMs, pooled = false } = options;
+  const config: pg.PoolConfig = {
     ...pgOptions(url),
     max,
     connectionTimeoutMillis: connectTimeoutMs,
@@ -33,10 +66,15 @@ export function createPool(url: string, max: number, patienceMs = statementTimeo
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
     allowExitOnIdle: true,
-    onConnect: async (client) => {
-      await client.query(sessionSettings(patienceMs));
-    },
-  });
+  };
+  const pool = pooled
+    ? new PooledPool(config, patienceMs)
+    : new pg.Pool({
+        ...config,
+        onConnect: async (client) => {
+          await client.query(limits('SET', patienceMs));
+        },
+      });
   // An idle connection that the server closes is replaced by the next query; unheard, the event ends the process.
   pool.on('error', () => {});
   return pool;
@@ -116,7 +154,7 @@ export async function inTransaction<T>(
   client.on('error', ignore);
   let broken: Error | boolean = false;
   try {
-    await client.query('BEGIN');
+    await client.query(pool instanceof PooledPool ? pool.opening : 'BEGIN');
     const result = await work(client);
     await client.query('COMMIT');
     return result;
