@@ -17,7 +17,7 @@ RUN npm run build
 
 # Type declarations and source maps are half of what packages weigh, and nothing reads them here.
 FROM base AS packages
-RUN npm ci --omit=dev --ignore-scripts && \
+RUN npm ci --omit=dev --omit=optional --ignore-scripts && \
     find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -delete
 
 FROM ${NODE_IMAGE}${NODE_DIGEST:+@$NODE_DIGEST}

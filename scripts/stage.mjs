@@ -10,7 +10,7 @@ import { inProject, LaunchError, root } from './lib/project.mjs';
  */
 async function main([name, ...args]) {
   handleStopSignals();
-  await ensureInstalled();
+  await ensureInstalled('all');
   const node = isStopped() ? null : await findNode();
   if (isStopped()) return 1;
   const { code } = await run(node, [inProject('test', 'harness', 'stages', `${name}.ts`), ...args], {

@@ -1,36 +1,86 @@
-import { existsSync, readFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { isStopped } from './children.mjs';
+import { extentOf, largerExtent, partOf } from './extents.mjs';
 import { npmReason, runNpm } from './npm.mjs';
-import { inProject, LaunchError } from './project.mjs';
+import { inProject, LaunchError, root } from './project.mjs';
 
 /** How often a long installation says that it is still alive. */
-const PROGRESS_MS = 5_000;
+const PROGRESS_MS = 3_000;
 
-/** Brings node_modules in line with the lock file, when it is not. Throws LaunchError. */
-export async function ensureInstalled() {
-  const reason = whyInstall();
+/**
+ * Brings node_modules in line with the lock file, as far as `extent` asks for it (extents.mjs). What is there of a
+ * larger extent stays. Throws LaunchError.
+ */
+export async function ensureInstalled(extent) {
+  const present = readPresent();
+  const wanted = present === null ? extent : largerExtent(extent, extentOf(present));
+  const lock = readJson(inProject('package-lock.json'));
+  const part = partOf(lock.packages, wanted);
+  const reason = whyInstall(present, part);
   if (reason === null) return;
   console.log(`Installing packages (${reason}) ...`);
   const begin = Date.now();
   const seconds = () => Math.round((Date.now() - begin) / 1000);
-  const ticker = setInterval(() => console.log(`... still installing, ${seconds()} s`), PROGRESS_MS);
-  const { code, output } = await runNpm(['ci', '--include=dev', '--include=optional']);
+  const place = wanted === 'try' ? inProject('.start') : root;
+  const progress = () => `${megabytesBelow(join(place, 'node_modules'))} MB in ${seconds()} s`;
+  const ticker = setInterval(() => console.log(`... ${progress()}`), PROGRESS_MS);
+  const { code, output } = await (wanted === 'try'
+    ? installPart(lock, part, place)
+    : installFrom(root, wanted));
   clearInterval(ticker);
   if (isStopped()) return;
   if (code !== 0) throw new LaunchError(`The packages could not be installed: ${npmReason(output)}`);
-  console.log(`Installed in ${seconds()} s.`);
+  console.log(`Installed ${progress()}.`);
+  if (wanted === 'try') moveIn(place);
+}
+
+function installFrom(folder, extent) {
+  const tools = extent === 'all' ? '--include=dev' : '--omit=dev';
+  return runNpm(['ci', tools, '--include=optional'], folder);
+}
+
+/** npm installs all of a lock file or what it files under names of its own, so it gets a project with this part only. */
+function installPart(lock, packages, place) {
+  rmSync(place, { recursive: true, force: true });
+  mkdirSync(place);
+  writeFileSync(join(place, 'package.json'), JSON.stringify(packages['']));
+  writeFileSync(join(place, 'package-lock.json'), JSON.stringify({ ...lock, packages }));
+  return installFrom(place, 'run');
+}
+
+/** In one step, so that a stop leaves what was there or what is to be there. */
+function moveIn(place) {
+  rmSync(inProject('node_modules'), { recursive: true, force: true });
+  renameSync(join(place, 'node_modules'), inProject('node_modules'));
+  rmSync(place, { recursive: true, force: true });
+}
+
+/** What npm recorded of its last installation; null before the first. */
+function readPresent() {
+  const hidden = inProject('node_modules', '.package-lock.json');
+  return existsSync(hidden) ? readJson(hidden).packages : null;
 }
 
 /** Compares what the lock file wants with what npm recorded and with what is really there; null when all is well. */
-function whyInstall() {
-  const hidden = inProject('node_modules', '.package-lock.json');
-  if (!existsSync(hidden)) return 'first start';
-  const wanted = readPackages(inProject('package-lock.json'));
-  const present = readPackages(hidden);
+function whyInstall(present, wanted) {
+  if (present === null) return 'first start';
   for (const [path, entry] of Object.entries(wanted)) {
+    if (path === '' || present[path]?.version === entry.version) continue;
     // Optional ones are left out where they do not fit the platform.
-    if (path === '' || (entry.optional && present[path] === undefined)) continue;
-    if (present[path]?.version !== entry.version) return `${path} is not what the lock file says`;
+    if ((entry.optional || entry.devOptional) && present[path] === undefined) continue;
+    return present[path] === undefined
+      ? `${path} is not there yet`
+      : `${path} is not what the lock file says`;
   }
   for (const path of Object.keys(present)) {
     if (!existsSync(inProject(path, 'package.json'))) return `${path} is missing`;
@@ -38,10 +88,28 @@ function whyInstall() {
   return null;
 }
 
-function readPackages(path) {
+function readJson(path) {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')).packages;
+    return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     throw new LaunchError(`${path} cannot be read: ${error.message.split('\n')[0]}`);
   }
+}
+
+/** While npm works files come and go: then it is the last sum that could be made. */
+function megabytesBelow(folder) {
+  let bytes = 0;
+  const add = (path) => {
+    for (const entry of readdirSync(path, { withFileTypes: true })) {
+      const inside = join(path, entry.name);
+      if (entry.isDirectory()) add(inside);
+      else bytes += lstatSync(inside, { throwIfNoEntry: false })?.size ?? 0;
+    }
+  };
+  try {
+    add(folder);
+  } catch {
+    // Counted as far as it went.
+  }
+  return Math.round(bytes / 1e6);
 }

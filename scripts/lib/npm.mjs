@@ -7,8 +7,8 @@ const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=er
  * Runs npm with its output collected: the one that started us when there is one, else the one on PATH. It takes
  * many seconds to react to a stop signal, so it is killed instead; what it leaves is found and repaired next time.
  */
-export function runNpm(args) {
-  const options = { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], detached: true };
+export function runNpm(args, folder = root) {
+  const options = { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], detached: true };
   const own = process.env.npm_execpath;
   if (own?.endsWith('npm-cli.js')) return run(process.execPath, [own, ...quiet, ...args], options);
   return run('npm', [...quiet, ...args], options);
