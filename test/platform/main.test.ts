@@ -15,3 +15,13 @@ test.each<[what: string, env: Record<string, string>, said: RegExp]>([
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(said);
 });
+
+test('a Node that is too old hears which one is needed, before anything is imported that it lacks', async () => {
+  const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
+  const child = runNode(['--import', `data:text/javascript,${encodeURIComponent(older)}`, main]);
+  expect(await child.ended()).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'model-gateway: Node 22.19 or newer is needed, this is 20.20.2: install Node 24.\n',
+  });
+});
