@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { responseOn } from './node-internals.ts';
 
 interface Seen {
   /** Read and written when it was looked at. */
@@ -39,8 +40,7 @@ export class KeptConnections {
   }
 
   #quietSince(socket: Socket, seen: Seen | null, nowMs: number): number | null {
-    const { _httpMessage: response } = socket as Socket & { readonly _httpMessage?: unknown };
-    if (response !== null && response !== undefined) {
+    if (responseOn(socket) !== null) {
       if (seen !== null) this.#open.set(socket, null);
       return null;
     }

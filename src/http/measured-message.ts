@@ -1,5 +1,6 @@
 import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { endWhenRead, passForUpgrade } from './node-internals.ts';
 import { answerParserError } from './parser-errors.ts';
 
 /**
@@ -42,21 +43,13 @@ export class MeasuredMessage extends IncomingMessage {
   #wasRead = false;
 
   static {
-    const readable: object = Object.getPrototypeOf(IncomingMessage.prototype);
-    const stream = Object.getOwnPropertyDescriptor(readable, 'readableEnded') as { get(): boolean };
-    Object.defineProperty(MeasuredMessage.prototype, 'readableEnded', {
-      // Also once a reader has it all: Node then lets go of the message, with all that its client sent.
-      get(this: MeasuredMessage): boolean {
-        return this.#wasRead || stream.get.call(this);
-      },
-    });
+    // Node then lets go of the message, with all that its client sent.
+    endWhenRead(MeasuredMessage, (message) => message.#wasRead);
   }
 
   constructor(socket: MarkedSocket) {
     super(socket);
-    if (socket[unparsed] !== true) return;
-    // Node itself says that it is none.
-    Object.defineProperty(this, 'upgrade', { get: () => true, set: () => undefined });
+    if (socket[unparsed] === true) passForUpgrade(this);
   }
 
   /**

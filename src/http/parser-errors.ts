@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { errorBody } from '../core/error-body.ts';
 import { HttpRequestError } from '../core/errors.ts';
+import { responseOn } from './node-internals.ts';
 
 const parserErrors: Readonly<Record<string, readonly [number, string, string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'The request headers are too large.', 'headers_too_large'],
@@ -33,8 +33,7 @@ export function answerOnSocket(socket: Duplex, error: HttpRequestError): void {
 /** Answers what Node's HTTP parser refuses, or its like. */
 export function answerParserError(error: Error & { code?: string }, socket: Socket): void {
   // As Node's own handler does it: an answer that is under way cannot be followed by another one.
-  const { _httpMessage: response } = socket as Socket & { readonly _httpMessage?: ServerResponse | null };
-  if (error.code === 'ECONNRESET' || !socket.writable || response?.headersSent === true) {
+  if (error.code === 'ECONNRESET' || !socket.writable || responseOn(socket)?.headersSent === true) {
     socket.destroy();
     return;
   }

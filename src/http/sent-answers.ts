@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { QueueReader, SocketQueues } from '../adapters/system/socket-queues.ts';
 import { peerName } from '../core/net/client-network.ts';
 import { AnswerReader, inTheWay } from './answer-reader.ts';
+import { responseOn } from './node-internals.ts';
 import { answerStallMs } from './stalled-readers.ts';
 
 /**
@@ -121,9 +122,8 @@ export class SentAnswers {
   #close(socket: Socket, name: string, error: Error | undefined): Socket {
     if (this.#leavers.has(socket)) return socket;
     if (socket.bytesWritten <= fewBytes) return restore(socket).destroy(error);
-    const { _httpMessage: response } = socket as Socket & { readonly _httpMessage?: ServerResponse | null };
     // Its answer is cut.
-    if (response != null || error !== undefined) return reset(socket);
+    if (responseOn(socket) !== null || error !== undefined) return reset(socket);
     this.#leavers.set(socket, { name, bytes: Number.POSITIVE_INFINITY, sinceMs: performance.now() });
     socket.end();
     // No request is read any more, only the client's end.

@@ -20,6 +20,7 @@ import type { HttpTelemetry, Shortage } from './http-telemetry.ts';
 import { watchRequests } from './http-telemetry.ts';
 import type { Life } from './life.ts';
 import { MeasuredMessage } from './measured-message.ts';
+import { checkNodeInternals } from './node-internals.ts';
 import { nodeHttpOptions, refuseOddRequests } from './odd-requests.ts';
 import { answerParserError } from './parser-errors.ts';
 import { requestIdOf } from './request-id.ts';
@@ -86,6 +87,7 @@ export async function createServer(
   telemetry: HttpTelemetry,
   tables: () => RoutingTables,
 ): Promise<FastifyInstance> {
+  checkNodeInternals();
   const turns = new Turns(limits.heapBytes * turnsHeapShare);
   const options: FastifyHttpOptions<Server> = {
     loggerInstance: childless(log),

@@ -1,5 +1,6 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { responseOn } from './node-internals.ts';
 
 /**
  * A client that takes nothing of a whole answer for this long is let go. Shorter than what a stream's reader is
@@ -14,9 +15,9 @@ export const answerStallMs = 30_000;
  */
 export function letGoOfStalledReaders(server: Server, onStalled: () => void): void {
   server.setTimeout(answerStallMs, (socket: Socket) => {
-    const { _httpMessage: response } = socket as Socket & { readonly _httpMessage?: ServerResponse | null };
-    if (response != null && !response.writableEnded) return;
-    if (response != null) onStalled();
+    const response = responseOn(socket);
+    if (response !== null && !response.writableEnded) return;
+    if (response !== null) onStalled();
     socket.destroy();
   });
 }

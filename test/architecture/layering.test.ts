@@ -84,9 +84,9 @@ const rooms: Readonly<Record<string, Room>> = {
   'http/': {
     values: [
       ...['chat/', 'core/', 'fastify', '@fastify/under-pressure', 'lru-cache', 'zod'],
-      ...['node:buffer', 'node:crypto', 'node:fs', 'node:http', 'node:timers/promises'],
+      ...['node:buffer', 'node:crypto', 'node:fs', 'node:http', 'node:stream', 'node:timers/promises'],
     ],
-    types: [everyAdapter, 'node:net', 'node:stream'],
+    types: [everyAdapter, 'node:net'],
   },
   'telemetry/': {
     values: [
@@ -96,6 +96,7 @@ const rooms: Readonly<Record<string, Room>> = {
     types: ['tracing-settings.ts', 'node:http'],
   },
   'heap-limit.ts': { values: ['node:v8'] },
+  'node-version.ts': { values: [] },
   'kubernetes-api.ts': { values: [] },
   'tracing-settings.ts': { values: ['core/', 'zod'] },
   'environment.ts': { values: ['tracing-settings.ts', 'zod'] },
@@ -140,7 +141,7 @@ const rooms: Readonly<Record<string, Room>> = {
     ],
     types: ['pg'],
   },
-  'main.ts': { values: ['commands/', 'settings.ts'] },
+  'main.ts': { values: ['commands/', 'node-version.ts', 'settings.ts'] },
   'dev.ts': { values: ['demo/', 'dev/', 'settings.ts', 'telemetry/', 'wiring/', 'node:path'] },
 };
 
@@ -238,7 +239,8 @@ test('only one file opens connections to providers', () => {
   const users = imports.filter(({ to }) => to === 'undici').map(({ from }) => from);
   expect(new Set(users)).toEqual(new Set(['adapters/upstream/upstream-http.ts']));
   // `connect`, `request`, `Socket` and all the rest open connections.
-  const opensNone = /^(isIP|STATUS_CODES|METHODS|IncomingMessage|createServer|Server|createSecureContext)$/;
+  const opensNone =
+    /^(isIP|STATUS_CODES|METHODS|IncomingMessage|ServerResponse|createServer|Server|createSecureContext)$/;
   const named = /^import \{([^}]*)\} from 'node:(?:net|tls|https?|http2)'/gm;
   const opening = files.filter(({ text }) =>
     [...text.matchAll(named)].some(([, names = '']) =>

@@ -1,0 +1,73 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Duplex, Readable } from 'node:stream';
+
+/**
+ * What we rest on of Node that its documentation does not have, read in lib/_http_server.js and lib/_http_incoming.js
+ * of Node 22.19 and 24.21:
+ *
+ * - `socket._httpMessage`: the response that a connection is at, null between two (`assignSocket`, `detachSocket`).
+ * - A response emits `socket` when it is its turn on its connection (`assignSocket`); `turns.ts` waits for it.
+ * - The parser hands each chunk of a body to `message.push`, and null at the end; `measured-message.ts` overrides it.
+ * - It lets go of a connection whose message says `upgrade` where nobody takes upgrades.
+ * - When an answer is out, a message with `readableEnded` is let go of with all that its client sent.
+ *
+ * `checkNodeInternals` looks for their names at start, so that under a Node that has others the gateway does not begin,
+ * instead of forgetting who reads its answers. What they do is judged by the tests of those files.
+ */
+
+type ServerSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
+
+/** The response that is under way on a server's connection; null between two. */
+export function responseOn(socket: Socket): ServerResponse | null {
+  return (socket as ServerSocket)._httpMessage ?? null;
+}
+
+/** Whatever Node's parser says of the message, it is an upgrade. */
+export function passForUpgrade(message: IncomingMessage): void {
+  Object.defineProperty(message, 'upgrade', { get: () => true, set: () => undefined });
+}
+
+const streamEnded = Object.getOwnPropertyDescriptor(Readable.prototype, 'readableEnded');
+
+/** Messages of this class have ended when `wasRead` says so, too. */
+export function endWhenRead<T extends IncomingMessage>(
+  messageClass: { readonly prototype: T },
+  wasRead: (message: T) => boolean,
+): void {
+  Object.defineProperty(messageClass.prototype, 'readableEnded', {
+    get(this: T): boolean {
+      return wasRead(this) || (streamEnded?.get?.call(this) as boolean);
+    },
+  });
+}
+
+/** What of the above is there, by its name. */
+function found(): Readonly<Record<string, boolean>> {
+  const socket = new Duplex() as Socket;
+  const message = new IncomingMessage(socket);
+  const response = new ServerResponse(message);
+  let turns = 0;
+  response.once('socket', () => {
+    turns += 1;
+  });
+  const seen = [responseOn(socket)];
+  response.assignSocket(socket);
+  seen.push(responseOn(socket));
+  response.detachSocket(socket);
+  seen.push(responseOn(socket));
+  return {
+    'socket._httpMessage': seen[0] === null && seen[1] === response && seen[2] === null,
+    'the event "socket" of responses': turns === 1,
+    'message.push': typeof message.push === 'function',
+    'message.upgrade': Object.hasOwn(message, 'upgrade'),
+    'message.readableEnded': streamEnded?.get !== undefined,
+  };
+}
+
+/** Throws where this Node lacks one of them. */
+export function checkNodeInternals(): void {
+  const lacked = Object.entries(found()).flatMap(([name, is]) => (is ? [] : [name]));
+  if (lacked.length === 0) return;
+  throw new Error(`Node ${process.versions.node} no longer has ${lacked.join(', ')}. Use Node 24.`);
+}
