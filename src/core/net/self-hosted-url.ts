@@ -65,7 +65,7 @@ export function parseSelfHostedUrl(text: string): ParsedSelfHostedUrl {
   }
   if (url.protocol === 'http:' && !mayUseHttp(bare)) {
     return refuse(
-      'must use https unless the host is localhost, a *.localhost name, or a private, loopback or link-local IP address.',
+      'must use https unless the host is localhost, a *.localhost name, or a private, loopback or link-local IP address. Another name may lead anywhere: give the IP address behind it.',
     );
   }
   const port = url.port === '' ? '' : `:${url.port}`;
