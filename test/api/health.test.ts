@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { chatOk } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
-import { startForTest, useGateway, useUser } from '../harness/gateway/use-gateway.ts';
+import { startUnreadyForTest, useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 
 const gateway = useGateway();
@@ -130,7 +130,7 @@ describe('a gateway whose database is not right', () => {
     ],
   ])('says so in words of its own: %s', async (_what, url, reason) => {
     const database = { url: url(), drop: async () => undefined };
-    const other = await startForTest({ database, vendors: gateway.vendors });
+    const other = await startUnreadyForTest({ database, vendors: gateway.vendors });
     const body = await eventually(async () => {
       const response = await httpClient(other.adminUrl).get('/readyz');
       expect(response.status).toBe(503);

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TestDatabase } from '../harness/servers/postgres.ts';
 import { createDatabase } from '../harness/servers/postgres.ts';
-import { runCommand } from './run-command.ts';
+import { runOnDatabase } from './run-command.ts';
 
 const [userId, keyId] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];
 
@@ -37,9 +37,10 @@ beforeAll(async () => {
 afterAll(() => database?.drop());
 
 const exported = (format: string, ...args: readonly string[]) =>
-  runCommand(['export', '--format', format, '--from', '2026-11-10', '--to', '2026-11-11', ...args], {
-    DATABASE_URL: database.url,
-  });
+  runOnDatabase(database, [
+    ...['export', '--format', format, '--from', '2026-11-10', '--to', '2026-11-11'],
+    ...args,
+  ]);
 
 /** What FOCUS 1.2 calls mandatory. */
 const mandatory = [
@@ -121,14 +122,12 @@ test.each<[args: readonly string[], said: RegExp]>([
   [['--format', 'csv'], /required option '--from <time>'/],
   [['--format', 'csv', '--from', '2026-11-10', '--to', '2026-11-10'], /ends before it begins/],
 ])('%j is named as a mistake', async (args, said) => {
-  const { code, stderr } = await runCommand(['export', ...args], { DATABASE_URL: database.url });
+  const { code, stderr } = await runOnDatabase(database, ['export', ...args]);
   expect(code).toBe(64);
   expect(stderr).toMatch(said);
 });
 
 test('an empty period is an empty file', async () => {
-  const { code, stdout } = await runCommand(['export', '--format', 'focus', '--from', '1h'], {
-    DATABASE_URL: database.url,
-  });
+  const { code, stdout } = await runOnDatabase(database, ['export', '--format', 'focus', '--from', '1h']);
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
 });

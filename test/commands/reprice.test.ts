@@ -7,7 +7,7 @@ import { tables } from '../harness/gateway/tables.ts';
 import type { TestDatabase } from '../harness/servers/postgres.ts';
 import { createDatabase } from '../harness/servers/postgres.ts';
 import type { Ended } from './run-command.ts';
-import { runCommand } from './run-command.ts';
+import { runCommand, runOnDatabase } from './run-command.ts';
 
 let folder: string;
 let database: TestDatabase;
@@ -62,7 +62,7 @@ async function tablesFile(name: string, prices: readonly object[]): Promise<stri
 }
 
 const reprice = (path: string, ...args: readonly string[]): Promise<Ended> =>
-  runCommand(['reprice', '--tables', path, ...args], { DATABASE_URL: database.url });
+  runOnDatabase(database, ['reprice', '--tables', path, ...args]);
 
 const since = ['--since', '2026-11-10', '--until', '2026-11-11'] as const;
 

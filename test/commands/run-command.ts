@@ -1,4 +1,7 @@
 import { join } from 'node:path';
+import { exitCodes } from '../../src/commands/exit-codes.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import type { TestDatabase } from '../harness/servers/postgres.ts';
 import { runNode } from '../platform/child.ts';
 
 const main = join(import.meta.dirname, '../../dist/main.js');
@@ -15,4 +18,12 @@ export function runCommand(
   env: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
   return runNode([main, ...args], { PATH: process.env['PATH'] ?? '', DATABASE_URL: '', ...env }).ended();
+}
+
+/** The same on this database, again where it was late, as the exit code asks for: on a busy machine it may be. */
+export function runOnDatabase(database: Pick<TestDatabase, 'url'>, args: readonly string[]): Promise<Ended> {
+  return eventually(async () => {
+    const ended = await runCommand(args, { DATABASE_URL: database.url });
+    return ended.code === exitCodes.away ? undefined : ended;
+  });
 }

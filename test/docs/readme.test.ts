@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { fileVariants } from '../../src/environment.ts';
+import { patient } from '../harness/measure/crowding.ts';
 import { readDocument, tableRows } from './documents.ts';
 
 const readme = readDocument('README.md');
@@ -18,7 +19,10 @@ test('the settings that may come from files are named', () => {
 
 describe('the commands', () => {
   const main = join(import.meta.dirname, '../../src/main.ts');
-  const help = execFileSync(process.execPath, [main, '--help'], { encoding: 'utf8', timeout: 10_000 });
+  const help = execFileSync(process.execPath, [main, '--help'], {
+    encoding: 'utf8',
+    timeout: patient(10_000),
+  });
   const section = (title: string): string[][] => {
     const [, lines = ''] = new RegExp(`^${title}:\\n((?: {2}.*\\n?)+)`, 'm').exec(help) ?? [];
     return [...lines.matchAll(/^ {2}(\S+(?: \S+)*) {2,}(.+)$/gm)].map(([, term = '', text = '']) => [

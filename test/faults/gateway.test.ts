@@ -12,6 +12,7 @@ import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { expectLedgersAgree } from '../harness/ledgers/fault-ledgers.ts';
 import type { Load, Sent } from '../harness/ledgers/fault-load.ts';
 import { becomeKnown, failures, loadAgent, sendChat, startLoad } from '../harness/ledgers/fault-load.ts';
+import { patient } from '../harness/measure/crowding.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { expectWithin, measured, timed } from '../harness/measure/fault-bounds.ts';
 import { metric, probe, untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
@@ -217,7 +218,9 @@ describe('SIGTERM', () => {
   );
 
   test('keeps accepting during the drain delay, not afterwards', async () => {
-    gateway = await world.start({ GW_DRAIN_DELAY_SECONDS: '1' });
+    // Long enough for some requests that are sent one by one.
+    const delaySeconds = Math.ceil(patient(1));
+    gateway = await world.start({ GW_DRAIN_DELAY_SECONDS: String(delaySeconds) });
     await untilReadyIs(gateway, 200);
     const [user] = (await users(world, 1)) as [User];
     const signalledAtMs = performance.now();
@@ -230,7 +233,9 @@ describe('SIGTERM', () => {
       if (last.status === 200) served += 1;
     } while (last.status === 200);
     expect(served, 'new connections are served').toBeGreaterThan(3);
-    expect(performance.now() - signalledAtMs, 'until the delay is over').toBeGreaterThanOrEqual(900);
+    expect(performance.now() - signalledAtMs, 'until the delay is over').toBeGreaterThanOrEqual(
+      delaySeconds * 900,
+    );
     expect([null, 503]).toContain(last.status);
     expect(await gateway.exited).toBe(0);
   });

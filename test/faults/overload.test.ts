@@ -11,14 +11,13 @@ import type { Sent } from '../harness/ledgers/fault-load.ts';
 import { sendChat } from '../harness/ledgers/fault-load.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { expectWithin, timed } from '../harness/measure/fault-bounds.ts';
-import { metric, probe, untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
+import { metric, probe, untilRowsStored } from '../harness/measure/fault-metrics.ts';
 import { hang } from '../harness/vendors/vendor-plans.ts';
 
 const overloaded = { status: 503, type: 'service_unavailable_error', code: 'overloaded' } as const;
 
 async function start(env: Record<string, string>): Promise<{ running: GatewayUnderTest; user: User }> {
   const running = await startForTest({ env });
-  await untilReadyIs(running, 200);
   return { running, user: await registerWithKeys(running.url, ['openai']) };
 }
 

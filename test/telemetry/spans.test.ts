@@ -10,6 +10,7 @@ import { startOtlpReceiver } from '../harness/servers/otlp-receiver.ts';
 import { useServer } from '../harness/servers/use-started.ts';
 import { startFakeVendor } from '../harness/vendors/fake-vendor.ts';
 import { answer, failure, hang, reset, tokensThen } from '../harness/vendors/vendor-plans.ts';
+import { gate } from '../harness/vendors/vendor-reply.ts';
 
 const collector = useServer(startOtlpReceiver);
 const ownServer = useServer(startFakeVendor);
@@ -96,13 +97,18 @@ describe('a request that is served', () => {
   });
 
   test('streams inside its spans: they end at the last byte', async () => {
+    const opening = gate();
     gateway.vendors.openai.script((request) => {
       const reply = answer()(request);
-      const events = [...reply.body];
-      return { ...reply, body: [events[0] ?? '', events[1] ?? '', { waitMs: 120 }, ...events.slice(2)] };
+      const [role = '', first = '', ...rest] = reply.body;
+      return { ...reply, body: [role, first, opening, { waitMs: 120 }, ...rest] };
     });
     const { traceId, headers } = clientTrace();
-    await streamed(user.client, {}, headers);
+    const reader = await user.client.stream(chatPath, chatBody({ stream: true }), headers);
+    // So long the vendor waits after the gateway has had the first chunk, whenever that was.
+    await reader.next();
+    opening.open();
+    await reader.text();
     const spans = await collector.trace(traceId, 2);
     const [attempt] = attempts(spans);
     const root = server(spans);

@@ -4,10 +4,10 @@ import { createPool, inTransaction, isAway, withDatabase } from '../../../src/ad
 import { ConflictError } from '../../../src/core/errors.ts';
 import { StoreAway } from '../../../src/core/store-away.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
-import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
+import { useDatabase, useGatewayPool } from '../../harness/servers/use-started.ts';
 
 const database = useDatabase(aroundEach, { migrated: false });
-const pool = usePool(database, 2, aroundEach);
+const pool = useGatewayPool(database, 2, aroundEach);
 
 function raise(state: string): Promise<unknown> {
   return pool.query(`DO $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '${state}'; END $$`);

@@ -14,13 +14,13 @@ import type {
 import { sumUp } from '../../../src/adapters/postgres/rollup-keeper.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
-import { useDatabase, useFolder, usePool } from '../../harness/servers/use-started.ts';
+import { useDatabase, useFolder, useGatewayPool } from '../../harness/servers/use-started.ts';
 import { logRow, rolledUp, storedRowIds } from './log-rows.ts';
 
 const logChild = fileURLToPath(new URL('./log-child.ts', import.meta.url));
 const database = useDatabase(aroundEach);
-const pool = usePool(database, 2, aroundEach);
-const logPool = usePool(database, 3, aroundEach);
+const pool = useGatewayPool(database, 2, aroundEach);
+const logPool = useGatewayPool(database, 3, aroundEach);
 const spool = useFolder(aroundEach);
 let printed: string[];
 const logs: PostgresRequestLog[] = [];

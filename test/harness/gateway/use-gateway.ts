@@ -38,8 +38,15 @@ export function useUser(gateway: GatewayUnderTest, providers?: readonly VendorNa
   return useStarted(() => registerWithKeys(gateway.url, providers));
 }
 
-/** A gateway that ends with the running test. */
+/** A ready gateway that ends with the running test. */
 export async function startForTest(options: GatewayOptions = {}): Promise<GatewayUnderTest> {
+  const gateway = await startUnreadyForTest(options);
+  await untilReadyIs(gateway, 200);
+  return gateway;
+}
+
+/** The same as soon as it listens: it may never be ready. */
+export async function startUnreadyForTest(options: GatewayOptions = {}): Promise<GatewayUnderTest> {
   const gateway = await startGateway(options);
   onTestFinished(async () => {
     await gateway.stop();

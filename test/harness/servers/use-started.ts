@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { aroundAll, beforeEach, onTestFinished } from 'vitest';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
+import { patient } from '../measure/crowding.ts';
 import type { TestDatabase } from './postgres.ts';
 import { createDatabase } from './postgres.ts';
 
@@ -63,10 +64,32 @@ export function useDatabase(around: Around = aroundAll, options: { migrated?: bo
   );
 }
 
+/** Against hanging: how soon a gateway gives up on Postgres is judged by tests of `useGatewayPool`. */
+const answerLimitMs = 10_000;
+
 /** As many connections to it at most. */
 export function usePool(database: TestDatabase, connections: number, around: Around = aroundAll): pg.Pool {
+  const limitMs = Math.round(patient(answerLimitMs));
+  const create = () => {
+    const pool = createPool(database.url, connections, { patienceMs: limitMs });
+    pool.options.connectionTimeoutMillis = limitMs;
+    return pool;
+  };
+  return usePoolOf(create, around);
+}
+
+/** The same, as patient as the pool of a gateway. */
+export function useGatewayPool(
+  database: TestDatabase,
+  connections: number,
+  around: Around = aroundAll,
+): pg.Pool {
+  return usePoolOf(() => createPool(database.url, connections), around);
+}
+
+function usePoolOf(create: () => pg.Pool, around: Around): pg.Pool {
   return useStarted(
-    async () => createPool(database.url, connections),
+    async () => create(),
     (pool) => pool.end(),
     around,
   );
