@@ -29,7 +29,9 @@ export const environmentSchema = z.object({
     .max(200)
     .default(10)
     .describe('connections for accounts and keys, at least 2 (7 more serve logs, 1 listens)'),
-  REDIS_URL: text.describe('response cache; else in memory'),
+  REDIS_URL: text.describe(
+    'response cache and shared limits: `redis://` or `rediss://`, one server, sentinels or a cluster ([forms](docs/operations.md#redis)); else in memory',
+  ),
   GW_CACHE_MEMORY_BYTES: count
     .min(0)
     .default(64 * 1024 * 1024)

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { clientConnectionsWithin, openFilesLimit } from './adapters/upstream/open-files.ts';
 import { DatabaseUrlError, parseDatabaseUrl } from './core/net/database-url.ts';
+import { parseRedisUrl, RedisUrlError } from './core/net/redis-url.ts';
 import type { CommercialProviderName } from './core/provider-name.ts';
 import type { SealingKey } from './core/secret/sealing-key.ts';
 import { parseSealingKeys } from './core/secret/sealing-key.ts';
@@ -88,6 +89,18 @@ function databaseUrl(name: string, text: string | undefined): string | null {
   return text;
 }
 
+/** The same for Redis. */
+function redisUrl(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  try {
+    parseRedisUrl(text);
+  } catch (error) {
+    if (error instanceof RedisUrlError) throw new SettingsError(`REDIS_URL ${error.message}`);
+    throw error;
+  }
+  return text;
+}
+
 /**
  * Drivers of Postgres take what a URL leaves open from variables like PGOPTIONS and PGSSLMODE, and not the same ones.
  * What connects is said by the URL alone, so they are taken out of `environment`.
@@ -147,7 +160,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     databaseDirectUrl: databaseUrl('DATABASE_DIRECT_URL', env.DATABASE_DIRECT_URL) ?? url,
     databasePool: env.GW_DATABASE_POOL,
     migrateAtBoot: env.GW_MIGRATE === 'boot',
-    redisUrl: env.REDIS_URL ?? null,
+    redisUrl: redisUrl(env.REDIS_URL),
     cacheMemoryBytes: env.GW_CACHE_MEMORY_BYTES,
     sealingKeys: sealingKeys(env.GW_SEALING_KEYS ?? ''),
     tablesFile: env.GW_TABLES_FILE ?? null,

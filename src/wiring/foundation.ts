@@ -8,6 +8,7 @@ import type { TablesListeners, TablesSource } from '../adapters/tables/last-good
 import { watchTablesFile } from '../adapters/tables/tables-file.ts';
 import { createUpstream } from '../adapters/upstream/create-upstream.ts';
 import { lookupBySystem } from '../adapters/upstream/host-lookup.ts';
+import type { NamedEndpoint } from '../adapters/upstream/own-endpoints.ts';
 import { OwnEndpoints } from '../adapters/upstream/own-endpoints.ts';
 import type { UpstreamHttp } from '../adapters/upstream/upstream-http-port.ts';
 import type { Clock } from '../chat/ports.ts';
@@ -72,8 +73,9 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     const tables = cleanups.adopt(await openTables(settings, clock, metrics, log), (opened) =>
       opened.close(),
     );
-    const stores = cleanups.adopt(await storesOf(settings, sealer, clock, log, lines, metrics), (opened) =>
-      opened.close(),
+    const stores = cleanups.adopt(
+      await storesOf(settings, { sealer, clock, log, lines, own }, metrics),
+      (opened) => opened.close(),
     );
     const upstream = cleanups.adopt(createUpstream(settings.upstreamClient, own.guard(policy)), (opened) =>
       opened.close(),
@@ -109,16 +111,13 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
 
 async function storesOf(
   settings: Settings,
-  sealer: Sealer,
-  clock: Clock,
-  log: Logger,
-  lines: StdoutLines,
+  { sealer, clock, log, lines, own }: Pick<Foundation, 'sealer' | 'clock' | 'log' | 'lines' | 'own'>,
   metrics: Metrics,
 ): Promise<Stores> {
   const { databaseUrl } = settings;
-  return databaseUrl === null
-    ? openSidecarStores(settings, sealer, lines)
-    : await openStores({ settings, databaseUrl, sealer, clock, log, lines, metrics: metrics.stores });
+  if (databaseUrl === null) return openSidecarStores(settings, sealer, lines);
+  const onStore = (endpoint: NamedEndpoint): void => own.addName(endpoint);
+  return openStores({ settings, databaseUrl, sealer, clock, log, lines, metrics: metrics.stores, onStore });
 }
 
 /** The tables' source: the API watch of a ConfigMap, or a file whose directory is watched. */

@@ -23,10 +23,10 @@ import type { Sealer } from '../adapters/system/sealer.ts';
 import type { NamedEndpoint } from '../adapters/upstream/own-endpoints.ts';
 import type { Accounts, Clock, RequestLog, ResponseCache } from '../chat/ports.ts';
 import { parseDatabaseUrl } from '../core/net/database-url.ts';
+import { parseRedisUrl } from '../core/net/redis-url.ts';
 import type { SharedCount } from '../http/window-counter.ts';
 import { countedWindowMs } from '../http/window-counter.ts';
 import type { Settings } from '../settings.ts';
-import { SettingsError } from '../settings.ts';
 import type { StdoutLines } from '../telemetry/stdout-lines.ts';
 import type { StoreMetrics } from '../telemetry/store-metrics.ts';
 
@@ -37,7 +37,6 @@ const logPoolSize = 3;
 /** A cached answer with its envelope; the tables' own limit is checked where answers are made. */
 export const maxCacheValueBytes = 20 * 1024 * 1024;
 const closeTimeoutMs = 5_000;
-const redisPort = 6379;
 
 /** Everything that remembers something beyond one request. */
 export interface Stores {
@@ -72,6 +71,8 @@ export interface StoresIo {
   readonly log: Logger;
   readonly lines: Pick<StdoutLines, 'print'>;
   readonly metrics: StoreMetrics;
+  /** Each server of Redis that is connected to, which sentinels and clusters choose. */
+  readonly onStore: (endpoint: NamedEndpoint) => void;
 }
 
 /**
@@ -129,6 +130,7 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
       ? null
       : connectRedis(settings.redisUrl, {
           onUp: () => log.info('cache store is up'),
+          onServer: io.onStore,
           onDown: (message) => log.warn({ message }, 'cache store is down; answers are not cached'),
         });
   opened.push(() => redis?.disconnect());
@@ -181,11 +183,5 @@ export function storeEndpoints({ databaseUrl, databaseDirectUrl, redisUrl }: Set
   // A socket is a path in the file system: no user can name it.
   const reachable = databases.filter(({ host }) => !host.startsWith('/'));
   const endpoints = reachable.map(({ host, port }) => ({ host, port }));
-  return redisUrl === null ? endpoints : [...endpoints, redisEndpoint(redisUrl)];
-}
-
-function redisEndpoint(text: string): NamedEndpoint {
-  if (!URL.canParse(text)) throw new SettingsError('REDIS_URL must be a URL.');
-  const { hostname, port } = new URL(text);
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? redisPort : Number(port) };
+  return redisUrl === null ? endpoints : [...endpoints, ...parseRedisUrl(redisUrl).hosts];
 }

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { RedisConnection } from '../../src/adapters/redis/connection.ts';
 import { connectRedis } from '../../src/adapters/redis/connection.ts';
 import { RedisResponseCache } from '../../src/adapters/redis/response-cache.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
@@ -20,7 +21,7 @@ const value = Buffer.from([0, 1, 2, 255, 254]);
 
 let server: RedisProcess;
 let direct: Redis;
-let redis: Redis;
+let redis: RedisConnection;
 let cache: RedisResponseCache;
 let nowMs: number;
 const downs: string[] = [];
@@ -46,7 +47,7 @@ afterEach(async () => {
 });
 
 /** Unlike `events.once`, does not take an `error` on the way for a failure: those are what is tested. */
-function once(emitter: Redis, event: string, withinMs = recoveredWithinMs): Promise<void> {
+function once(emitter: RedisConnection, event: string, withinMs = recoveredWithinMs): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`no "${event}" within ${withinMs} ms`)), withinMs);
     emitter.once(event, () => {

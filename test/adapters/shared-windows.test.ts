@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { RedisConnection } from '../../src/adapters/redis/connection.ts';
 import { connectRedis } from '../../src/adapters/redis/connection.ts';
 import { SharedWindows } from '../../src/adapters/redis/shared-windows.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
@@ -14,7 +15,7 @@ const patientMs = 5_000;
 
 let server: RedisProcess;
 let direct: Redis;
-let connections: Redis[] = [];
+let connections: RedisConnection[] = [];
 
 beforeAll(async () => {
   server = await startRedis();

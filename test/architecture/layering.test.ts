@@ -48,9 +48,15 @@ const rooms: Readonly<Record<string, Room>> = {
   'core/': { values: ['zod', 'ipaddr.js', 'node:crypto'] },
   'providers/': { values: ['core/', 'node:crypto'] },
   'chat/': { values: ['core/', 'zod', 'lru-cache'], types: ['providers/'] },
-  'adapters/system/': { values: ['core/', 'node:crypto', 'node:fs', 'node:fs/promises'], types: ['chat/'] },
+  'adapters/system/': {
+    values: ['core/', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:tls'],
+    types: ['chat/'],
+  },
   'adapters/cache/': { values: ['lru-cache'], types: ['chat/'] },
-  'adapters/redis/': { values: ['ioredis'], types: ['chat/', 'core/'] },
+  'adapters/redis/': {
+    values: ['core/', 'adapters/system/', 'ioredis'],
+    types: ['chat/', 'node:net', 'node:tls'],
+  },
   'adapters/spool/': { values: ['node:fs/promises', 'node:path', 'node:sqlite', 'node:zlib'] },
   'adapters/tables/': {
     values: ['core/', 'yaml', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:path'],
@@ -70,9 +76,9 @@ const rooms: Readonly<Record<string, Room>> = {
         'node:crypto',
         'node:fs',
       ],
-      ...['node:net', 'node:os', 'node:timers/promises', 'node:tls'],
+      ...['node:net', 'node:os', 'node:timers/promises'],
     ],
-    types: ['chat/', 'pino'],
+    types: ['chat/', 'pino', 'node:tls'],
   },
   'adapters/upstream/': {
     values: [

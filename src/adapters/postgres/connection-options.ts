@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { userInfo } from 'node:os';
-import type { SecureContext, SecureContextOptions, ConnectionOptions as TlsOptions } from 'node:tls';
-import { createSecureContext } from 'node:tls';
+import type { SecureContext, ConnectionOptions as TlsOptions } from 'node:tls';
 import type { DatabaseTls } from '../../core/net/database-url.ts';
 import { DatabaseUrlError, parseDatabaseUrl } from '../../core/net/database-url.ts';
+import { CertificateFilesError, followCertificates } from '../system/certificate-files.ts';
 
 /**
  * One meaning of a database URL for both drivers: everything that says where to connect, as whom, and what TLS has
@@ -24,43 +23,14 @@ export interface ConnectionOptions {
   readonly directTls: boolean;
 }
 
-/** PEM texts and the passphrase, as `createSecureContext` takes them. Throws what the file system throws. */
-function readFiles({ rootCertPath, certPath, keyPath, keyPassphrase }: DatabaseTls): SecureContextOptions {
-  const read = (path: string | null) => (path === null ? undefined : readFileSync(path, 'utf8'));
-  return {
-    ca: read(rootCertPath),
-    cert: read(certPath),
-    key: read(keyPath),
-    passphrase: keyPassphrase ?? undefined,
-  };
-}
-
-/**
- * The certificates of the URL, read again at each call, so that renewed ones are used. Where they cannot be used
- * later on, the last good ones stay: a volume that is being swapped must end no connection, and what `tls.connect`
- * throws inside a driver would end the process. Throws DatabaseUrlError at once.
- */
-function followCertificates(tls: DatabaseTls): () => SecureContext {
-  let last: { readonly text: string; readonly context: SecureContext };
-  const load = (known: string | null): void => {
-    const files = readFiles(tls);
-    const text = JSON.stringify(files);
-    if (text !== known) last = { text, context: createSecureContext(files) };
-  };
+/** Throws DatabaseUrlError. */
+function certificatesOf(tls: DatabaseTls): () => SecureContext {
   try {
-    load(null);
+    return followCertificates(tls);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new DatabaseUrlError(`names certificates or a key that cannot be used (${code}).`);
+    if (!(error instanceof CertificateFilesError)) throw error;
+    throw new DatabaseUrlError(`names certificates or a key that cannot be used (${error.message}).`);
   }
-  return () => {
-    try {
-      load(last.text);
-    } catch {
-      // the last good ones stay
-    }
-    return last.context;
-  };
 }
 
 function tlsOptions(tls: DatabaseTls, host: string): TlsOptions {
@@ -72,7 +42,7 @@ function tlsOptions(tls: DatabaseTls, host: string): TlsOptions {
   };
   if (tls.verify === 'chain') options.checkServerIdentity = () => undefined;
   if (tls.rootCertPath === null && tls.certPath === null) return options;
-  const get = followCertificates(tls);
+  const get = certificatesOf(tls);
   // Both drivers copy the options for each connection, which asks anew.
   return Object.defineProperty(options, 'secureContext', { get, enumerable: true });
 }

@@ -1,13 +1,11 @@
-import { Redis } from 'ioredis';
+import type { Socket } from 'node:net';
+import { Cluster, Redis } from 'ioredis';
+import type { RedisHost } from '../../core/net/redis-url.ts';
+import { parseRedisUrl } from '../../core/net/redis-url.ts';
+import { clusterOptions, singleOptions } from './connection-options.ts';
 
-/** A cache that takes longer is worth less than the call it would save: docs/decisions give it 50 ms. */
-const defaultCommandTimeoutMs = 40;
-const connectTimeoutMs = 1000;
-/** Half-open sockets are given up after this long without an answer; reconnecting finds out what is left. */
-const socketTimeoutMs = 2000;
-const firstReconnectMs = 50;
-/** Bounds the time between the return of the server and the first hit. */
-const longestReconnectMs = 2000;
+/** Commands are the same, be it one server, the one that sentinels name, or a cluster. */
+export type RedisConnection = Redis | Cluster;
 
 export interface RedisOptions {
   /** Longest wait for one command, and so the most that a sick cache costs a request. */
@@ -15,27 +13,35 @@ export interface RedisOptions {
   readonly onUp?: () => void;
   /** Once per loss, not once per failed attempt to come back; the message holds no credentials. */
   readonly onDown?: (message: string) => void;
+  /** Each server that is connected to, of which sentinels and clusters name others than the URL. */
+  readonly onServer?: (server: RedisHost) => void;
 }
 
 /**
  * A connection for what may fail: nothing is queued while the server is away, no command waits longer than
- * 40 ms, and it reconnects for ever. Returns at once; throws only for a URL that is none.
+ * 40 ms, and it reconnects for ever. Returns at once. Throws RedisUrlError for a URL that is none, and
+ * CertificateFilesError for files of its that cannot be used.
  */
-export function connectRedis(url: string, options: RedisOptions = {}): Redis {
-  const redis = new Redis(url, {
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    commandTimeout: options.commandTimeoutMs ?? defaultCommandTimeoutMs,
-    connectTimeout: connectTimeoutMs,
-    socketTimeout: socketTimeoutMs,
-    connectionName: 'model-gateway',
-    // Half of the delay is random, so that replicas do not come back in step.
-    retryStrategy: (attempt) =>
-      Math.min(firstReconnectMs * 2 ** Math.min(attempt, 16), longestReconnectMs) * (0.5 + Math.random() / 2),
-    // After a failover the old primary is read-only; the address now leads to another server.
-    reconnectOnError: (error) => error.message.startsWith('READONLY'),
-  });
+export function connectRedis(url: string, options: RedisOptions = {}): RedisConnection {
+  const target = parseRedisUrl(url);
+  const { commandTimeoutMs, onServer = () => {} } = options;
+  let redis: RedisConnection;
+  if (target.kind === 'cluster') {
+    redis = new Cluster([...target.hosts], clusterOptions(target, commandTimeoutMs));
+    redis.on('+node', ({ options: { host = '', port = 0 } }: Redis) => onServer({ host, port }));
+  } else {
+    const single = new Redis(singleOptions(target, commandTimeoutMs));
+    single.on('connect', () => {
+      const { remoteAddress: host, remotePort: port } = single.stream as Partial<Socket>;
+      if (host !== undefined && port !== undefined) onServer({ host, port });
+    });
+    redis = single;
+  }
+  tellChanges(redis, options);
+  return redis;
+}
+
+function tellChanges(redis: RedisConnection, options: RedisOptions): void {
   let down = false;
   let lastError = 'the connection was closed';
   redis.on('error', (error: NodeJS.ErrnoException) => {
@@ -50,7 +56,6 @@ export function connectRedis(url: string, options: RedisOptions = {}): Redis {
     if (!down) options.onDown?.(lastError);
     down = true;
   });
-  return redis;
 }
 
 /** An error that the server answered with (OOM, READONLY, NOAUTH, LOADING), as opposed to no answer. */

@@ -1,7 +1,7 @@
-import type { Redis } from 'ioredis';
 import type { ResponseCache } from '../../chat/ports.ts';
 import type { GuardedCall } from './circuit-breaker.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
+import type { RedisConnection } from './connection.ts';
 import { isReply } from './connection.ts';
 
 /** Names our entries in a server that others may share. */
@@ -31,14 +31,14 @@ function unwrap(stored: Buffer): Buffer | null {
 
 /** Answers in Redis. Whatever goes wrong is a miss, within the connection's command timeout. */
 export class RedisResponseCache implements ResponseCache {
-  readonly #redis: Redis;
+  readonly #redis: RedisConnection;
   readonly #maxValueBytes: number;
   readonly #nowMs: () => number;
   readonly #breaker = new CircuitBreaker();
   #errors = 0;
 
   /** `redis` comes from `connectRedis`, whose options this class relies on; `nowMs` is monotonic. */
-  constructor(redis: Redis, maxValueBytes: number, nowMs: () => number = () => performance.now()) {
+  constructor(redis: RedisConnection, maxValueBytes: number, nowMs: () => number = () => performance.now()) {
     this.#redis = redis;
     this.#maxValueBytes = maxValueBytes;
     this.#nowMs = nowMs;

@@ -1,5 +1,5 @@
-import type { Redis } from 'ioredis';
 import { CircuitBreaker } from './circuit-breaker.ts';
+import type { RedisConnection } from './connection.ts';
 import { isReply } from './connection.ts';
 
 /** The names share a hash tag, so that one script may touch them all on a cluster. */
@@ -29,14 +29,19 @@ export interface NamedLimit {
 
 /** Counts calls of all replicas in Redis: one command each, within the connection's command timeout. */
 export class SharedWindows {
-  readonly #redis: Redis;
+  readonly #redis: RedisConnection;
   readonly #group: string;
   readonly #windowMs: number;
   readonly #nowMs: () => number;
   readonly #breaker = new CircuitBreaker();
 
   /** `redis` comes from `connectRedis`, whose options this class relies on; `nowMs` is monotonic. */
-  constructor(redis: Redis, group: string, windowMs: number, nowMs: () => number = () => performance.now()) {
+  constructor(
+    redis: RedisConnection,
+    group: string,
+    windowMs: number,
+    nowMs: () => number = () => performance.now(),
+  ) {
     this.#redis = redis;
     this.#group = group;
     this.#windowMs = windowMs;

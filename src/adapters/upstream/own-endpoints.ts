@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { classifyAddress } from '../../core/net/ip-class.ts';
 import type { Endpoint, OutboundPolicy } from '../../core/net/outbound-policy.ts';
@@ -15,6 +16,8 @@ const refreshMs = 15_000;
 const turnMs = 1_000;
 /** At the start, names are waited for this long: their look-up goes on in the background. */
 const firstLookupMs = 3_000;
+/** Servers that sentinels and clusters have named; those of a cluster may change their addresses for months. */
+const mostFound = 256;
 /** Addresses of this host are read anew for a connection, but not for each of a thousand in a second. */
 const interfacesMs = 1_000;
 
@@ -25,6 +28,8 @@ const interfacesMs = 1_000;
  */
 export class OwnEndpoints {
   readonly #names: readonly NamedEndpoint[];
+  /** Found while running, oldest first. */
+  readonly #found = new Map<string, NamedEndpoint>();
   readonly #lookup: HostLookup;
   readonly #stopping = new AbortController();
   readonly #resolved = new Map<NamedEndpoint, readonly Endpoint[]>();
@@ -61,6 +66,21 @@ export class OwnEndpoints {
     this.#listeners.push(endpoint);
   }
 
+  /** A store of ours that came to be known while running; again has no effect. */
+  addName(endpoint: NamedEndpoint): void {
+    const key = `${endpoint.host} ${endpoint.port}`;
+    if (this.#found.has(key)) return;
+    const oldest = this.#found.size < mostFound ? undefined : this.#found.entries().next().value;
+    if (oldest !== undefined) {
+      this.#found.delete(oldest[0]);
+      this.#resolved.delete(oldest[1]);
+    }
+    this.#found.set(key, endpoint);
+    // At once for an address, which is what sentinels and clusters mostly name.
+    if (isIP(endpoint.host) === 0) void this.#turnOf(endpoint);
+    else this.#resolved.set(endpoint, [{ address: endpoint.host, port: endpoint.port }]);
+  }
+
   current(): readonly Endpoint[] {
     const wildcards = this.#listeners.filter(({ address }) => classifyAddress(address) === 'unroutable');
     const everywhere = wildcards.flatMap(({ port }) =>
@@ -92,7 +112,7 @@ export class OwnEndpoints {
 
   /** One name after the other: the system's look-up has two threads, and vendors need the other one. */
   async #refresh(): Promise<void> {
-    for (const name of this.#names) {
+    for (const name of [...this.#names, ...this.#found.values()]) {
       if (!this.#asked.has(name)) await this.#turnOf(name);
       if (this.#stopping.signal.aborted) return;
     }

@@ -40,7 +40,7 @@ max_client_conn = 500
   );
   // Read by a process that is nobody.
   chmodSync(folder, 0o755);
-  const running = await startServerProcess(program, [settings], port);
+  const running = await startServerProcess(program, [settings], port, { refusesRoot: true });
   return {
     through: (direct) => {
       const led = new URL(direct);

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
+import { delimiter } from 'node:path';
 import { eventually } from '../../harness/measure/eventually.ts';
 
 export interface ServerProcess {
@@ -11,13 +12,12 @@ export interface ServerProcess {
   close(): Promise<void>;
 }
 
-/**
- * As nobody, which programs want that refuse to run as root, yet able to read what lies in root's folders. It must not
- * outlive a test worker that was killed.
- */
-const unprivileged = [
+/** It must not outlive a test worker that was killed. */
+const mortal = ['setpriv', '--pdeathsig', 'KILL'];
+/** As nobody, which programs want that refuse to run as root, yet able to read what lies in root's folders. */
+const nobody = [
   ...['--reuid', '65534', '--regid', '65534', '--clear-groups'],
-  ...['--inh-caps', '-all,+dac_override', '--ambient-caps', '+dac_override', '--pdeathsig', 'KILL', '--'],
+  ...['--inh-caps', '-all,+dac_override', '--ambient-caps', '+dac_override'],
 ];
 
 /** A program on 127.0.0.1; resolves once `port` takes connections. */
@@ -25,12 +25,15 @@ export async function startServerProcess(
   program: string,
   args: readonly string[],
   port: number,
+  { refusesRoot = false } = {},
 ): Promise<ServerProcess> {
-  const libraries = process.env['TEST_STORES_LIBRARIES'];
-  const isRoot = process.getuid?.() === 0;
-  const [command, ...rest] = [...(isRoot ? ['setpriv', ...unprivileged] : []), program, ...args];
-  const child = spawn(command ?? program, rest, {
-    env: { ...process.env, ...(libraries === undefined ? {} : { LD_LIBRARY_PATH: libraries }) },
+  const libraries = [process.env['TEST_STORES_LIBRARIES'], process.env['TEST_REDIS_LIBRARIES']]
+    .filter((one) => one !== undefined)
+    .join(delimiter);
+  const asNobody = refusesRoot && process.getuid?.() === 0 ? nobody : [];
+  const [command = program, ...rest] = [...mortal, ...asNobody, '--', program, ...args];
+  const child = spawn(command, rest, {
+    env: { ...process.env, LD_LIBRARY_PATH: libraries },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';

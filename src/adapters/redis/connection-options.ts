@@ -1,0 +1,91 @@
+import type { ConnectionOptions as TlsOptions } from 'node:tls';
+import type { ClusterOptions, RedisOptions } from 'ioredis';
+import type { RedisTarget, RedisTls } from '../../core/net/redis-url.ts';
+import { followCertificates } from '../system/certificate-files.ts';
+
+/** A cache that takes longer is worth less than the call it would save: docs/decisions give it 50 ms. */
+const defaultCommandTimeoutMs = 40;
+const connectTimeoutMs = 1000;
+/** Half-open sockets are given up after this long without an answer; reconnecting finds out what is left. */
+const socketTimeoutMs = 2000;
+const sentinelTimeoutMs = 1000;
+const firstReconnectMs = 50;
+/** Bounds the time between the return of the server and the first hit. */
+const longestReconnectMs = 2000;
+/** The same after a fail-over, where the new primary is promised within 2 s. */
+const longestSearchMs = 500;
+/** How old the map of a cluster may be, and so how long a shard that failed over is missed. */
+const mapAgeMs = 1000;
+/** One for a shard that moved, one for one that is moving; more would outlast the time for a command. */
+const mostRedirections = 3;
+
+/** Half of the delay is random, so that replicas do not come back in step. */
+function delayMs(attempt: number, longestMs: number): number {
+  const wholeMs = Math.min(firstReconnectMs * 2 ** Math.min(attempt, 16), longestMs);
+  return wholeMs * (0.5 + Math.random() / 2);
+}
+
+/** Throws CertificateFilesError. */
+function tlsOptions(tls: RedisTls): TlsOptions {
+  const options: TlsOptions = { rejectUnauthorized: true };
+  if (tls.serverName !== null) options.servername = tls.serverName;
+  if (tls.rootCertPath === null && tls.certPath === null) return options;
+  const get = followCertificates({ ...tls, keyPassphrase: null });
+  // The driver copies the options for each connection, which asks anew.
+  return Object.defineProperty(options, 'secureContext', { get, enumerable: true });
+}
+
+/** What is the same of every connection to a server that keeps data. Throws CertificateFilesError. */
+function serverOptions(target: RedisTarget, commandTimeoutMs = defaultCommandTimeoutMs) {
+  return {
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: commandTimeoutMs,
+    connectTimeout: connectTimeoutMs,
+    socketTimeout: socketTimeoutMs,
+    connectionName: 'model-gateway',
+    ...(target.user === null ? {} : { username: target.user }),
+    ...(target.password === null ? {} : { password: target.password }),
+    ...(target.tls === null ? {} : { tls: tlsOptions(target.tls) }),
+    // After a failover the old primary is read-only; the address now leads to another server.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+  } satisfies RedisOptions;
+}
+
+/** One server, or the one that sentinels name. Throws CertificateFilesError. */
+export function singleOptions(target: RedisTarget, commandTimeoutMs?: number) {
+  const common = { ...serverOptions(target, commandTimeoutMs), db: target.database };
+  const [first] = target.hosts;
+  if (target.kind === 'server') {
+    const retryStrategy = (attempt: number) => delayMs(attempt, longestReconnectMs);
+    return { ...common, ...first, retryStrategy } satisfies RedisOptions;
+  }
+  return {
+    ...common,
+    retryStrategy: (attempt: number) => delayMs(attempt, longestSearchMs),
+    sentinels: [...target.hosts],
+    name: target.primaryName ?? '',
+    ...(target.sentinelUser === null ? {} : { sentinelUsername: target.sentinelUser }),
+    ...(target.sentinelPassword === null ? {} : { sentinelPassword: target.sentinelPassword }),
+    ...(common.tls === undefined ? {} : { sentinelTLS: common.tls, enableTLSForSentinelMode: true }),
+    sentinelCommandTimeout: sentinelTimeoutMs,
+    sentinelRetryStrategy: (attempt: number) => delayMs(attempt, longestSearchMs),
+    // Sentinels say so when another server is the primary, before the old one is noticed to be gone.
+    failoverDetector: true,
+  } satisfies RedisOptions;
+}
+
+/** A cluster. What cannot be served at once is refused rather than waited for. Throws CertificateFilesError. */
+export function clusterOptions(target: RedisTarget, commandTimeoutMs?: number) {
+  return {
+    redisOptions: serverOptions(target, commandTimeoutMs),
+    enableOfflineQueue: false,
+    clusterRetryStrategy: (attempt: number) => delayMs(attempt, longestSearchMs),
+    maxRedirections: mostRedirections,
+    retryDelayOnFailover: 0,
+    retryDelayOnClusterDown: 0,
+    slotsRefreshTimeout: connectTimeoutMs,
+    slotsRefreshInterval: mapAgeMs,
+  } satisfies ClusterOptions;
+}
