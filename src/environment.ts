@@ -13,7 +13,7 @@ export const environmentSchema = z.object({
   GW_HOST: text.describe('address of the API; else `0.0.0.0`, and `127.0.0.1` for a sidecar'),
   GW_ADMIN_PORT: port
     .default(9090)
-    .describe('port of `/healthz`, `/readyz`, `/metrics`, `/openapi.json`; keep it from clients'),
+    .describe('port of `/healthz`, `/readyz`, `/metrics`, `/openapi.json`, `/admin`; keep it from clients'),
   GW_ADMIN_HOST: z.string().default('0.0.0.0').describe('its address'),
   GW_PROFILE: z
     .enum(['server', 'sidecar'])
@@ -115,6 +115,13 @@ export const environmentSchema = z.object({
     .min(16)
     .optional()
     .describe('at least 16 characters, sent as a bearer token'),
+  GW_ADMIN_TOKEN: z
+    .string()
+    .regex(/^[!-~]{32,512}$/, 'must be 32 to 512 printable ASCII characters without spaces')
+    .optional()
+    .describe(
+      'opens the admin API on the admin port to whoever sends it as a bearer token, 32 to 512 characters; without it there is none. Takes up to 3 more connections to Postgres',
+    ),
   GW_REGISTRATIONS_PER_MINUTE: count
     .min(0)
     .default(0)
@@ -151,5 +158,6 @@ export const fileVariants = [
   'DATABASE_DIRECT_URL',
   'REDIS_URL',
   'GW_REGISTRATION_TOKEN',
+  'GW_ADMIN_TOKEN',
   'GW_SERVICE_KEY',
 ];

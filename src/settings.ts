@@ -50,6 +50,8 @@ export interface Settings {
   readonly trustedProxyHops: number;
   readonly registration: 'open' | 'token' | 'closed';
   readonly registrationToken: Secret | null;
+  /** Null: there is no admin API. */
+  readonly adminToken: Secret | null;
   /** 0: no limit. */
   readonly registrationsPerMinute: number;
   readonly registrationsPerMinutePerIp: number;
@@ -128,6 +130,8 @@ function withFileVariants(environment: NodeJS.ProcessEnv): Record<string, string
   return merged;
 }
 
+const secretOf = (text: string | undefined): Secret | null => (text === undefined ? null : new Secret(text));
+
 /** Reads the environment once; tracing apart, the only reader of process.env. Throws SettingsError with one line. */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Settings {
   const parsed = environmentSchema.safeParse(withFileVariants(environment));
@@ -181,7 +185,8 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     bodyLimitBytes: env.GW_BODY_LIMIT_BYTES,
     trustedProxyHops: env.GW_TRUSTED_PROXY_HOPS,
     registration: env.GW_REGISTRATION,
-    registrationToken: env.GW_REGISTRATION_TOKEN === undefined ? null : new Secret(env.GW_REGISTRATION_TOKEN),
+    registrationToken: secretOf(env.GW_REGISTRATION_TOKEN),
+    adminToken: secretOf(env.GW_ADMIN_TOKEN),
     registrationsPerMinute: env.GW_REGISTRATIONS_PER_MINUTE,
     registrationsPerMinutePerIp: env.GW_REGISTRATIONS_PER_MINUTE_PER_IP,
     maxEventLoopDelayMs: env.GW_MAX_EVENT_LOOP_DELAY_MS,
@@ -189,7 +194,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     maxHeapBytes: env.GW_MAX_HEAP_BYTES ?? Math.floor(heapLimitBytes(environment) * guardedHeapShare),
     maxConnections: clientConnectionsWithin(openFilesLimit(), heapLimitBytes(environment)),
     logLevel: env.GW_LOG_LEVEL,
-    serviceKey: env.GW_SERVICE_KEY === undefined ? null : new Secret(env.GW_SERVICE_KEY),
+    serviceKey: secretOf(env.GW_SERVICE_KEY),
     providerKeysFile: env.GW_PROVIDER_KEYS_FILE ?? null,
     tracing: readTracing(env),
   };

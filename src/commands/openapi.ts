@@ -2,14 +2,15 @@ import type { Command } from 'commander';
 import { addCommand } from './command.ts';
 
 async function printDescription(): Promise<void> {
-  const { openApiDocument } = await import('../http/openapi.ts');
-  process.stdout.write(`${JSON.stringify(openApiDocument(), null, 2)}\n`);
+  const { byDefault, openApiDocument } = await import('../http/openapi.ts');
+  const document = openApiDocument({ ...byDefault, hasAdminApi: true });
+  process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
 }
 
 export function addOpenApi(program: Command): void {
   addCommand(program, {
     name: 'openapi',
-    summary: 'print the OpenAPI description',
+    summary: 'print the OpenAPI description, that of the admin API included',
     example: 'model-gateway openapi > openapi.json',
   }).action(printDescription);
 }

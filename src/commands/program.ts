@@ -1,5 +1,6 @@
 import { Command, CommanderError, Help } from 'commander';
 import { addCheckConfig } from './check-config.ts';
+import { addCompletion } from './completion.ts';
 import { addDemo } from './demo.ts';
 import { CommandError, exitCodes, exitRows } from './exit-codes.ts';
 import { addExport } from './export.ts';
@@ -34,6 +35,7 @@ const adders = [
   addNewKey,
   addCheckConfig,
   addOpenApi,
+  addCompletion,
   addDemo,
   addWait,
 ];

@@ -13,23 +13,16 @@ interface SpendOptions extends JsonOption {
 async function spend({ from, to, json }: SpendOptions): Promise<void> {
   const { sinceMicros, untilMicros } = periodOf(from, to);
   const { readSpend } = await import('../adapters/postgres/read-spend.ts');
-  const { ceilHour, floorHour } = await import('../adapters/postgres/read-sums.ts');
-  const { spendRecord } = await import('../http/operator-records.ts');
-  const { formatTimestampMicros } = await import('../core/timestamp.ts');
-  const period = { fromMicros: floorHour(sinceMicros), toMicros: ceilHour(untilMicros) };
-  const spent = await withPool((pool) => readSpend(pool, period));
-  const users = spent.users.map(spendRecord);
-  if (spent.isCut) process.stderr.write(`only the ${users.length} users who spent most\n`);
-  const bounds = {
-    from: formatTimestampMicros(period.fromMicros),
-    to: formatTimestampMicros(period.toMicros),
-  };
+  const { spendReport } = await import('../http/operator-records.ts');
+  const period = { fromMicros: sinceMicros, toMicros: untilMicros };
+  const report = spendReport(await withPool((pool) => readSpend(pool, period)));
+  if (report.more) process.stderr.write(`only the ${report.users.length} users who spent most\n`);
   if (json) {
-    process.stdout.write(`${JSON.stringify({ ...bounds, users, more: spent.isCut })}\n`);
+    process.stdout.write(`${JSON.stringify(report)}\n`);
     return;
   }
-  process.stdout.write(`from ${bounds.from} to ${bounds.to}\n`);
-  for (const { cost_usd, requests, errors, user_id, email } of users) {
+  process.stdout.write(`from ${report.from} to ${report.to}\n`);
+  for (const { cost_usd, requests, errors, user_id, email } of report.users) {
     const counts = `${String(requests).padStart(10)} requests ${String(errors).padStart(8)} errors`;
     process.stdout.write(
       `$${cost_usd.padStart(14)} ${counts}  ${user_id}  ${shownText(email ?? '(deleted)')}\n`,

@@ -71,6 +71,18 @@ function withUser<Result>(
 const noUser = (idOrEmail: string): CommandError =>
   new CommandError('notFound', `there is no user ${idOrEmail}`);
 
+async function add(email: string, { json }: JsonOption): Promise<void> {
+  const { registerUser } = await import('../adapters/postgres/users.ts');
+  const { registerUserSchema } = await import('../core/account/account-requests.ts');
+  const checked = registerUserSchema.safeParse({ email });
+  if (!checked.success) throw new CommandError('usage', `the e-mail ${checked.error.issues[0]?.message}`);
+  const user = await withPool((pool) => registerUser(pool, checked.data));
+  if (user === null) throw new CommandError('failed', 'this e-mail address is already registered');
+  const { userId: user_id, apiKey: api_key } = user;
+  if (json) printJson({ user_id, email, api_key, shown_once: true });
+  else process.stdout.write(`${api_key}\n`);
+}
+
 async function show(idOrEmail: string, { json }: JsonOption): Promise<void> {
   const { listServiceKeys } = await import('../adapters/postgres/service-keys.ts');
   const { listProviderKeys } = await import('../adapters/postgres/provider-keys.ts');
@@ -157,6 +169,14 @@ export function addUsers(program: Command): void {
   })
     .option(...jsonOption)
     .action(list);
+  addCommand(users, {
+    name: 'add',
+    summary: 'register a user, also where registration is closed, and print the service key',
+    example: 'model-gateway users add ada@example.com',
+  })
+    .argument('<email>', 'e-mail address')
+    .option(...jsonOption)
+    .action(add);
   addUserCommand(users, {
     name: 'show',
     summary: 'show a user with its keys, none of them in the clear',

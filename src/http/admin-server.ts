@@ -2,11 +2,32 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { fastify, LogController } from 'fastify';
 import type { TablesStatus } from '../adapters/tables/last-good-tables.ts';
+import type { LaterTurns } from '../chat/later-turn.ts';
+import type { AdminAuthDeps } from './admin-auth.ts';
+import { requireAdminToken } from './admin-auth.ts';
+import { adminRouteList, adminRoutes } from './admin-routes.ts';
+import { BodyBudget } from './body-budget.ts';
+import { acceptOnlyJson } from './body-parser.ts';
 import { handleErrors } from './error-handler.ts';
+import type { HttpTelemetry } from './http-telemetry.ts';
+import { clientClosedStatus } from './http-telemetry.ts';
 import type { Life } from './life.ts';
+import { MeasuredMessage } from './measured-message.ts';
+import { mountTable, refuseStoreRoutes } from './mount.ts';
 import { nodeHttpOptions, refuseOddRequests } from './odd-requests.ts';
 import { answerParserError } from './parser-errors.ts';
 import { requestIdOf } from './request-id.ts';
+import { allowedMethods, methodsOf } from './route-methods.ts';
+import type { OperatorsDeps } from './routes/operators.ts';
+import { operatorsHandlers } from './routes/operators.ts';
+import { connectionsCheckMs, headersTimeoutMs, requestTimeoutMs } from './server-timeouts.ts';
+
+/** An e-mail address, a label: more is nothing that an operator sends. */
+const bodyLimitBytes = 16 * 1024;
+/** For all bodies of operators at once; a client has an eighth, room for a dozen of the largest. */
+const bodiesBytes = 2 * 1024 * 1024;
+/** An e-mail address has 254 characters, and three times that percent-encoded. */
+const maxParamLength = 1024;
 
 /** What readiness looks at; every part is cheap and in memory. */
 export interface ReadyFacts {
@@ -15,29 +36,58 @@ export interface ReadyFacts {
   readonly storeReady: () => { readonly ready: boolean; readonly reason: string | null };
 }
 
+/** What operators may do, over HTTP. */
+export interface AdminApi extends AdminAuthDeps {
+  readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed' | 'adminRequestEnded' | 'requestShed'>;
+  readonly later: LaterTurns;
+  /** Null in a profile without a database. */
+  readonly store: OperatorsDeps | null;
+}
+
 export interface AdminDeps extends ReadyFacts {
   readonly life: Life;
   readonly metrics: () => Promise<string>;
   readonly metricsContentType: string;
   readonly openApi: () => unknown;
+  /** Null without an admin token: its paths are unknown ones. */
+  readonly api: AdminApi | null;
 }
 
-/** Probes, metrics and the API description on the second port, which no client-facing Service exposes. */
+/**
+ * Probes, metrics, the API description and the admin API on the second port, which no client-facing Service exposes.
+ */
 export function createAdminServer(deps: AdminDeps, log: FastifyBaseLogger): FastifyInstance {
   const app: FastifyInstance = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
-    http: nodeHttpOptions,
+    bodyLimit: bodyLimitBytes,
+    requestTimeout: requestTimeoutMs,
+    http: {
+      ...nodeHttpOptions,
+      IncomingMessage: MeasuredMessage,
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: connectionsCheckMs,
+    },
+    routerOptions: { maxParamLength },
     clientErrorHandler: answerParserError,
     requestIdHeader: false,
     genReqId: (request) => requestIdOf(request, randomUUID),
   });
+  app.decorateRequest('earlyBody', null);
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     done();
   });
   refuseOddRequests(app);
-  handleErrors(app, () => null);
+  const methods = methodsOf(adminRouteList);
+  handleErrors(app, (url) => allowedMethods(app, url, methods));
+  serveProbes(app, deps);
+  if (deps.api?.store === null) refuseStoreRoutes(app, adminRouteList);
+  else if (deps.api !== null) serveAdminApi(app, deps.api, deps.api.store);
+  return app;
+}
+
+function serveProbes(app: FastifyInstance, deps: AdminDeps): void {
   // Liveness never looks at a dependency: a database blip must not restart every replica.
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {
@@ -56,5 +106,23 @@ export function createAdminServer(deps: AdminDeps, log: FastifyBaseLogger): Fast
     return deps.metrics();
   });
   app.get('/openapi.json', async () => deps.openApi());
-  return app;
+}
+
+/** Its bodies have room of their own, so that neither port takes any from the other. */
+function serveAdminApi(app: FastifyInstance, api: AdminApi, store: OperatorsDeps): void {
+  const { httpTelemetry } = api;
+  acceptOnlyJson(app, new BodyBudget(bodiesBytes), api.later, () => httpTelemetry.requestShed('body_bytes'));
+  app.register(async (scope) => {
+    scope.addHook('onRequest', (request, reply, done) => {
+      const route = request.routeOptions.url ?? '';
+      reply.raw.on('close', () => {
+        const status = reply.raw.headersSent ? reply.raw.statusCode : clientClosedStatus;
+        request.bodyHold?.release();
+        httpTelemetry.adminRequestEnded(request.method, route, status);
+      });
+      done();
+    });
+    requireAdminToken(scope, api);
+    mountTable(scope, adminRoutes, operatorsHandlers(store));
+  });
 }

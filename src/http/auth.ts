@@ -4,6 +4,7 @@ import { hashServiceKey, hasServiceKeyShape, isCurrentKey } from '../core/accoun
 import { AuthenticationError } from '../core/errors.ts';
 import { clientNetwork } from '../core/net/client-network.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
+import { bearerToken } from './bearer-token.ts';
 import type { BodyBudget, EarlyHold } from './body-budget.ts';
 import { gatherUnknown } from './early-body.ts';
 import type { AuthFailure, HttpTelemetry } from './http-telemetry.ts';
@@ -26,20 +27,6 @@ export interface AuthDeps {
   readonly clock: Clock;
   readonly bodies: Pick<BodyBudget, 'openEarly'>;
   readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed' | 'authenticated' | 'legacyUsed' | 'within'>;
-}
-
-/** Spaces (RFC 7235 2.1), one token: everything else is malformed and costs no look-up. */
-const bearer = /^Bearer +([!-~]{1,512})$/i;
-const headerName = 'authorization';
-
-/** False when another line of the header says something else: Node keeps the first and drops the others unseen. */
-function isUnambiguous(rawHeaders: readonly string[], authorization: string): boolean {
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index];
-    if (name?.length !== headerName.length || name.toLowerCase() !== headerName) continue;
-    if (rawHeaders[index + 1] !== authorization) return false;
-  }
-  return true;
 }
 
 /** Null for what can be no service key. Of a key that was good not long ago the checksum need not be made again. */
@@ -76,9 +63,7 @@ export function requireServiceKey(scope: FastifyInstance, deps: AuthDeps): void 
     reply.header('cache-control', 'no-store');
     const { authorization } = request.headers;
     if (authorization === undefined) return done(refusal('missing', request));
-    const token = isUnambiguous(request.raw.rawHeaders, authorization)
-      ? bearer.exec(authorization)?.[1]
-      : undefined;
+    const token = bearerToken(request.raw.rawHeaders, authorization);
     if (token === undefined) return done(refusal('malformed', request));
     request.serviceKeyHash = hashServiceKey(token);
     const shape = shapeOf(token, request.serviceKeyHash, deps);

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { KeyVerdict } from '../core/account/key-verdict.ts';
 import { clientAddress } from '../core/net/client-network.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import type { CallTrace } from '../core/request/chat-call.ts';
@@ -35,13 +36,18 @@ export interface EndedRequest {
 export const shortages = ['event_loop_delay', 'heap', 'body_bytes', 'connections', 'other'] as const;
 export type Shortage = (typeof shortages)[number];
 
-/** Why a caller was not let in; `malformed` includes keys of the former name after its sunset. */
+/**
+ * Why a caller was not let in; `malformed` includes keys of the former name after its sunset. `admin_token` and
+ * `admin_guesses` are of the admin API: no token or a wrong one, and too many wrong ones of late.
+ */
 export const authFailures = [
   'missing',
   'malformed',
   'unknown_key',
   'user_disabled',
   'registration_token',
+  'admin_token',
+  'admin_guesses',
 ] as const;
 export type AuthFailure = (typeof authFailures)[number];
 
@@ -50,11 +56,23 @@ export interface Asker {
   readonly requestId: string;
   /** One address, or `unknown`: never other text of the client's. */
   readonly clientAddress: string;
+  /** Held the admin token. */
+  readonly isOperator?: true;
 }
 
 /** What is audited beside refused authentication. */
 export type AuditEvent =
-  | { readonly audit: 'user_registered'; readonly userId: string }
+  | {
+      readonly audit:
+        | 'user_registered'
+        | 'user_disabled'
+        | 'user_enabled'
+        | 'user_residency_bound'
+        | 'user_residency_freed'
+        | 'user_limits_set'
+        | 'user_deleted';
+      readonly userId: string;
+    }
   | {
       readonly audit: 'service_key_added' | 'service_key_deleted';
       readonly userId: string;
@@ -91,6 +109,10 @@ export interface HttpTelemetry {
   authFailed(reason: AuthFailure, asker: Asker): void;
   audited(event: AuditEvent, asker: Asker): void;
   legacyUsed(surface: LegacySurface): void;
+  /** One request of the admin API is over; `route` is its template. */
+  adminRequestEnded(method: string, route: string, status: number): void;
+  /** A vendor, or a user's server, said what it makes of a key. */
+  keyChecked(provider: ProviderName, verdict: KeyVerdict): void;
 }
 
 export function askerOf(request: FastifyRequest): Asker {
@@ -98,7 +120,7 @@ export function askerOf(request: FastifyRequest): Asker {
 }
 
 /** nginx's name for "the client closed the request"; never sent. */
-const clientClosedStatus = 499;
+export const clientClosedStatus = 499;
 
 /**
  * Reports every request from its headers to its last byte, and gives back what it held. The raw response's `close`

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { NotFoundError } from '../core/errors.ts';
 import { smallBodyBytes } from './body-budget.ts';
 import { parseOrThrow } from './parse.ts';
-import type { Route, RouteName, Routes } from './route-table.ts';
+import type { Route, RouteName, Routes, RouteTable } from './route-table.ts';
 import { pathParameter, routeList, routes } from './route-table.ts';
 
 type DeepReadonly<Value> = Value extends readonly (infer Item)[]
@@ -14,18 +14,18 @@ type DeepReadonly<Value> = Value extends readonly (infer Item)[]
     : Value;
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
-type FieldOf<Name extends RouteName, Field extends string> =
-  Routes[Name] extends Readonly<Record<Field, infer Value>> ? Value : undefined;
+type FieldOf<Given extends Route, Field extends string> =
+  Given extends Readonly<Record<Field, infer Value>> ? Value : undefined;
 
 /** What a route answers when it succeeds. */
-export type Answer<Name extends RouteName> = Routes[Name]['answer'] extends z.ZodType
-  ? DeepReadonly<z.output<Routes[Name]['answer']>>
+export type AnswerOf<Given extends Route> = Given['answer'] extends z.ZodType
+  ? DeepReadonly<z.output<Given['answer']>>
   : undefined;
 
 /** One call of a route, its texts parsed. */
-export interface Call<Name extends RouteName> {
-  readonly body: Parsed<FieldOf<Name, 'body'>>;
-  readonly query: Parsed<FieldOf<Name, 'query'>>;
+export interface CallOf<Given extends Route> {
+  readonly body: Parsed<FieldOf<Given, 'body'>>;
+  readonly query: Parsed<FieldOf<Given, 'query'>>;
   /** The parameter of the path, decoded; empty where there is none. */
   readonly param: string;
   readonly request: FastifyRequest;
@@ -33,14 +33,21 @@ export interface Call<Name extends RouteName> {
   readonly reply: FastifyReply;
 }
 
-type Handler<Name extends RouteName> = Routes[Name] extends { readonly story: true }
+type HandlerOf<Given extends Route> = Given extends { readonly story: true }
   ? (request: FastifyRequest, reply: FastifyReply) => Promise<void>
-  : (call: Call<Name>) => Answer<Name> | Promise<Answer<Name>>;
+  : (call: CallOf<Given>) => AnswerOf<Given> | Promise<AnswerOf<Given>>;
 
-/** What the routes do, by their names: one that is missing, or answers otherwise than described, does not compile. */
-export type Handlers<Name extends RouteName = RouteName> = { readonly [Key in Name]: Handler<Key> };
+/** What some routes of a table do, by their names: one that is missing, or answers otherwise, does not compile. */
+export type HandlersOf<Table extends RouteTable, Name extends keyof Table = keyof Table> = {
+  readonly [Key in Name]: HandlerOf<Table[Key]>;
+};
 
-type AnyHandler = (call: Call<RouteName>) => unknown;
+/** The same of the API port. */
+export type Answer<Name extends RouteName> = AnswerOf<Routes[Name]>;
+export type Call<Name extends RouteName> = CallOf<Routes[Name]>;
+export type Handlers<Name extends RouteName = RouteName> = HandlersOf<Routes, Name>;
+
+type AnyHandler = (call: CallOf<Route>) => unknown;
 type StoryHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /** The path as Fastify's router writes it. */
@@ -68,14 +75,15 @@ function answering(route: Route, handler: AnyHandler) {
   };
 }
 
-/** Registers these routes on `scope`, each as the table says. `onRequest` runs before their bodies are read. */
-export function mountRoutes<Name extends RouteName>(
+/** Registers these routes of a table on `scope`, each as it says. `onRequest` runs before their bodies are read. */
+export function mountTable<Table extends RouteTable, Name extends keyof Table>(
   scope: FastifyInstance,
-  handlers: Handlers<Name>,
+  table: Table,
+  handlers: HandlersOf<Table, Name>,
   onRequest: onRequestHookHandler[] = [],
 ): void {
   for (const [name, handler] of Object.entries(handlers)) {
-    const route: Route = routes[name as Name];
+    const route = table[name] as Route;
     const { method } = route;
     const options = { method, url: routerPath(route), onRequest };
     if (route.story === true) {
@@ -85,6 +93,15 @@ export function mountRoutes<Name extends RouteName>(
   }
 }
 
+/** The same of the API port. */
+export function mountRoutes<Name extends RouteName>(
+  scope: FastifyInstance,
+  handlers: Handlers<Name>,
+  onRequest: onRequestHookHandler[] = [],
+): void {
+  mountTable<Routes, Name>(scope, routes, handlers, onRequest);
+}
+
 const refuse = async (): Promise<never> => {
   throw new NotFoundError('This route needs a database, which this deployment runs without.', {
     code: 'not_in_profile',
@@ -92,9 +109,9 @@ const refuse = async (): Promise<never> => {
 };
 
 /** Routes that need a database, in a profile without one: a clear answer to any method instead of an unknown path. */
-export function refuseStoreRoutes(app: FastifyInstance): void {
+export function refuseStoreRoutes(app: FastifyInstance, list: readonly Route[] = routeList): void {
   // `all` means those that Fastify knows, which are fewer than Node lets through.
   for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
-  const paths = new Set(routeList.filter(({ needsStore }) => needsStore).map(routerPath));
+  const paths = new Set(list.filter(({ needsStore }) => needsStore).map(routerPath));
   for (const path of paths) app.all(path, { onRequest: refuse }, async () => undefined);
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { chatRequestWithDeveloperSchema } from '../core/request/chat-request.ts';
 import { contentFieldNames } from '../core/request/content-fields.ts';
 import type { RoutingTablesDocument } from '../core/tables/routing-tables.ts';
+import { adminRouteList } from './admin-routes.ts';
 import { errorBodySchema } from './answer-schemas.ts';
 import type { RegistrationPolicy } from './registration-policy.ts';
 import { requestIdHeader } from './request-id.ts';
@@ -20,32 +21,41 @@ const text = { type: 'string' } as const;
 const jsonContent = (schema: Json) => ({ 'application/json': { schema } });
 
 /** Every answer carries it. */
-const answerHeaders = {
-  [requestIdHeader.name]: { description: 'Id of the request', schema: text },
+const requestId = { [requestIdHeader.name]: { description: 'Id of the request', schema: text } };
+const tablesVersion = {
   'X-Gateway-Tables-Version': { description: 'Of the tables that the request began with', schema: text },
 };
 
-const failure = {
+const isOfAdminApi = ({ auth }: Route): boolean => auth === 'admin-token';
+
+/** No tables have a say in what operators ask. */
+const answerHeadersOf = (route: Route): Json => ({
+  ...requestId,
+  ...(!isOfAdminApi(route) && tablesVersion),
+});
+
+const errorSchema = { $ref: '#/components/schemas/Error' };
+const failure = (route: Route) => ({
   description: 'Error',
   headers: {
-    ...answerHeaders,
+    ...answerHeadersOf(route),
     'Retry-After': { description: 'Seconds until a repeat may help', schema: text },
     'X-Should-Retry': {
       description: 'Whether the OpenAI SDKs are to repeat it by themselves',
       schema: { type: 'string', enum: ['true', 'false'] },
     },
   },
-  content: jsonContent({ $ref: '#/components/schemas/Error' }),
-};
+  content: jsonContent(errorSchema),
+});
 /** Without a type: readers of such a stream disagree on whether one event is a text or an object. */
 const events = { description: 'Events of `chat.completion.chunk`, then `[DONE]`' };
 const verbatim = { description: "An override's vendor answered it: its own words, whatever they are" };
 
 /** The error of an override is the vendor's, untouched (SPEC 4.5). */
-function failureOf({ story }: Route): Json {
-  if (story !== true) return failure;
-  const error = { anyOf: [failure.content['application/json']?.schema, verbatim] };
-  return { ...failure, content: { ...jsonContent(error), '*/*': { schema: verbatim } } };
+function failureOf(route: Route): Json {
+  if (route.story !== true) return failure(route);
+  const error = { anyOf: [errorSchema, verbatim] };
+  return { ...failure(route), content: { ...jsonContent(error), '*/*': { schema: verbatim } } };
 }
 
 /** Optional fields of a chat body may be null, which is as if they were left out. */
@@ -67,13 +77,16 @@ export interface ApiFacts {
   /** False in a profile without a database, whose routes that need one are `not_in_profile`. */
   readonly hasStore: boolean;
   readonly registration: RegistrationPolicy['mode'];
+  /** True where the admin port has the admin API, and the reader may know of it. */
+  readonly hasAdminApi: boolean;
 }
 
 /** Of a gateway whose tables and settings say nothing of it. */
-const byDefault: ApiFacts = {
+export const byDefault: ApiFacts = {
   chat: { developer_role: false, passthrough_fields: [] },
   hasStore: true,
   registration: 'open',
+  hasAdminApi: false,
 };
 
 /** Whether this gateway has the route: one that answers everybody 403 or 404 is none. */
@@ -104,9 +117,10 @@ function requestBody({ body, story }: Route, chat: ChatRules): Json {
   return { requestBody: { required: true, content: jsonContent(schema) } };
 }
 
-/** What may be called without a service key says so. */
+/** What asks for something else than a service key says so. */
 function securityOf({ auth }: Route, { registration }: ApiFacts): Json {
   if (auth === 'service-key') return {};
+  if (auth === 'admin-token') return { security: [{ adminToken: [] }] };
   return { security: registration === 'token' ? [{ registrationToken: [] }] : [] };
 }
 
@@ -132,8 +146,9 @@ function parametersOf(route: Route): Json {
   return parameters.length === 0 ? {} : { parameters };
 }
 
-function success({ answer, story }: Route): Json {
-  const described = { description: 'Success', headers: answerHeaders };
+function success(route: Route): Json {
+  const { answer, story } = route;
+  const described = { description: 'Success', headers: answerHeadersOf(route) };
   if (answer === null) return described;
   const content = jsonContent(jsonSchema(answer));
   return {
@@ -142,8 +157,12 @@ function success({ answer, story }: Route): Json {
   };
 }
 
+/** Where `kubectl port-forward` opens it. */
+const adminPort = [{ url: 'http://127.0.0.1:9090', description: 'The admin port' }];
+
 function operation(route: Route, facts: ApiFacts): Json {
   return {
+    ...(isOfAdminApi(route) && { tags: ['admin'], servers: adminPort }),
     summary: route.summary,
     responses: { [route.status]: success(route), default: failureOf(route) },
     ...requestBody(route, facts.chat),
@@ -154,7 +173,7 @@ function operation(route: Route, facts: ApiFacts): Json {
 
 function paths(facts: ApiFacts): Json {
   const described: Record<string, Json> = {};
-  for (const route of routeList) {
+  for (const route of facts.hasAdminApi ? [...routeList, ...adminRouteList] : routeList) {
     if (!isThere(route, facts)) continue;
     described[route.path] = {
       ...described[route.path],
@@ -186,7 +205,11 @@ export function openApiDocument(facts = byDefault): Json {
     paths: paths(facts),
     components: {
       schemas: { Error: jsonSchema(errorBodySchema) },
-      securitySchemes: { serviceKey: bearer, ...(hasToken && { registrationToken: bearer }) },
+      securitySchemes: {
+        serviceKey: bearer,
+        ...(hasToken && { registrationToken: bearer }),
+        ...(facts.hasAdminApi && { adminToken: bearer }),
+      },
     },
   };
 }

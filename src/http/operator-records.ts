@@ -1,10 +1,16 @@
 import type { UserFacts } from '../adapters/postgres/operators.ts';
 import type { ProviderKeyRow } from '../adapters/postgres/provider-keys.ts';
-import type { UserSpend } from '../adapters/postgres/read-spend.ts';
+import type { Spend, UserSpend } from '../adapters/postgres/read-spend.ts';
 import type { ServiceKeyRow } from '../adapters/postgres/service-keys.ts';
 import { formatMicroUsd } from '../core/answer/cost.ts';
 import { formatTimestampMicros } from '../core/timestamp.ts';
-import type { SpendRecord, UserRecord } from './operator-schemas.ts';
+import type {
+  ServiceKeyFacts,
+  SpendRecord,
+  SpendReport,
+  StoredKeyFacts,
+  UserRecord,
+} from './operator-schemas.ts';
 
 /** A user in the words of the API, which commands print too. */
 export function userRecord(user: UserFacts): UserRecord {
@@ -24,7 +30,7 @@ const shownInstant = (micros: bigint | number | null): string | null =>
   micros === null ? null : formatTimestampMicros(micros);
 
 /** Neither the key nor its hash. */
-export function serviceKeyFacts(row: ServiceKeyRow) {
+export function serviceKeyFacts(row: ServiceKeyRow): ServiceKeyFacts {
   return {
     id: row.id,
     label: row.label,
@@ -35,12 +41,18 @@ export function serviceKeyFacts(row: ServiceKeyRow) {
 }
 
 /** A stored provider key without what depends on the tables in use. */
-export function storedKeyFacts({ id, provider, label, baseUrl, declaredRegion }: ProviderKeyRow) {
+export function storedKeyFacts({
+  id,
+  provider,
+  label,
+  baseUrl,
+  declaredRegion,
+}: ProviderKeyRow): StoredKeyFacts {
   return { id, provider, label, base_url: baseUrl, declared_region: declaredRegion };
 }
 
 /** What a user spent, to the micro-dollar. */
-export function spendRecord(spend: UserSpend): SpendRecord {
+function spendRecord(spend: UserSpend): SpendRecord {
   return {
     user_id: spend.userId,
     email: spend.email,
@@ -49,5 +61,15 @@ export function spendRecord(spend: UserSpend): SpendRecord {
     input_tokens: Number(spend.inputTokens),
     output_tokens: Number(spend.outputTokens),
     cost_usd: formatMicroUsd(spend.costMicroUsd),
+  };
+}
+
+/** What all users spent in a period. */
+export function spendReport({ fromMicros, toMicros, users, isCut }: Spend): SpendReport {
+  return {
+    from: formatTimestampMicros(fromMicros),
+    to: formatTimestampMicros(toMicros),
+    users: users.map(spendRecord),
+    more: isCut,
   };
 }

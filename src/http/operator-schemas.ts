@@ -1,15 +1,23 @@
 import { z } from 'zod';
-import { userLimitsSchema } from '../core/limits/user-limits.ts';
+import { limitChangesSchema, userLimitsSchema } from '../core/limits/user-limits.ts';
 import { count, instant, usd } from './answer-fields.ts';
+import {
+  newServiceKeyRecordSchema,
+  providerKeyRecordSchema,
+  serviceKeyRecordSchema,
+} from './answer-schemas.ts';
+import { pageLimit, parameter, queryInstant } from './query-schemas.ts';
 
-/** What operators get, on the admin port and from commands. */
+/** What operators get, on the admin port and from commands; and what they ask there. */
+
+const residency = z.literal('india').nullable().describe('What the operator bound the user to.');
 
 export const userRecordSchema = z.strictObject({
   user_id: z.uuid(),
   email: z.string(),
   created_at: instant,
   disabled_at: instant.nullable(),
-  residency: z.literal('india').nullable().describe('What the operator bound the user to.'),
+  residency,
   limits: userLimitsSchema
     .nullable()
     .describe('Exceptions from the limits of the tables; null: there are none.'),
@@ -17,6 +25,50 @@ export const userRecordSchema = z.strictObject({
   provider_keys: count,
 });
 export type UserRecord = z.output<typeof userRecordSchema>;
+
+/** `GET /admin/users`. */
+export const usersQuerySchema = z.object({
+  limit: pageLimit.optional(),
+  cursor: parameter
+    .regex(z.regexes.uuid(), 'must be the next_cursor of another page')
+    .meta({ format: 'uuid', description: 'The next_cursor of the page before.' })
+    .optional(),
+});
+
+export const userPageSchema = z.strictObject({
+  data: z.array(userRecordSchema),
+  next_cursor: z.uuid().nullable().describe('Null: this is the last page.'),
+});
+
+/** Without `current`: the operator authenticates with none of them. */
+const serviceKeyFactsSchema = serviceKeyRecordSchema.omit({ current: true });
+export type ServiceKeyFacts = z.output<typeof serviceKeyFactsSchema>;
+
+/** Without what depends on the tables in use. */
+const storedKeySchema = providerKeyRecordSchema.omit({ residency: true, created_at: true });
+export type StoredKeyFacts = z.output<typeof storedKeySchema>;
+
+export const shownUserSchema = z.strictObject({
+  user: userRecordSchema,
+  service_keys: z.array(serviceKeyFactsSchema),
+  provider_keys: z.array(storedKeySchema),
+});
+
+/** `PATCH /admin/users/{user}`: what is left out stays as it is. */
+export const changeUserSchema = z
+  .strictObject({
+    disabled: z.boolean().describe('True: each request is refused from now on.').exactOptional(),
+    residency: residency.exactOptional(),
+    limits: limitChangesSchema
+      .describe('Exceptions from the limits of the tables; `default`: as the tables say again.')
+      .exactOptional(),
+  })
+  .meta({ minProperties: 1 });
+
+export const newUserKeySchema = z.strictObject({
+  user_id: z.uuid(),
+  ...newServiceKeyRecordSchema.omit({ current: true }).shape,
+});
 
 export const spendRecordSchema = z.strictObject({
   user_id: z.uuid(),
@@ -28,3 +80,17 @@ export const spendRecordSchema = z.strictObject({
   cost_usd: usd,
 });
 export type SpendRecord = z.output<typeof spendRecordSchema>;
+
+/** `GET /admin/spend`. */
+export const spendQuerySchema = z.object({
+  from: queryInstant,
+  to: queryInstant.meta({ description: 'Exclusive; now by default.' }).optional(),
+});
+
+export const spendReportSchema = z.strictObject({
+  from: instant.describe('The bounds, widened to whole UTC hours.'),
+  to: instant,
+  users: z.array(spendRecordSchema),
+  more: z.boolean().describe('There are more users, who spent no more than any of these.'),
+});
+export type SpendReport = z.output<typeof spendReportSchema>;

@@ -10,14 +10,25 @@ const maxPage = 1000;
 export const defaultPage = 100;
 
 /** A parameter that is there twice is a list. */
-const parameter = z.string('must be sent once');
+export const parameter = z.string('must be sent once');
 
-const instant = instantText(parameter);
+export const queryInstant = instantText(parameter);
 
 const pageText = parameter
   .regex(/^-?[0-9]+$/, { error: 'must be an integer', abort: true })
   .transform(Number)
   .refine((limit) => limit >= 1 && limit <= maxPage, `must be between 1 and ${maxPage}`);
+
+/** Rows of one page. */
+export const pageLimit = pageText
+  // As the description shows it.
+  .meta({
+    type: 'integer',
+    minimum: 1,
+    maximum: maxPage,
+    pattern: undefined,
+    description: `${defaultPage} by default.`,
+  });
 
 const cursorText = parameter
   .transform((text, context) => {
@@ -34,17 +45,8 @@ const cursorText = parameter
 
 /** `GET /v1/logs` (SPEC 4.6). */
 export const logsQuerySchema = z.object({
-  since: instant.optional(),
-  limit: pageText
-    // As the description shows it.
-    .meta({
-      type: 'integer',
-      minimum: 1,
-      maximum: maxPage,
-      pattern: undefined,
-      description: `${defaultPage} by default.`,
-    })
-    .optional(),
+  since: queryInstant.optional(),
+  limit: pageLimit.optional(),
   cursor: cursorText.optional(),
   request_id: parameter
     .regex(acceptableRequestId, 'must be an X-Request-ID as it was answered')
@@ -55,8 +57,8 @@ export type LogsQuery = z.output<typeof logsQuerySchema>;
 
 /** `GET /v1/stats`. */
 export const statsQuerySchema = z.object({
-  since: instant.optional(),
-  until: instant.optional(),
+  since: queryInstant.optional(),
+  until: queryInstant.optional(),
   group_by: parameter
     .transform((text, context) => {
       const names = z.array(z.enum(statsGroups)).safeParse(text.split(','));

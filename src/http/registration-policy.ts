@@ -1,9 +1,9 @@
-import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { NamedLimit } from '../adapters/redis/shared-windows.ts';
 import { AuthenticationError, HttpRequestError, RateLimitError } from '../core/errors.ts';
 import { clientNetwork } from '../core/net/client-network.ts';
 import type { Secret } from '../core/secret/secret.ts';
+import { isSameText } from './bearer-token.ts';
 import type { SharedCount } from './window-counter.ts';
 import { WindowCounter } from './window-counter.ts';
 
@@ -13,10 +13,6 @@ export interface RegistrationPolicy {
   /** Per minute; 0: no limit. */
   readonly perMinute: number;
   readonly perMinutePerIp: number;
-}
-
-function sameText(given: string, expected: string): boolean {
-  return timingSafeEqual(Buffer.from(hash('sha256', given)), Buffer.from(hash('sha256', expected)));
 }
 
 function refuseFor(waitSeconds: number): void {
@@ -49,7 +45,7 @@ export function registrationGuard(
       throw new HttpRequestError(403, 'Registration is closed.', 'registration_closed');
     }
     const given = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
-    if (policy.mode === 'token' && (policy.token === null || !sameText(given, policy.token.reveal()))) {
+    if (policy.mode === 'token' && (policy.token === null || !isSameText(given, policy.token.reveal()))) {
       onWrongToken(request);
       throw new AuthenticationError('Registration needs "Authorization: Bearer <registration token>".');
     }

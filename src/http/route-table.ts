@@ -21,18 +21,19 @@ import { explainedLogRowSchema, logPageSchema } from './log-schemas.ts';
 import { logsQuerySchema, statsQuerySchema } from './query-schemas.ts';
 
 /**
- * One route of the API port. Its registration (`mount.ts`), the 405s of its path (`route-methods.ts`), the 404 of a
- * profile without a database and the OpenAPI description (`openapi.ts`) follow from it.
+ * One route of the API port, or of the admin API (`admin-routes.ts`). Its registration (`mount.ts`), the 405s of its
+ * path (`route-methods.ts`), the 404 of a profile without a database and the OpenAPI description (`openapi.ts`) follow
+ * from it.
  */
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** As the description writes it: `/v1/keys/{key_id}`; at most one parameter. */
   readonly path: string;
   /** The parameter, at the end, may hold slashes, encoded or not. */
   readonly openEnd?: true;
   readonly summary: string;
-  /** Who may call it: the holder of a service key, or whom the registration policy lets in. */
-  readonly auth: 'service-key' | 'registration';
+  /** Who may call it: the holder of a service key, whom the registration policy lets in, or operators. */
+  readonly auth: 'service-key' | 'registration' | 'admin-token';
   /** Refused with `not_in_profile` where there is no database. */
   readonly needsStore: boolean;
   /** What the body is parsed with before the handler is called. */
@@ -48,6 +49,8 @@ export interface Route {
   /** Left out of the description. */
   readonly undescribed?: true;
 }
+
+export type RouteTable = Readonly<Record<string, Route>>;
 
 /** All routes of the API port, in the order of the description. */
 export const routes = {
@@ -196,7 +199,7 @@ export const routes = {
     answer: z.record(z.string(), z.unknown()),
     undescribed: true,
   },
-} as const satisfies Readonly<Record<string, Route>>;
+} as const satisfies RouteTable;
 
 export type Routes = typeof routes;
 export type RouteName = keyof Routes;

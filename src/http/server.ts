@@ -25,6 +25,7 @@ import { nodeHttpOptions, refuseOddRequests } from './odd-requests.ts';
 import { answerParserError } from './parser-errors.ts';
 import { requestIdOf } from './request-id.ts';
 import { allowedMethods } from './route-methods.ts';
+import { connectionsCheckMs, headersTimeoutMs, requestTimeoutMs } from './server-timeouts.ts';
 import { letGoOfStalledReaders } from './stalled-readers.ts';
 import { Turns, turnsHeapShare } from './turns.ts';
 import { countUnread } from './unread-answers.ts';
@@ -38,10 +39,6 @@ declare module 'fastify' {
   }
 }
 
-/** Slow headers and slow bodies are cut; looked for this often. */
-const headersTimeoutMs = 15_000;
-const requestTimeoutMs = 30_000;
-const connectionsCheckMs = 2_000;
 /**
  * What clients are told of how long an idle connection is kept. Those that listen, undici for instance, are gone before
  * the drain delay of the chart (5 s) is over, and so never write to a connection that is being closed.

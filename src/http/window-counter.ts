@@ -26,12 +26,26 @@ export class WindowCounter {
   /** Seconds to wait, or 0 when the call is within the limit. */
   take(name: string, nowMs: number): number {
     if (this.#limit === 0) return 0;
-    if (nowMs >= this.#windowEndsAtMs) {
-      this.#counts.clear();
-      this.#windowEndsAtMs = nowMs + countedWindowMs;
-    }
+    this.#beginWindow(nowMs);
     const count = (this.#counts.get(name) ?? 0) + 1;
     this.#counts.set(name, count);
-    return count <= this.#limit ? 0 : Math.ceil((this.#windowEndsAtMs - nowMs) / 1000);
+    return count <= this.#limit ? 0 : this.#secondsLeft(nowMs);
+  }
+
+  /** Seconds until a call could be within the limit, 0 when the next one is; counts nothing. */
+  waitFor(name: string, nowMs: number): number {
+    if (this.#limit === 0) return 0;
+    this.#beginWindow(nowMs);
+    return (this.#counts.get(name) ?? 0) < this.#limit ? 0 : this.#secondsLeft(nowMs);
+  }
+
+  #beginWindow(nowMs: number): void {
+    if (nowMs < this.#windowEndsAtMs) return;
+    this.#counts.clear();
+    this.#windowEndsAtMs = nowMs + countedWindowMs;
+  }
+
+  #secondsLeft(nowMs: number): number {
+    return Math.ceil((this.#windowEndsAtMs - nowMs) / 1000);
   }
 }

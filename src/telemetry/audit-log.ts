@@ -16,10 +16,10 @@ export interface AuditLogIo {
 }
 
 /**
- * One line for each user registered, each key of either kind added or deleted, and for refused authentication, of
- * which at most `refusalsPerWindow` a minute are written; how many were left out is on a line of its own when
- * the minute is over. Ids, provider, client address and reason are all there is in it: never a key, an e-mail address
- * or a body.
+ * One line for each user registered, each key of either kind added or deleted, each decision of an operator's over the
+ * admin API (`by: admin`), and for refused authentication, of which at most `refusalsPerWindow` a minute are written;
+ * how many were left out is on a line of its own when the minute is over. Ids, provider, client address and reason are
+ * all there is in it: never a key, an e-mail address or a body.
  */
 export class AuditLog {
   readonly #io: AuditLogIo;
@@ -72,6 +72,10 @@ export function createAuditLog(log: Pick<Logger, 'info'>, monotonicMs: () => num
   });
 }
 
-function askerFields({ requestId, clientAddress }: Asker): { request_id: string; client_address: string } {
-  return { request_id: requestId, client_address: clientAddress };
+function askerFields({ requestId, clientAddress, isOperator }: Asker): Readonly<Record<string, string>> {
+  return {
+    request_id: requestId,
+    client_address: clientAddress,
+    ...(isOperator === true && { by: 'admin' }),
+  };
 }

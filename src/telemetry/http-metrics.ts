@@ -1,4 +1,8 @@
+import type { KeyVerdict } from '../core/account/key-verdict.ts';
+import { keyVerdicts } from '../core/account/key-verdict.ts';
 import { errorRows } from '../core/errors.ts';
+import type { ProviderName } from '../core/provider-name.ts';
+import { providerNames } from '../core/provider-name.ts';
 import type { AuthFailure, EndedRequest, LegacySurface, Shortage } from '../http/http-telemetry.ts';
 import { authFailures, legacySurfaces, shortages } from '../http/http-telemetry.ts';
 import type { Families } from './series.ts';
@@ -19,13 +23,15 @@ export function statusLabel(status: number): string {
   return knownStatuses.has(status) ? String(status) : `${Math.floor(status / 100)}xx`;
 }
 
-/** Requests of the API port, all routes. */
+/** Requests of the API port, all routes, and of the admin API. */
 export class HttpMetrics {
   readonly #duration;
   readonly #shed;
   readonly #stalledReaders;
   readonly #legacy;
   readonly #authFailures;
+  readonly #adminRequests;
+  readonly #keyChecks;
 
   constructor(families: Families) {
     this.#duration = families.histogram('http_server_request_duration_seconds');
@@ -33,9 +39,13 @@ export class HttpMetrics {
     this.#stalledReaders = families.counter('gw_stalled_readers_total');
     this.#legacy = families.counter('gw_legacy_use_total');
     this.#authFailures = families.counter('gw_auth_failures_total');
+    this.#adminRequests = families.counter('gw_admin_requests_total');
+    this.#keyChecks = families.counter('gw_key_checks_total');
     this.#stalledReaders.of();
     for (const surface of legacySurfaces) this.#legacy.of(surface);
     for (const reason of authFailures) this.#authFailures.of(reason);
+    for (const provider of providerNames)
+      for (const verdict of keyVerdicts) this.#keyChecks.of(provider, verdict);
     for (const shortage of shortages) this.#shed.of(shortage);
     for (const status of chatStatuses) this.#duration.of(chatRoute, 'POST', String(status), '');
   }
@@ -50,6 +60,14 @@ export class HttpMetrics {
 
   authFailed(reason: AuthFailure): void {
     this.#authFailures.of(reason).add();
+  }
+
+  adminRequestEnded(method: string, route: string, status: number): void {
+    this.#adminRequests.of(route, method, statusLabel(status)).add();
+  }
+
+  keyChecked(provider: ProviderName, verdict: KeyVerdict): void {
+    this.#keyChecks.of(provider, verdict).add();
   }
 
   legacyUsed(surface: LegacySurface): void {

@@ -12,6 +12,7 @@ const allowedFields = new Set([
   'active',
   'admin_url',
   'audit',
+  'by',
   'client_address',
   'err',
   'generation',

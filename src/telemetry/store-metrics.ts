@@ -18,6 +18,11 @@ const queryNames = [
   'read_logs',
   'read_stats',
   'count_sealed_keys',
+  'list_users',
+  'find_user',
+  'set_user_policy',
+  'delete_user',
+  'read_spend',
 ] as const;
 type QueryName = (typeof queryNames)[number];
 

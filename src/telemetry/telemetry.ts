@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ChatTelemetry, StoringTrace, StreamEnding, TraceHeaders } from '../chat/telemetry-port.ts';
+import type { KeyVerdict } from '../core/account/key-verdict.ts';
 import type { AttemptRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
+import type { ProviderName } from '../core/provider-name.ts';
 import type { CallTrace, ChatCall } from '../core/request/chat-call.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
 import type {
@@ -87,6 +89,14 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
 
   audited(event: AuditEvent, asker: Asker): void {
     this.#audit.happened(event, asker);
+  }
+
+  adminRequestEnded(method: string, route: string, status: number): void {
+    this.#metrics.http.adminRequestEnded(method, route, status);
+  }
+
+  keyChecked(provider: ProviderName, verdict: KeyVerdict): void {
+    this.#metrics.http.keyChecked(provider, verdict);
   }
 
   legacyUsed(surface: LegacySurface): void {

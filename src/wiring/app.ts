@@ -16,12 +16,14 @@ import { LaterTurns } from '../chat/later-turn.ts';
 import type { RequestForms } from '../chat/ports.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { createAdminServer } from '../http/admin-server.ts';
+import type { ApiFacts } from '../http/openapi.ts';
 import { openApiDocument, packageVersion } from '../http/openapi.ts';
 import { registerRoutes } from '../http/routes.ts';
 import { createServer } from '../http/server.ts';
 import { providers } from '../providers/registry.ts';
 import type { Settings } from '../settings.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
+import { adminApi } from './admin-api.ts';
 import { drain } from './drain.ts';
 import type { Foundation } from './foundation.ts';
 import { openFoundation } from './foundation.ts';
@@ -84,12 +86,12 @@ async function createServers(foundation: Foundation): Promise<Servers> {
     metrics: metrics.stores,
     httpTelemetry: telemetry,
   });
-  const describe = () =>
-    openApiDocument({
-      chat: tables.current().document.chat,
-      hasStore: store !== null,
-      registration: settings.registration,
-    });
+  const apiFacts = (): ApiFacts => ({
+    chat: tables.current().document.chat,
+    hasStore: store !== null,
+    registration: settings.registration,
+    hasAdminApi: false,
+  });
   await registerRoutes(app, {
     answerChat: chatOn(foundation, asking, { breakers, answers, later }),
     checkKey: (key, where, signal) => checkKey(key, where, asking, signal),
@@ -101,9 +103,10 @@ async function createServers(foundation: Foundation): Promise<Servers> {
     life,
     clock,
     httpTelemetry: telemetry,
-    describe,
+    describe: () => openApiDocument(apiFacts()),
     store,
   });
+  const api = adminApi(foundation, later);
   const admin = createAdminServer(
     {
       life,
@@ -111,7 +114,8 @@ async function createServers(foundation: Foundation): Promise<Servers> {
       storeReady: stores.storeState,
       metrics: () => metrics.registry.metrics(),
       metricsContentType: metrics.registry.contentType,
-      openApi: describe,
+      openApi: () => openApiDocument({ ...apiFacts(), hasAdminApi: api !== null && store !== null }),
+      api,
     },
     log,
   );

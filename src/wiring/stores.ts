@@ -36,6 +36,11 @@ const queryPoolSize = 4;
 const logPoolSize = 3;
 /** A cached answer with its envelope; the tables' own limit is checked where answers are made. */
 export const maxCacheValueBytes = 20 * 1024 * 1024;
+/** Operators are few. Connections are made when they are needed: without an admin API there are none. */
+const operatorsPoolSize = 2;
+const spendPoolSize = 1;
+/** Sums over a year of all users' requests may take their time; nobody else waits for them. */
+const spendPatienceMs = 30_000;
 const closeTimeoutMs = 5_000;
 
 /** Everything that remembers something beyond one request. */
@@ -45,6 +50,9 @@ export interface Stores {
     readonly pool: pg.Pool;
     readonly queryPool: pg.Pool;
     readonly logPool: pg.Pool;
+    /** What operators ask, and their sums over all users: apart, so that no sum holds up a decision. */
+    readonly operatorsPool: pg.Pool;
+    readonly spendPool: pg.Pool;
     /** Whether key changes made by other replicas are received. */
     readonly listening: () => boolean;
     readonly sealedKeys: () => SealedKeyCounts | null;
@@ -97,16 +105,30 @@ async function closeAll(opened: Opened[]): Promise<void> {
   for (const close of opened.splice(0).reverse()) await close();
 }
 
+type Pools = Pick<
+  NonNullable<Stores['database']>,
+  'pool' | 'queryPool' | 'logPool' | 'operatorsPool' | 'spendPool'
+>;
+
+function createPools(databaseUrl: string, directUrl: string, poolSize: number): Pools {
+  // A second address is only given where the first one is a pooler's.
+  const pooled = directUrl !== databaseUrl;
+  return {
+    pool: createPool(databaseUrl, poolSize, { pooled }),
+    queryPool: createPool(databaseUrl, queryPoolSize, { pooled }),
+    logPool: createPool(directUrl, logPoolSize),
+    operatorsPool: createPool(databaseUrl, operatorsPoolSize, { pooled }),
+    spendPool: createPool(databaseUrl, spendPoolSize, { pooled, patienceMs: spendPatienceMs }),
+  };
+}
+
 async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   const { settings, databaseUrl, sealer, clock, log, lines, metrics } = io;
   const stopping = new AbortController();
   const directUrl = settings.databaseDirectUrl ?? databaseUrl;
-  // A second address is only given where the first one is a pooler's.
-  const pooled = directUrl !== databaseUrl;
-  const pool = createPool(databaseUrl, settings.databasePool, { pooled });
-  const queryPool = createPool(databaseUrl, queryPoolSize, { pooled });
-  const logPool = createPool(directUrl, logPoolSize);
-  opened.push(() => Promise.all([pool.end(), queryPool.end(), logPool.end()]));
+  const pools = createPools(databaseUrl, directUrl, settings.databasePool);
+  const { pool, queryPool, logPool } = pools;
+  opened.push(() => Promise.all(Object.values(pools).map((one) => one.end())));
   const { migrateAtBoot, spoolDir, spoolBytes, spoolFull } = settings;
   const gate = openSchemaGate({ pool, directUrl, migrateAtBoot, log, signal: stopping.signal });
   opened.push(() => stopping.abort());
@@ -142,9 +164,7 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   };
   return {
     database: {
-      pool,
-      queryPool,
-      logPool,
+      ...pools,
       listening: () => accounts.listening(),
       sealedKeys: watchSealedKeys({
         count: metrics.timeQuery('count_sealed_keys', () => countSealedKeys(queryPool)),

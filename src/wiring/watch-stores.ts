@@ -57,6 +57,8 @@ function watchPools(metrics: Metrics, database: Database | null): void {
           ['main', database.pool],
           ['query', database.queryPool],
           ['log', database.logPool],
+          ['operators', database.operatorsPool],
+          ['spend', database.spendPool],
         ];
   metrics.observe('gw_db_pool_connections', () =>
     pools.flatMap(([pool, { totalCount, idleCount }]) => [

@@ -4,7 +4,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { newServiceKey } from '../../src/core/account/service-key.ts';
+import { adminRouteList } from '../../src/http/admin-routes.ts';
 import { chat, chatOk, streamed } from '../harness/gateway/chat.ts';
+import { expectError } from '../harness/gateway/expect-error.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import { startGateway } from '../harness/gateway/start-gateway.ts';
 import { useGateway } from '../harness/gateway/use-gateway.ts';
@@ -24,6 +26,7 @@ const environment = (): Record<string, string | undefined> => ({
   GW_PROFILE: 'sidecar',
   GW_SERVICE_KEY: serviceKey,
   GW_PROVIDER_KEYS_FILE: keysFile(),
+  GW_ADMIN_TOKEN: 'an-admin-token-of-sufficient-length',
 });
 
 const gateway = useGateway(async () => {
@@ -84,6 +87,14 @@ describe('a route that needs a database', () => {
     expect(response.json<{ error: { code: string } }>().error.code).toBe('not_in_profile');
   });
 });
+
+test.each(adminRouteList.map(({ method, path }) => [method, path] as const))(
+  '%s %s says so too, on the admin port',
+  async (method, path) => {
+    const response = await httpClient(gateway.adminUrl).request(method, path);
+    expectError(response, { status: 404, type: 'not_found_error', code: 'not_in_profile' });
+  },
+);
 
 test('the description has only what is in this profile', async () => {
   const { paths } = (await client().get('/openapi.json')).json<{ paths: Record<string, unknown> }>();

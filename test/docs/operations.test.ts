@@ -1,4 +1,4 @@
-/** What docs/operations.md says of users and their keys, executed line by line on a real gateway, in its order. */
+/** What docs/operations.md says of users and their keys, by commands and over HTTP, executed line by line on a real gateway, in its order. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,7 +11,8 @@ import { readDocument } from './documents.ts';
 
 const run = promisify(execFile);
 const main = join(import.meta.dirname, '../../dist/main.js');
-const gateway = useGateway();
+const adminToken = 'an-admin-token-of-sufficient-length';
+const gateway = useGateway({ env: { GW_ADMIN_TOKEN: adminToken } });
 
 const page = readDocument('docs/operations.md');
 const lines = [...page.slice(page.indexOf('\n## Users\n')).matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(
@@ -45,11 +46,24 @@ test('every command of the page works', async () => {
     expect(await shell(line, {}), line).not.toBe('');
   }
   const { key } = await registerUser(gateway.url);
-  const [make = '', list = '', remove = '', ...more] = lines.filter((text) => text.startsWith('curl'));
+  const asked = lines.filter((text) => text.startsWith('curl'));
+  const [make = '', list = '', remove = '', ...more] = asked.filter((text) => !text.includes('$ADMIN'));
   const { id } = JSON.parse(await shell(make, { KEY: key })) as { id: string };
   expect(await shell(list, { KEY: key })).toContain(id);
   await shell(remove, { KEY: key, ID: id });
   expect(await shell(list, { KEY: key })).not.toContain(id);
   expect(more).toEqual([]);
   expect(lines.length).toBeGreaterThan(8);
+});
+
+test('every request of the page to the admin API works', async () => {
+  const env = { ADMIN: gateway.adminUrl, TOKEN: adminToken };
+  const asked = lines.filter((text) => text.includes('$ADMIN'));
+  expect(asked).toHaveLength(7);
+  for (const line of asked) {
+    const answer = await shell(line, env);
+    expect(answer, line).not.toContain('"error"');
+    // Only an erasure has nothing to say.
+    expect(answer === '', line).toBe(line.includes('-X DELETE'));
+  }
 });

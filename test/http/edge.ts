@@ -104,6 +104,8 @@ export async function startEdge(
     audited: () => undefined,
     authenticated: (trace) => trace,
     legacyUsed: () => undefined,
+    adminRequestEnded: () => undefined,
+    keyChecked: () => undefined,
   };
   const log = pino({ level: 'silent' });
   const tables = () => ({ hash: '0123456789abcdef', legacy: null }) as RoutingTables;

@@ -29,7 +29,13 @@ interface Document {
 
 const chat = { developer_role: false, passthrough_fields: [] };
 const documentOf = (facts: Partial<ApiFacts> = {}): Document =>
-  openApiDocument({ chat, hasStore: true, registration: 'open', ...facts }) as unknown as Document;
+  openApiDocument({
+    chat,
+    hasStore: true,
+    registration: 'open',
+    hasAdminApi: false,
+    ...facts,
+  }) as unknown as Document;
 const listed = routeList.filter(({ undescribed }) => undescribed !== true);
 const fits = (schema: object | boolean, value: unknown): boolean =>
   // Formats are hints to who makes values; what has to be refused is in patterns.

@@ -52,6 +52,7 @@ test.each(cases.flatMap((chat) => Object.entries(bodies).map(([name, body]) => (
       chat: routing.document.chat,
       hasStore: true,
       registration: 'open',
+      hasAdminApi: false,
     }) as unknown as Described;
     const described = document.paths['/v1/chat/completions']?.post.requestBody.content['application/json'];
     const isDescribed = new Ajv2020({ strict: false }).validate(described?.schema ?? false, body);

@@ -24,15 +24,20 @@ export const slowStream: Script = (request) => {
   return { ...reply, body: [first, second, { waitMs: 80 }, ...rest] };
 };
 
+const adminToken = 'an-admin-token-of-sufficient-length';
+
 /** A gateway for the tests of a file that has done everything that makes a metric: all families have series. */
 export function useExercisedGateway(env: () => Readonly<Record<string, string>> = () => ({})): {
   readonly gateway: GatewayUnderTest;
   readonly user: User;
 } {
   const rotation = { GW_SEALING_KEYS: `${sealingKeys('k2')},${sealingKeys('k1')}` };
-  const gateway = useGateway(() => ({ env: { ...rotation, ...env() } }));
+  const gateway = useGateway(() => ({ env: { ...rotation, GW_ADMIN_TOKEN: adminToken, ...env() } }));
   const user = useUser(gateway);
-  beforeAll(() => exercise(gateway.vendors, user));
+  beforeAll(async () => {
+    await exercise(gateway.vendors, user);
+    await httpClient(gateway.adminUrl, adminToken).get('/admin/users');
+  });
   return { gateway, user };
 }
 

@@ -110,7 +110,7 @@ test('work of the stores and time of our own are observed where they occur', asy
   const pools = after.series
     .filter(({ name }) => name === 'gw_db_pool_max')
     .map(({ labels }) => labels['pool']);
-  expect(pools).toEqual(['main', 'query', 'log']);
+  expect(pools).toEqual(['main', 'query', 'log', 'operators', 'spend']);
 });
 
 test('refused callers are counted by why', async () => {

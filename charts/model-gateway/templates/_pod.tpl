@@ -79,6 +79,9 @@
 {{- if eq .Values.registration.mode "token" }}
 - { name: GW_REGISTRATION_TOKEN_FILE, value: /run/secrets/model-gateway/registration-token }
 {{- end }}
+{{- if .Values.adminApi.existingSecret }}
+- { name: GW_ADMIN_TOKEN_FILE, value: /run/secrets/model-gateway/admin-token }
+{{- end }}
 - { name: GW_REGISTRATIONS_PER_MINUTE, value: {{ .Values.registration.perMinute | int | quote }} }
 - { name: GW_REGISTRATIONS_PER_MINUTE_PER_IP, value: {{ include "model-gateway.registrationsPerIp" . | quote }} }
 - { name: GW_MAX_EVENT_LOOP_DELAY_MS, value: {{ .Values.overload.maxEventLoopDelayMs | int | quote }} }
@@ -217,6 +220,14 @@ volumeMounts:
     name: {{ .existingSecret }}
     items:
       - { key: {{ .tokenKey }}, path: registration-token }
+{{- end }}
+{{- end }}
+{{- with .Values.adminApi }}
+{{- if .existingSecret }}
+- secret:
+    name: {{ .existingSecret }}
+    items:
+      - { key: {{ .tokenKey }}, path: admin-token }
 {{- end }}
 {{- end }}
 {{- with .Values.sidecar }}

@@ -74,6 +74,8 @@ export async function listUsers(pool: pg.Pool, afterId: string | null, limit: nu
 
 /** By id or e-mail address, in any case; null: there is none. Throws StoreAway. */
 export async function findUser(pool: pg.Pool, idOrEmail: string): Promise<UserFacts | null> {
+  // Postgres takes no such text, not even to look for it.
+  if (idOrEmail.includes('\0')) return null;
   const [column, value] = isUuid(idOrEmail) ? ['id', idOrEmail] : ['email_folded', foldEmail(idOrEmail)];
   const { rows } = await withDatabase(() =>
     pool.query<Row>(`SELECT ${columns} FROM users u WHERE u.${column} = $1`, [value]),

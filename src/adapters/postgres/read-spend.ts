@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
 import { withDatabase } from './pool.ts';
+import { ceilHour, floorHour } from './read-sums.ts';
 import { rollupsOf } from './rollup-sums.ts';
 
 /** What one user spent in a period. */
@@ -16,7 +17,7 @@ export interface UserSpend {
 }
 
 export interface SpendPeriod {
-  /** Microseconds since the epoch, whole UTC hours. */
+  /** Microseconds since the epoch. */
   readonly fromMicros: bigint;
   /** Exclusive. */
   readonly toMicros: bigint;
@@ -25,7 +26,8 @@ export interface SpendPeriod {
 /** Users in one answer; the rest spent no more than any of them. */
 export const maxSpenders = 10_000;
 
-export interface Spend {
+/** Of a period of whole UTC hours. */
+export interface Spend extends SpendPeriod {
   readonly users: readonly UserSpend[];
   /** There are more users, who are not among them. */
   readonly isCut: boolean;
@@ -51,8 +53,13 @@ const sums = `
   SELECT ${summed} FROM request_rollups WHERE ${period}
   UNION ALL SELECT ${summed} FROM (${rollupsOf('unsummed_requests')}) AS fresh WHERE ${period}`;
 
-/** All users with requests in the period, those who spent most first, from the hourly sums. Throws StoreAway. */
-export async function readSpend(pool: pg.Pool, { fromMicros, toMicros }: SpendPeriod): Promise<Spend> {
+/**
+ * All users with requests in the period, those who spent most first, from the hourly sums: its bounds are widened to
+ * whole hours. Throws StoreAway.
+ */
+export async function readSpend(pool: pg.Pool, asked: SpendPeriod): Promise<Spend> {
+  const fromMicros = floorHour(asked.fromMicros);
+  const toMicros = ceilHour(asked.toMicros);
   const bounds = [fromMicros, toMicros].map(formatTimestampMicros);
   const { rows } = await withDatabase(() =>
     pool.query<Row>(
@@ -76,5 +83,5 @@ export async function readSpend(pool: pg.Pool, { fromMicros, toMicros }: SpendPe
     outputTokens: BigInt(row.output_tokens),
     costMicroUsd: BigInt(row.cost),
   }));
-  return { users, isCut: rows.length > users.length };
+  return { fromMicros, toMicros, users, isCut: rows.length > users.length };
 }

@@ -7,6 +7,7 @@ import { rejectionsInARow } from '../../core/account/key-verdict.ts';
 import type { HeldKey } from '../../core/candidate.ts';
 import { NotFoundError, ResidencyError } from '../../core/errors.ts';
 import { residencyAllows, residencyOf, strictestResidency } from '../../core/request/residency.ts';
+import type { HttpTelemetry } from '../http-telemetry.ts';
 import type { Call, Handlers } from '../mount.ts';
 
 export interface KeyCheckRouteDeps {
@@ -17,6 +18,7 @@ export interface KeyCheckRouteDeps {
   /** The latest rows of the user, newest first. */
   readonly readProviderKeyUses: (userId: string) => Promise<readonly ProviderKeyUse[]>;
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
+  readonly httpTelemetry: Pick<HttpTelemetry, 'keyChecked'>;
 }
 
 /** The caller's key of this id; keys that another replica registered just now are read past the cache. */
@@ -55,6 +57,7 @@ export function keyCheckHandlers(deps: KeyCheckRouteDeps): Handlers<'checkKey'> 
       const where = placeOf(key, request);
       const { residency } = where;
       const { verdict, reason, status, latencyMs } = await deps.checkKey(key, where, signalOf(reply));
+      deps.httpTelemetry.keyChecked(provider, verdict);
       const rejected_in_a_row = rejectionsInARow(id, await deps.readProviderKeyUses(userId));
       return { id, provider, residency, verdict, reason, status, latency_ms: latencyMs, rejected_in_a_row };
     },

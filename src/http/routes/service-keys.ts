@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type {
   AddedServiceKey,
   DeletedServiceKey,
@@ -5,9 +6,10 @@ import type {
   ServiceKeyRow,
 } from '../../adapters/postgres/service-keys.ts';
 import type { Clock } from '../../chat/ports.ts';
+import type { newServiceKeySchema } from '../../core/account/account-requests.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
 import type { ServiceKeyRecord } from '../answer-schemas.ts';
-import type { HttpTelemetry } from '../http-telemetry.ts';
+import type { Asker, HttpTelemetry } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
 import type { Answer, Handlers } from '../mount.ts';
 import { serviceKeyFacts } from '../operator-records.ts';
@@ -25,6 +27,34 @@ function serviceKeyRecord(row: ServiceKeyRow, currentId: string): ServiceKeyReco
   return { ...serviceKeyFacts(row), current: row.id === currentId };
 }
 
+interface MadeServiceKey {
+  readonly row: ServiceKeyRow;
+  readonly apiKey: string;
+}
+
+/**
+ * Makes another service key of a user and says so to the audit. Throws InvalidRequestError for an end in the past or a
+ * key too many, NotFoundError for a user who is gone.
+ */
+export async function makeServiceKey(
+  deps: Omit<ServiceKeysDeps, 'listServiceKeys' | 'deleteServiceKey'>,
+  userId: string,
+  { label = null, expires_at: expiresAtMicros = null }: z.output<typeof newServiceKeySchema>,
+  asker: Asker,
+): Promise<MadeServiceKey> {
+  if (expiresAtMicros !== null && expiresAtMicros <= BigInt(deps.clock.wallMs()) * 1000n) {
+    throw new InvalidRequestError('expires_at: must be in the future.', 'expires_at');
+  }
+  const added = await deps.addServiceKey(userId, { label, expiresAtMicros });
+  if (added.kind === 'no-user') throw new NotFoundError('No such user.');
+  if (added.kind === 'too-many') {
+    const message = `A user may have at most ${added.most} service keys; delete one first.`;
+    throw new InvalidRequestError(message, null, 'too_many_service_keys');
+  }
+  deps.httpTelemetry.audited({ audit: 'service_key_added', userId, keyId: added.row.id }, asker);
+  return added;
+}
+
 /** `/v1/service-keys`: what the caller's programs authenticate with (docs/decisions/0016). */
 export function serviceKeysHandlers(
   deps: ServiceKeysDeps,
@@ -32,18 +62,7 @@ export function serviceKeysHandlers(
   return {
     async addServiceKey({ body, request }): Promise<Answer<'addServiceKey'>> {
       const { userId, serviceKeyId } = request.account;
-      const { label = null, expires_at: expiresAtMicros = null } = body;
-      if (expiresAtMicros !== null && expiresAtMicros <= BigInt(deps.clock.wallMs()) * 1000n) {
-        throw new InvalidRequestError('expires_at: must be in the future.', 'expires_at');
-      }
-      const added = await deps.addServiceKey(userId, { label, expiresAtMicros });
-      if (added.kind === 'no-user') throw new NotFoundError('No such user.');
-      if (added.kind === 'too-many') {
-        const message = `A user may have at most ${added.most} service keys; delete one first.`;
-        throw new InvalidRequestError(message, null, 'too_many_service_keys');
-      }
-      const { row, apiKey } = added;
-      deps.httpTelemetry.audited({ audit: 'service_key_added', userId, keyId: row.id }, askerOf(request));
+      const { row, apiKey } = await makeServiceKey(deps, userId, body, askerOf(request));
       return { ...serviceKeyRecord(row, serviceKeyId), api_key: apiKey, shown_once: true };
     },
     async listServiceKeys({ request }) {

@@ -1,7 +1,7 @@
 import type { FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { RegisteredUser } from '../../adapters/postgres/users.ts';
 import { ConflictError } from '../../core/errors.ts';
-import type { HttpTelemetry } from '../http-telemetry.ts';
+import type { Asker, HttpTelemetry } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
 import type { Answer, Handlers } from '../mount.ts';
 
@@ -22,15 +22,25 @@ export function registrationHook({ mayRegister }: Pick<UsersDeps, 'mayRegister'>
   };
 }
 
+/** Registers a user and says so to the audit. Throws ConflictError for an address that is taken. */
+export async function register(
+  deps: Omit<UsersDeps, 'mayRegister'>,
+  user: { readonly email: string },
+  asker: Asker,
+): Promise<Answer<'registerUser'>> {
+  const registered = await deps.registerUser(user);
+  if (registered === null) throw new ConflictError('This e-mail address is already registered.', 'email');
+  const { userId, email, apiKey } = registered;
+  deps.httpTelemetry.audited({ audit: 'user_registered', userId }, asker);
+  return { user_id: userId, email, api_key: apiKey, shown_once: true };
+}
+
 /** `POST /v1/users` (SPEC 4.1): the one unauthenticated route. */
 export function usersHandlers(deps: UsersDeps): Handlers<'registerUser'> {
   return {
-    async registerUser({ body: { email }, request, reply }): Promise<Answer<'registerUser'>> {
-      const user = await deps.registerUser({ email });
-      if (user === null) throw new ConflictError('This e-mail address is already registered.', 'email');
-      deps.httpTelemetry.audited({ audit: 'user_registered', userId: user.userId }, askerOf(request));
+    registerUser({ body, request, reply }) {
       reply.header('cache-control', 'no-store');
-      return { user_id: user.userId, email: user.email, api_key: user.apiKey, shown_once: true };
+      return register(deps, body, askerOf(request));
     },
   };
 }

@@ -1,3 +1,4 @@
+import { keyVerdicts } from '../../core/account/key-verdict.ts';
 import { authFailures, legacySurfaces } from '../../http/http-telemetry.ts';
 import {
   byteBuckets,
@@ -62,6 +63,17 @@ export const countedFamilies = {
   gw_auth_failures_total: counter(
     `Callers who were not let in, by why: ${authFailures.join(', ')}.`,
     'reason',
+  ),
+  gw_admin_requests_total: counter(
+    'Requests of the admin API; 401: no admin token or a wrong one, 429: too many wrong ones from there.',
+    'http_route',
+    'http_request_method',
+    'http_response_status_code',
+  ),
+  gw_key_checks_total: counter(
+    `Provider keys whose owner had them checked, by what their server makes of them: ${keyVerdicts.join(', ')}.`,
+    'provider',
+    'verdict',
   ),
 
   // The story as a whole: chat-metrics.ts.

@@ -64,7 +64,7 @@ export const readFamilies = {
   gw_redis_up: gaugeOf('1 while the shared cache answers, or none is configured.'),
   gw_cache_errors_total: countOf('Operations of the shared cache that failed; each was a miss.'),
   gw_db_pool_connections: gaugeOf(
-    'Connections to Postgres by what they do; of the pools main, query (logs and statistics) and log (the writer).',
+    'Connections to Postgres by what they do; of the pools main, query (logs and statistics), log (the writer), operators and spend (the admin API).',
     'pool',
     'state',
   ),

@@ -1,0 +1,5 @@
+/** How long a client may take with the headers, and with the whole of a request, on either port. */
+export const headersTimeoutMs = 15_000;
+export const requestTimeoutMs = 30_000;
+/** Those who take longer are looked for this often. */
+export const connectionsCheckMs = 2_000;

@@ -1,0 +1,53 @@
+import { deleteUser, findUser, listUsers, setUserPolicy } from '../adapters/postgres/operators.ts';
+import { listProviderKeys } from '../adapters/postgres/provider-keys.ts';
+import { readSpend } from '../adapters/postgres/read-spend.ts';
+import { addServiceKey, listServiceKeys } from '../adapters/postgres/service-keys.ts';
+import { registerUser } from '../adapters/postgres/users.ts';
+import type { LaterTurns } from '../chat/later-turn.ts';
+import type { AdminApi } from '../http/admin-server.ts';
+import type { OperatorsDeps } from '../http/routes/operators.ts';
+import type { Foundation } from './foundation.ts';
+
+/** What the admin API needs; null without an admin token. */
+export function adminApi(foundation: Foundation, later: LaterTurns): AdminApi | null {
+  const { settings, life, clock, telemetry } = foundation;
+  if (settings.adminToken === null) return null;
+  return {
+    token: settings.adminToken,
+    clock,
+    life,
+    httpTelemetry: telemetry,
+    later,
+    store: operatorsDeps(foundation),
+  };
+}
+
+/** What operators do with the database; null where there is none. */
+function operatorsDeps({ stores, metrics, clock, telemetry }: Foundation): OperatorsDeps | null {
+  const { database, accounts } = stores;
+  if (database === null) return null;
+  const { operatorsPool: pool } = database;
+  const timeQuery = metrics.stores.timeQuery.bind(metrics.stores);
+  return {
+    clock,
+    httpTelemetry: telemetry,
+    registerUser: timeQuery('register_user', (user) => registerUser(pool, user)),
+    addServiceKey: timeQuery('add_service_key', (userId, key) => addServiceKey(pool, userId, key)),
+    listServiceKeys: timeQuery('list_service_keys', (userId) => listServiceKeys(pool, userId)),
+    listProviderKeys: timeQuery('list_keys', (userId) => listProviderKeys(pool, userId)),
+    listUsers: timeQuery('list_users', (afterId, limit) => listUsers(pool, afterId, limit)),
+    findUser: timeQuery('find_user', (idOrEmail) => findUser(pool, idOrEmail)),
+    // This replica heeds it at once, the others as soon as they hear of it.
+    setUserPolicy: timeQuery('set_user_policy', async (userId, policy) => {
+      const user = await setUserPolicy(pool, userId, policy);
+      accounts.invalidate(userId);
+      return user;
+    }),
+    deleteUser: timeQuery('delete_user', async (userId) => {
+      const isDeleted = await deleteUser(pool, userId);
+      accounts.invalidate(userId);
+      return isDeleted;
+    }),
+    readSpend: timeQuery('read_spend', (period) => readSpend(database.spendPool, period)),
+  };
+}
