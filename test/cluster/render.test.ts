@@ -200,6 +200,7 @@ describe('what depends on the cluster', () => {
     [{ ingress: { enabled: true, hosts: ['a.example'] } }, 'Streams need 330 s'],
     [{ autoscaling: { enabled: true, inflightStreams: 10 } }, 'custom metrics API'],
     [{ autoscaling: { enabled: true } }, 'metrics-server'],
+    [{ replicaCount: 30 }, '38 pods may open 687 connections'],
     [{ spool: { existingClaim: 'spool' } }, 'ReadWriteMany'],
     [{ tables: { existingConfigMap: 'ours' } }, 'set drain.requestSeconds to it'],
     [{ telemetry: { propagateTo: ['self_hosted'] } }, 'telemetry.propagateTo has no effect'],
@@ -210,6 +211,20 @@ describe('what depends on the cluster', () => {
     expect(notes).toContain(warning);
     expect(notes).toContain('/v1/chat/completions');
   });
+});
+
+test.each([
+  [{}, 10],
+  [{ replicaCount: 4 }, 10],
+  [{ database: { maxConnections: 33 } }, 2],
+  [{ database: { maxConnections: 50 } }, 7],
+  [{ database: { maxConnections: 1000 } }, 10],
+  [{ database: { maxConnections: 20, directUrlKey: 'direct' } }, 10],
+  [{ strategy: { maxSurge: 3 }, database: { maxConnections: 63 } }, 4],
+  [{ database: { maxConnections: 100, poolSize: 20 } }, 20],
+])('pools are sized by the budget of connections: %j', async (values, pool) => {
+  const deployment = JSON.stringify(find(await render(defaults, values), 'Deployment'));
+  expect(deployment).toContain(`{"name":"GW_DATABASE_POOL","value":"${pool}"}`);
 });
 
 test('k8s/base builds to what the chart renders with its defaults', async () => {

@@ -76,3 +76,48 @@ since the merge functions skip values such as false and 0.
 {{- div (mul (trimSuffix "Gi" $limit | int) 3072) 5 -}}
 {{- end -}}
 {{- end -}}
+
+{{/* The most pods at a time: those that are wanted and those that a rollout starts beside them. */}}
+{{- define "model-gateway.maxPods" -}}
+{{- $wanted := ternary .Values.autoscaling.maxReplicas .Values.replicaCount .Values.autoscaling.enabled | int -}}
+{{- $surge := toString .Values.strategy.maxSurge -}}
+{{- if eq .Values.profile "sidecar" -}}
+{{- $wanted -}}
+{{- else if hasSuffix "%" $surge -}}
+{{- add $wanted (div (add (mul $wanted (trimSuffix "%" $surge | int)) 99) 100) -}}
+{{- else -}}
+{{- add $wanted (int $surge) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Connections of a pod to Postgres itself beside its pool: 3 insert rows, 1 listens; 4 read logs, where no pooler does. */}}
+{{- define "model-gateway.fixedConnections" -}}
+{{- ternary 4 8 (ne .Values.database.directUrlKey "") -}}
+{{- end -}}
+
+{{/* Connections that are not the pods': a migration, two commands. */}}
+{{- define "model-gateway.spareConnections" -}}
+3
+{{- end -}}
+
+{{/*
+Connections of a pod for accounts and keys: those asked for, else what the budget leaves each pod, 10 at most. Behind a
+pooler they are the pooler's, and the budget of Postgres does not bound them.
+*/}}
+{{- define "model-gateway.poolSize" -}}
+{{- if not (kindIs "invalid" .Values.database.poolSize) -}}
+{{- .Values.database.poolSize | int -}}
+{{- else if or (kindIs "invalid" .Values.database.maxConnections) .Values.database.directUrlKey -}}
+10
+{{- else -}}
+{{- $shared := sub (int .Values.database.maxConnections) (include "model-gateway.spareConnections" . | int) -}}
+{{- $each := sub (div $shared (include "model-gateway.maxPods" . | int | max 1)) (include "model-gateway.fixedConnections" . | int) -}}
+{{- $each | min 10 | max 2 -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Connections to Postgres itself that all pods may open. */}}
+{{- define "model-gateway.neededConnections" -}}
+{{- $pool := ternary 0 (include "model-gateway.poolSize" . | int) (ne .Values.database.directUrlKey "") -}}
+{{- add (mul (include "model-gateway.maxPods" . | int) (add $pool (include "model-gateway.fixedConnections" . | int))) (include "model-gateway.spareConnections" . | int) -}}
+{{- end -}}

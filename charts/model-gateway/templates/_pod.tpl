@@ -46,7 +46,7 @@
 - { name: GW_HOST, value: {{ ternary "127.0.0.1" "0.0.0.0" $sidecar | quote }} }
 - { name: GW_ADMIN_PORT, value: "9090" }
 - { name: GW_MIGRATE, value: {{ ternary "boot" "off" (eq (toString .Values.migrations.mode) "boot") | quote }} }
-- { name: GW_DATABASE_POOL, value: {{ .Values.database.poolSize | int | quote }} }
+- { name: GW_DATABASE_POOL, value: {{ include "model-gateway.poolSize" . | quote }} }
 - { name: GW_CACHE_MEMORY_BYTES, value: {{ .Values.cache.memoryBytes | int64 | quote }} }
 {{- if eq .Values.tables.source "watch" }}
 - { name: GW_TABLES_CONFIGMAP, value: {{ printf "%s/%s" .Release.Namespace (include "model-gateway.tablesConfigMap" .) }} }

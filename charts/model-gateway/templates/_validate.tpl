@@ -54,6 +54,10 @@
 - 'autoscaling.cpuUtilization is a share of resources.requests.cpu, which is not set: set it, or cpuUtilization to null.'
 {{- end }}
 {{- end }}
+{{- $needed := include "model-gateway.neededConnections" . | int }}
+{{- if and .Values.database.existingSecret (not (kindIs "invalid" .Values.database.maxConnections)) (gt $needed (int .Values.database.maxConnections)) }}
+- 'database.maxConnections is {{ .Values.database.maxConnections }}, but {{ include "model-gateway.maxPods" . }} pods (rollouts included) may open {{ $needed }}: raise it in Postgres and here, lower {{ ternary "autoscaling.maxReplicas" "replicaCount" .Values.autoscaling.enabled }} or database.poolSize, or put a pooler before Postgres (database.directUrlKey).'
+{{- end }}
 {{- with .Values.podDisruptionBudget }}
 {{- if .enabled }}
 {{- $hasMin := not (kindIs "invalid" .minAvailable) }}

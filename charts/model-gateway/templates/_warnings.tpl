@@ -13,6 +13,10 @@
 {{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.database.to) .Values.database.existingSecret }}
   - networkPolicy.database.to is empty: any private address may be reached on port {{ .Values.networkPolicy.database.port }}. Name the place of Postgres.
 {{- end }}
+{{- $connections := include "model-gateway.neededConnections" . | int }}
+{{- if and .Values.database.existingSecret (kindIs "invalid" .Values.database.maxConnections) (gt $connections 97) }}
+  - {{ include "model-gateway.maxPods" . }} pods may open {{ $connections }} connections, and Postgres as it comes grants 97. Set database.maxConnections to what yours grants: pools are sized by it.
+{{- end }}
 {{- if eq .Values.outbound.policy "allow-private" }}
   - outbound.policy is allow-private: users may register endpoints inside your network. Prefer public-only with selfHosted.allow.
 {{- end }}
