@@ -84,6 +84,9 @@ export const environmentSchema = z.object({
     .describe(
       'where Postgres keeps rows, in your own words (`ap-south-1`): named where rows are shown as evidence',
     ),
+  GW_EVIDENCE_KEY: text.describe(
+    'Ed25519 private key (PEM) that signs what `report` writes; `evidence-key` makes one. Gateways need none',
+  ),
   GW_DATA_DIR: z.string().default('./data').describe('spool; data of `npm start`'),
   GW_MIGRATE: z
     .enum(['boot', 'off'])
@@ -160,4 +163,5 @@ export const fileVariants = [
   'GW_REGISTRATION_TOKEN',
   'GW_ADMIN_TOKEN',
   'GW_SERVICE_KEY',
+  'GW_EVIDENCE_KEY',
 ];

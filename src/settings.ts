@@ -43,6 +43,8 @@ export interface Settings {
   readonly logRetentionDays: number;
   /** Where rows are stored, in the operator's words; null: not said. */
   readonly storageRegion: string | null;
+  /** Signs reports; only the command that makes them reads it. */
+  readonly evidenceKey: Secret | null;
   readonly dataDir: string;
   readonly drainDelayMs: number;
   readonly drainMs: number;
@@ -179,6 +181,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     spoolFull: env.GW_SPOOL_FULL,
     logRetentionDays: env.GW_LOG_RETENTION_DAYS,
     storageRegion: env.GW_STORAGE_REGION ?? null,
+    evidenceKey: env.GW_EVIDENCE_KEY === undefined ? null : new Secret(env.GW_EVIDENCE_KEY),
     dataDir: env.GW_DATA_DIR,
     drainDelayMs: env.GW_DRAIN_DELAY_SECONDS * 1000,
     drainMs: env.GW_DRAIN_SECONDS * 1000,

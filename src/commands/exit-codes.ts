@@ -2,7 +2,9 @@
 export const exitRows = [
   ['done', 0, 'done'],
   ['failed', 1, 'it could not be done, or what was checked is not good; the message says why'],
+  ['unproven', 3, 'a report is whole, but without `--public-key` nothing proves who signed it'],
   ['usage', 64, 'unknown command or option, or an argument that cannot be read'],
+  ['broken', 65, 'a report is not as it was signed; the message names the first broken link'],
   ['notFound', 66, 'what was named does not exist'],
   ['away', 69, 'the database cannot be reached; try again later'],
 ] as const;

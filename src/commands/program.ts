@@ -2,17 +2,20 @@ import { Command, CommanderError, Help } from 'commander';
 import { addCheckConfig } from './check-config.ts';
 import { addCompletion } from './completion.ts';
 import { addDemo } from './demo.ts';
+import { addEvidenceKey } from './evidence-key.ts';
 import { CommandError, exitCodes, exitRows } from './exit-codes.ts';
 import { addExport } from './export.ts';
 import { addMigrate } from './migrate.ts';
 import { addNewKey } from './new-key.ts';
 import { addOpenApi } from './openapi.ts';
 import { allRead, endWithReader } from './output.ts';
+import { addReport } from './report.ts';
 import { addReprice } from './reprice.ts';
 import { addReseal } from './reseal.ts';
 import { addServe } from './serve.ts';
 import { addSpend } from './spend.ts';
 import { addUsers } from './users.ts';
+import { addVerifyReport } from './verify-report.ts';
 import { addWait } from './wait.ts';
 
 const about = 'Self-hosted LLM gateway. Without a command it serves; settings come from the environment.';
@@ -32,6 +35,9 @@ const adders = [
   addSpend,
   addReprice,
   addExport,
+  addReport,
+  addVerifyReport,
+  addEvidenceKey,
   addNewKey,
   addCheckConfig,
   addOpenApi,

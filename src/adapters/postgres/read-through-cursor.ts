@@ -21,17 +21,15 @@ export interface Portion<Row> {
 }
 
 /**
- * All rows of a query over a period, `$1` to `$2` in the order of `created_micros`, as they stand at its start, portion
- * by portion, on a connection of its own: nothing is written, which the server is told, and no more than a portion is
- * held. `purpose` is seen in `pg_stat_activity`. Rejects with
- * the error of `pg`. While it runs the server keeps what others delete.
+ * What `read` reads of one moment of the database, on a connection of its own: nothing is written, which the server is
+ * told. `purpose` is seen in `pg_stat_activity`. Rejects with the error of `pg`. While it runs the server keeps what others
+ * delete.
  */
-export async function* readThroughCursor<Row extends { readonly created_micros: string }>(
+export async function* inSnapshot<Part>(
   url: string,
   purpose: string,
-  sql: string,
-  { sinceMicros, untilMicros }: ReadPeriod,
-): AsyncGenerator<Portion<Row>> {
+  read: (client: pg.Client) => AsyncGenerator<Part>,
+): AsyncGenerator<Part> {
   const client = new pg.Client({
     ...pgOptions(url, `-${purpose}`),
     connectionTimeoutMillis: connectTimeoutMs,
@@ -43,15 +41,35 @@ export async function* readThroughCursor<Row extends { readonly created_micros: 
     await client.connect();
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     await client.query(`SET LOCAL statement_timeout = ${portionTimeoutMs}`);
-    const bounds = [formatTimestampMicros(sinceMicros), formatTimestampMicros(untilMicros)];
-    await client.query(`DECLARE portions NO SCROLL CURSOR FOR ${sql}`, bounds);
-    for (;;) {
-      const { rows } = await client.query<Row>(`FETCH ${portionRows} FROM portions`);
-      const last = rows.at(-1);
-      if (last !== undefined) yield { rows, untilMicros: BigInt(last.created_micros) };
-      if (rows.length < portionRows) return;
-    }
+    yield* read(client);
   } finally {
     await client.end().catch(() => {});
   }
+}
+
+/** The rows of a query, portion by portion: no more than one is held. */
+export async function* portionsOf<Row extends { readonly created_micros: string }>(
+  client: pg.Client,
+  sql: string,
+  values: readonly unknown[],
+): AsyncGenerator<Portion<Row>> {
+  await client.query(`DECLARE portions NO SCROLL CURSOR FOR ${sql}`, [...values]);
+  for (;;) {
+    const { rows } = await client.query<Row>(`FETCH ${portionRows} FROM portions`);
+    const last = rows.at(-1);
+    if (last !== undefined) yield { rows, untilMicros: BigInt(last.created_micros) };
+    if (rows.length < portionRows) break;
+  }
+  await client.query('CLOSE portions');
+}
+
+/** All rows of a query over a period, `$1` to `$2` in the order of `created_micros`. As `inSnapshot`. */
+export function readThroughCursor<Row extends { readonly created_micros: string }>(
+  url: string,
+  purpose: string,
+  sql: string,
+  { sinceMicros, untilMicros }: ReadPeriod,
+): AsyncGenerator<Portion<Row>> {
+  const bounds = [formatTimestampMicros(sinceMicros), formatTimestampMicros(untilMicros)];
+  return inSnapshot(url, purpose, (client) => portionsOf<Row>(client, sql, bounds));
 }

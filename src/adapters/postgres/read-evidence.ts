@@ -1,0 +1,65 @@
+import type pg from 'pg';
+import type { EvidenceRow } from '../../core/evidence/listed-request.ts';
+import { hourOf, microsPerHour } from '../../core/evidence/report-lines.ts';
+import type { HourlyRows } from '../../core/evidence/write-report.ts';
+import { formatTimestampMicros } from '../../core/timestamp.ts';
+import type { ReadPeriod } from './read-through-cursor.ts';
+import { inSnapshot, portionsOf } from './read-through-cursor.ts';
+
+/** Counted by one statement: a day of a busy gateway takes a second, and a year of hours no longer than that. */
+const stretchMicros = 24n * microsPerHour;
+
+const within = `created_at >= $1::timestamptz AND created_at < $2::timestamptz AND ($3::uuid IS NULL OR user_id = $3)`;
+const microsOf = (time: string): string => `(extract(epoch FROM ${time}) * 1000000)::bigint`;
+
+const hoursSql = `
+  SELECT ${microsOf("date_trunc('hour', created_at, 'UTC')")} AS hour_micros, count(*) AS rows
+  FROM request_logs WHERE ${within} GROUP BY 1`;
+
+const rowsSql = `
+  SELECT id, ${microsOf('created_at')} AS created_micros, user_id, request_id, mode, residency_bound_by, status,
+    split_part(error, ':', 1) AS error_type, residency_actual, provider, model, key_id, cache, tables_version, attempts
+  FROM request_logs
+  WHERE ${within} AND residency_requested IS NOT NULL
+  ORDER BY created_at, id`;
+
+const momentSql = `
+  SELECT ${microsOf('transaction_timestamp()')} AS read_micros,
+    (SELECT ${microsOf('min(created_at)')} FROM request_logs) AS oldest_micros`;
+
+/** What evidence is made of, in this order: the moment of the reading, then stretches of hours, each before its rows. */
+export type EvidencePart =
+  /** Microseconds since the epoch; null: the log is empty. */
+  | { readonly kind: 'moment'; readonly readMicros: bigint; readonly oldestMicros: bigint | null }
+  | { readonly kind: 'hours'; readonly sinceMicros: bigint; readonly rows: HourlyRows }
+  | { readonly kind: 'requests'; readonly rows: readonly EvidenceRow[]; readonly untilMicros: bigint };
+
+async function* readParts(
+  client: pg.Client,
+  { sinceMicros, untilMicros }: ReadPeriod,
+  userId: string | null,
+): AsyncGenerator<EvidencePart> {
+  const { rows } = await client.query<{ read_micros: string; oldest_micros: string | null }>(momentSql);
+  const { read_micros = '0', oldest_micros = null } = rows[0] ?? {};
+  const oldestMicros = oldest_micros === null ? null : BigInt(oldest_micros);
+  yield { kind: 'moment', readMicros: BigInt(read_micros), oldestMicros };
+  for (let fromMicros = sinceMicros; fromMicros < untilMicros; ) {
+    const end = hourOf(fromMicros) + stretchMicros;
+    const toMicros = end < untilMicros ? end : untilMicros;
+    const bounds = [formatTimestampMicros(fromMicros), formatTimestampMicros(toMicros), userId];
+    const counted = await client.query<{ hour_micros: string; rows: string }>(hoursSql, bounds);
+    const hours = counted.rows.map((hour) => [BigInt(hour.hour_micros), Number(hour.rows)] as const);
+    yield { kind: 'hours', sinceMicros: hourOf(fromMicros), rows: new Map(hours) };
+    for await (const portion of portionsOf<EvidenceRow>(client, rowsSql, bounds)) {
+      yield { kind: 'requests', ...portion };
+    }
+    fromMicros = toMicros;
+  }
+}
+
+/** What is known of the requests of a period, of one user or (null) of all. As `inSnapshot`. */
+export const readEvidence = (
+  url: string,
+  period: ReadPeriod,
+  userId: string | null,
+): AsyncGenerator<EvidencePart> => inSnapshot(url, 'report', (client) => readParts(client, period, userId));
