@@ -121,6 +121,6 @@ export function addReport(program: Command): void {
     .requiredOption('--from <time>', 'a date, a time with its zone, or 7d or 12h ago', instantArgument)
     .option('--to <time>', 'the same, exclusive; now by default', instantArgument)
     .option('--user <user>', 'of this user only: id or e-mail address')
-    .option('--key <file>', 'Ed25519 private key (PEM); else that of GW_EVIDENCE_KEY_FILE')
+    .option('--key <file>', 'Ed25519 private key (PEM), - for stdin; else that of GW_EVIDENCE_KEY_FILE')
     .action(report);
 }

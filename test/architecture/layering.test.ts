@@ -49,7 +49,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'providers/': { values: ['core/', 'node:crypto'] },
   'chat/': { values: ['core/', 'zod', 'lru-cache'], types: ['providers/'] },
   'adapters/system/': {
-    values: ['core/', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:tls'],
+    values: ['core/', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:stream/consumers', 'node:tls'],
     types: ['chat/'],
   },
   'adapters/cache/': { values: ['lru-cache'], types: ['chat/'] },

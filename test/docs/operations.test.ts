@@ -1,10 +1,13 @@
 /** What docs/operations.md says of users and their keys, by commands and over HTTP, executed line by line on a real gateway, in its order. */
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../../src/commands/exit-codes.ts';
-import { registerUser } from '../harness/gateway/register.ts';
+import { chat, chatOk, logRowsOnceThere } from '../harness/gateway/chat.ts';
+import { registerUser, registerWithKeys } from '../harness/gateway/register.ts';
 import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { readDocument } from './documents.ts';
@@ -15,20 +18,24 @@ const adminToken = 'an-admin-token-of-sufficient-length';
 const gateway = useGateway({ env: { GW_ADMIN_TOKEN: adminToken } });
 
 const page = readDocument('docs/operations.md');
-const lines = [...page.slice(page.indexOf('\n## Users\n')).matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(
-  ([, block = '']) => block.trim().split('\n'),
-);
+const commandsOf = (text: string): string[] =>
+  [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(([, block = '']) => block.trim().split('\n'));
+const lines = commandsOf(page.slice(page.indexOf('\n## Users\n')));
 
 /**
  * What a line prints; rejects where it fails. `$GW`, `$KEY` and `$ID` are what the page calls them. Where the database
  * was late the line is run again, as its exit code asks for.
  */
-async function shell(line: string, variables: Readonly<Record<string, string>>): Promise<string> {
+async function shell(
+  line: string,
+  variables: Readonly<Record<string, string>>,
+  cwd = tmpdir(),
+): Promise<string> {
   const functions = `model-gateway() { "${process.execPath}" "${main}" "$@"; }`;
   const { url: GW, database } = gateway;
   const env = { PATH: process.env['PATH'] ?? '', DATABASE_URL: database.url, GW, ...variables };
   return eventually(async () => {
-    const ran = await run('bash', ['-euc', `${functions}\n${line}`], { env }).catch(unlessAway);
+    const ran = await run('bash', ['-euc', `${functions}\n${line}`], { cwd, env }).catch(unlessAway);
     return ran?.stdout;
   });
 }
@@ -65,5 +72,44 @@ test('every request of the page to the admin API works', async () => {
     expect(answer, line).not.toContain('"error"');
     // Only an erasure has nothing to say.
     expect(answer === '', line).toBe(line.includes('-X DELETE'));
+  }
+});
+
+test('the evidence that an auditor is handed holds what was asked, bound, refused and free', async () => {
+  const [start, end] = [
+    page.indexOf('\n## Evidence for auditors\n'),
+    page.indexOf('\n## Does a provider key'),
+  ];
+  const india = { 'x-gateway-residency': 'india' };
+  const user = await registerWithKeys(gateway.url);
+  const foreign = await registerWithKeys(gateway.url, ['openai']);
+  await chatOk(user.client);
+  await chatOk(user.client, {}, india);
+  expect((await chat(foreign.client, {}, india)).status).toBe(422);
+  await shell(`model-gateway users set-residency ${user.id} india`, {});
+  await expect.poll(async () => (await chatOk(user.client)).gateway.residency_actual).toBe('india');
+  await logRowsOnceThere(foreign.client, 1);
+  const folder = mkdtempSync(join(tmpdir(), 'gw-operations-'));
+  try {
+    const said: string[] = [];
+    const commands = commandsOf(page.slice(start, end));
+    for (const line of commands) said.push(await shell(line, { GW_STORAGE_REGION: 'ap-south-1' }, folder));
+    expect(commands).toHaveLength(5);
+    const [, , verdict = '', elsewhere = '', last = ''] = said;
+    expect(verdict).toContain('rows kept in    ap-south-1');
+    expect(JSON.parse(elsewhere)).toMatchObject({
+      user_id: foreign.id,
+      bound_by: 'request',
+      served_in: 'none',
+      error: 'residency_error',
+    });
+    expect(JSON.parse(last)).toMatchObject({
+      listed: 3,
+      bound_by: { request: 2, user: 1, deployment: 0 },
+      served_in: { india: 2, none: 1, global: 0 },
+      attempts_in: { india: 2, global: 0 },
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 });

@@ -27,7 +27,7 @@ const momentSql = `
   SELECT ${microsOf('transaction_timestamp()')} AS read_micros,
     (SELECT ${microsOf('min(created_at)')} FROM request_logs) AS oldest_micros`;
 
-/** What evidence is made of, in this order: the moment of the reading, then stretches of hours, each before its rows. */
+/** What evidence is made of, in order: the moment of the reading, then stretches of hours, each before its rows. */
 export type EvidencePart =
   /** Microseconds since the epoch; null: the log is empty. */
   | { readonly kind: 'moment'; readonly readMicros: bigint; readonly oldestMicros: bigint | null }

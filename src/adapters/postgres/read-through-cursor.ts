@@ -22,8 +22,8 @@ export interface Portion<Row> {
 
 /**
  * What `read` reads of one moment of the database, on a connection of its own: nothing is written, which the server is
- * told. `purpose` is seen in `pg_stat_activity`. Rejects with the error of `pg`. While it runs the server keeps what others
- * delete.
+ * told. `purpose` is seen in `pg_stat_activity`. Rejects with the error of `pg`. While it runs the server keeps what
+ * others delete.
  */
 export async function* inSnapshot<Part>(
   url: string,

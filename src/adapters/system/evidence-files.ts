@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 
 /** A file of keys or evidence that cannot be read or written; the message names it. */
 export class EvidenceFileError extends Error {}
@@ -7,9 +8,10 @@ export class EvidenceFileError extends Error {}
 const failed = (doing: string, path: string, error: unknown): EvidenceFileError =>
   new EvidenceFileError(`cannot ${doing} ${path} (${(error as NodeJS.ErrnoException).code})`);
 
+/** Of a whole file; `-`: what comes on stdin. */
 export async function readText(path: string): Promise<string> {
   try {
-    return await readFile(path, 'utf8');
+    return await (path === '-' ? text(process.stdin) : readFile(path, 'utf8'));
   } catch (error) {
     throw failed('read', path, error);
   }

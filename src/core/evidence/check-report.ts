@@ -30,9 +30,9 @@ const changed = 'was changed, or the line above it was';
 const badCounts = 'has counts that do not add up to its requests';
 
 /**
- * Goes through a report line by line and holds no more of it than the sums: each line must follow the one above it, each hour
- * the one before, counts must be those of the requests, and the end must be signed. After the first broken link nothing is
- * looked at. `publicKey`: as in the header, whose signature alone will do; null: that of whoever wrote the header.
+ * Goes through a report line by line and holds no more of it than the sums: each line must follow the one above it,
+ * each hour the one before, counts must be those of the requests, and the end must be signed. After the first broken
+ * link nothing is looked at. `publicKey`: as the header has to have it; null: that of whoever wrote the header.
  */
 export class ReportCheck {
   /** Set at the first broken link. */

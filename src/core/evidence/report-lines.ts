@@ -5,7 +5,7 @@ import { requestStatuses } from '../settled-request.ts';
 import { countsSchema, servedPlaces } from './evidence-counts.ts';
 import { beginning } from './sealed-line.ts';
 
-/** What the lines of a report hold beside their hash: one header, the requests of each hour and its own line, one end. */
+/** What the lines of a report hold: one header, the requests of each hour and its own line, one end. */
 
 const instant = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
 const hash = z.string().regex(/^[0-9a-f]{64}$/);

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * How lines of a report hang together. Each ends in the hash of the line that it follows, a line feed, and its own text up to
- * the hash: the very bytes that were written, so nobody has to write them anew to check them. On a shell:
+ * How lines of a report hang together. Each ends in its hash: SHA-256 of the hash that it follows, a line feed, and its
+ * own text up to there: the very bytes that were written, so nobody writes them anew to check them. On a shell:
  * `printf '%s\n%s' "$HASH_BEFORE" "${LINE%,\"hash\":*}" | sha256sum`.
  */
 
