@@ -29,7 +29,7 @@ export const errorRows = [
     'rate_limit_error',
     429,
     'candidate',
-    'every candidate answered 429; `Retry-After` is the least of theirs. `too_many_queries`: three requests for keys, or three for logs and statistics, of one user run at once per replica; the others wait 0.9 s in line. `too_many_key_checks`: ten of one user in a minute',
+    'every candidate answered 429; `Retry-After` is the least of theirs. `rate_limit_exceeded`: more requests or tokens per minute, or streams at once, than the user may have; `daily_budget_exceeded`, `monthly_budget_exceeded`: a budget is spent (`x-should-retry: false`). `too_many_queries`: three requests for keys, or three for logs and statistics, of one user run at once per replica; the others wait 0.9 s in line. `too_many_key_checks`: ten of one user in a minute',
   ],
   ['api_error', 500, 'chat', 'a bug; the cause is in the log'],
   [

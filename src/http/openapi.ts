@@ -26,12 +26,28 @@ const tablesVersion = {
   'X-Gateway-Tables-Version': { description: 'Of the tables that the request began with', schema: text },
 };
 
+/** On chat answers of users with such limits. */
+const limitHeaders = Object.fromEntries(
+  ['requests', 'tokens'].flatMap((what) => [
+    [
+      `X-RateLimit-Limit-${what}`,
+      { description: `How many ${what} a minute the user may have`, schema: text },
+    ],
+    [`X-RateLimit-Remaining-${what}`, { description: `How many of these ${what} are left`, schema: text }],
+    [
+      `X-RateLimit-Reset-${what}`,
+      { description: `When there are as many ${what} again: \`250ms\`, \`12s\`, \`1m0s\``, schema: text },
+    ],
+  ]),
+);
+
 const isOfAdminApi = ({ auth }: Route): boolean => auth === 'admin-token';
 
 /** No tables have a say in what operators ask. */
 const answerHeadersOf = (route: Route): Json => ({
   ...requestId,
   ...(!isOfAdminApi(route) && tablesVersion),
+  ...(route.story === true && limitHeaders),
 });
 
 const errorSchema = { $ref: '#/components/schemas/Error' };

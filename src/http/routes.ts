@@ -68,8 +68,8 @@ export async function registerRoutes(app: FastifyInstance, deps: RoutesDeps): Pr
   }
   await app.register(async (scope) => {
     requireServiceKey(scope, deps);
-    const storeless: Handlers<RouteNameWith<'needsStore', false>> = {
-      ...chatHandlers(deps),
+    mountRoutes(scope, chatHandlers(deps), [deps.limits.refuseEarly]);
+    const storeless: Handlers<Exclude<RouteNameWith<'needsStore', false>, 'chat'>> = {
       ...modelsHandlers(deps),
       describe: deps.describe,
     };

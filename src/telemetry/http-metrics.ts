@@ -1,10 +1,14 @@
 import type { KeyVerdict } from '../core/account/key-verdict.ts';
 import { keyVerdicts } from '../core/account/key-verdict.ts';
 import { errorRows } from '../core/errors.ts';
+import type { RefusingLimit } from '../core/limits/refusal.ts';
+import { refusingLimits } from '../core/limits/refusal.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import { providerNames } from '../core/provider-name.ts';
 import type { AuthFailure, EndedRequest, LegacySurface, Shortage } from '../http/http-telemetry.ts';
 import { authFailures, legacySurfaces, shortages } from '../http/http-telemetry.ts';
+import type { StoreResult } from '../http/limits/user-minutes.ts';
+import { storeResults } from '../http/limits/user-minutes.ts';
 import type { Families } from './series.ts';
 
 const chatRoute = '/v1/chat/completions';
@@ -32,6 +36,8 @@ export class HttpMetrics {
   readonly #authFailures;
   readonly #adminRequests;
   readonly #keyChecks;
+  readonly #limitRefusals;
+  readonly #limitStore;
 
   constructor(families: Families) {
     this.#duration = families.histogram('http_server_request_duration_seconds');
@@ -41,7 +47,11 @@ export class HttpMetrics {
     this.#authFailures = families.counter('gw_auth_failures_total');
     this.#adminRequests = families.counter('gw_admin_requests_total');
     this.#keyChecks = families.counter('gw_key_checks_total');
+    this.#limitRefusals = families.counter('gw_limit_refusals_total');
+    this.#limitStore = families.counter('gw_limit_store_total');
     this.#stalledReaders.of();
+    for (const limit of refusingLimits) this.#limitRefusals.of(limit);
+    for (const result of storeResults) this.#limitStore.of(result);
     for (const surface of legacySurfaces) this.#legacy.of(surface);
     for (const reason of authFailures) this.#authFailures.of(reason);
     for (const provider of providerNames)
@@ -68,6 +78,14 @@ export class HttpMetrics {
 
   keyChecked(provider: ProviderName, verdict: KeyVerdict): void {
     this.#keyChecks.of(provider, verdict).add();
+  }
+
+  limitRefused(limit: RefusingLimit): void {
+    this.#limitRefusals.of(limit).add();
+  }
+
+  limitDecided(by: StoreResult): void {
+    this.#limitStore.of(by).add();
   }
 
   legacyUsed(surface: LegacySurface): void {

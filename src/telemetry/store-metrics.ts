@@ -17,6 +17,7 @@ const queryNames = [
   'read_log',
   'read_logs',
   'read_stats',
+  'read_spent',
   'count_sealed_keys',
   'list_users',
   'find_user',

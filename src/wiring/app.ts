@@ -16,6 +16,7 @@ import { LaterTurns } from '../chat/later-turn.ts';
 import type { RequestForms } from '../chat/ports.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { createAdminServer } from '../http/admin-server.ts';
+import type { LimitGate } from '../http/limits/limit-gate.ts';
 import type { ApiFacts } from '../http/openapi.ts';
 import { openApiDocument, packageVersion } from '../http/openapi.ts';
 import { registerRoutes } from '../http/routes.ts';
@@ -27,6 +28,7 @@ import { adminApi } from './admin-api.ts';
 import { drain } from './drain.ts';
 import type { Foundation } from './foundation.ts';
 import { openFoundation } from './foundation.ts';
+import { countedBy, limitGateOn } from './limits.ts';
 import { storeRoutesDeps } from './store-routes.ts';
 import { watchGauges, watchPressure } from './watch-gauges.ts';
 
@@ -92,8 +94,11 @@ async function createServers(foundation: Foundation): Promise<Servers> {
     registration: settings.registration,
     hasAdminApi: false,
   });
+  const limits = limitGateOn(foundation);
+  app.addHook('onClose', async () => limits.close());
   await registerRoutes(app, {
-    answerChat: chatOn(foundation, asking, { breakers, answers, later }),
+    answerChat: chatOn(foundation, asking, { breakers, answers, later }, limits),
+    limits,
     checkKey: (key, where, signal) => checkKey(key, where, asking, signal),
     acceptsWork: () => stores.requestLog.accepting(),
     accounts,
@@ -138,13 +143,14 @@ function chatOn(
   foundation: Foundation,
   asking: KeyCheckDeps,
   shared: Pick<ChatDeps, 'breakers' | 'answers' | 'later'>,
+  limits: LimitGate,
 ): AnswerChat {
   const { stores, clock, metrics, telemetry, log } = foundation;
   return createChat({
     ...asking,
     requestForms: rememberedForms(),
     cache: new AnswerCache(metrics.stores.cache(stores.answers), clock.monotonicMs, shared.later),
-    requestLog: stores.requestLog,
+    requestLog: countedBy(limits, stores.requestLog),
     ...shared,
     telemetry,
     newId: randomUUID,

@@ -130,6 +130,8 @@ export function openSidecarStores(settings: Settings, sealer: Sealer, lines: Lin
     answers: new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes),
     registrations: null,
     keyChecks: null,
+    sharedLimits: null,
+    readSpent: null,
     cacheStats: null,
     close: async () => undefined,
   };

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { MemoryResponseCache } from '../adapters/cache/memory-cache.ts';
@@ -8,6 +9,7 @@ import { createAccounts } from '../adapters/postgres/accounts.ts';
 import { newRowsInto } from '../adapters/postgres/log-insert.ts';
 import { keepPartitions } from '../adapters/postgres/partition-keeper.ts';
 import { createPool } from '../adapters/postgres/pool.ts';
+import { readSpent } from '../adapters/postgres/read-spent.ts';
 import { createRequestLog } from '../adapters/postgres/request-log.ts';
 import type { RequestLogStats } from '../adapters/postgres/request-log-contract.ts';
 import { keepRollups } from '../adapters/postgres/rollup-keeper.ts';
@@ -18,12 +20,16 @@ import { countSealedKeys, watchSealedKeys } from '../adapters/postgres/sealed-ke
 import { connectRedis } from '../adapters/redis/connection.ts';
 import type { CacheStats } from '../adapters/redis/response-cache.ts';
 import { RedisResponseCache } from '../adapters/redis/response-cache.ts';
+import type { SharedLimits } from '../adapters/redis/shared-limits.ts';
+import { RedisLimits } from '../adapters/redis/shared-limits.ts';
 import { SharedWindows } from '../adapters/redis/shared-windows.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
 import type { NamedEndpoint } from '../adapters/upstream/own-endpoints.ts';
 import type { Accounts, Clock, RequestLog, ResponseCache } from '../chat/ports.ts';
+import { minuteMs } from '../core/limits/minute.ts';
 import { parseDatabaseUrl } from '../core/net/database-url.ts';
 import { parseRedisUrl } from '../core/net/redis-url.ts';
+import type { ReadSpent } from '../http/limits/budgets.ts';
 import type { SharedCount } from '../http/window-counter.ts';
 import { countedWindowMs } from '../http/window-counter.ts';
 import type { Settings } from '../settings.ts';
@@ -65,6 +71,10 @@ export interface Stores {
   readonly registrations: SharedCount | null;
   /** The same of checks of keys. */
   readonly keyChecks: SharedCount | null;
+  /** What all replicas count of users with limits; null where each counts its own. */
+  readonly sharedLimits: SharedLimits | null;
+  /** What users spent; null without a database, where there are no budgets. */
+  readonly readSpent: ReadSpent | null;
   /** Null where answers are cached in memory. */
   readonly cacheStats: (() => CacheStats) | null;
   /** Writes what is left, then lets go of every connection. */
@@ -182,6 +192,8 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
         : new SealedResponseCache(shared, sealer.sealValue, sealer.openValue),
     registrations: counting('registrations'),
     keyChecks: counting('key-checks'),
+    sharedLimits: redis === null ? null : new RedisLimits(redis, randomUUID(), minuteMs),
+    readSpent: metrics.timeQuery('read_spent', (userIds, periods) => readSpent(queryPool, userIds, periods)),
     cacheStats: shared === null ? null : () => shared.stats(),
     close: () => closeAll(opened),
   };

@@ -93,6 +93,7 @@ export class ResidencyWorld {
     const handlers = chatHandlers({
       answerChat: createChat(deps),
       acceptsWork: () => true,
+      limits: { admit: async () => null, refuseEarly: (_request, _reply, done) => done() },
       clock: deps.clock,
       life: new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers()),
       httpTelemetry: { legacyUsed: () => {} },

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AnswerChat } from '../../chat/answer-chat.ts';
 import type { Account, Clock } from '../../chat/ports.ts';
 import { draining, InvalidRequestError, retrySoon, ServiceUnavailableError } from '../../core/errors.ts';
+import { limitsOf } from '../../core/limits/user-limits.ts';
 import type { ChatCall } from '../../core/request/chat-call.ts';
 import { residencyBinder, strictestResidency } from '../../core/request/residency.ts';
 import { parseMode } from '../../core/tables/mode.ts';
@@ -10,6 +11,7 @@ import { readGatewayHeaders } from '../gateway-headers.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { legacyHeaders, markLegacy } from '../legacy.ts';
 import type { Life } from '../life.ts';
+import type { LimitGate } from '../limits/limit-gate.ts';
 import type { Handlers } from '../mount.ts';
 import { ReplyClient } from '../sse-reply.ts';
 
@@ -18,6 +20,7 @@ export interface ChatRouteDeps {
   /** False while log rows cannot be kept. */
   readonly acceptsWork: () => boolean;
   readonly life: Life;
+  readonly limits: Pick<LimitGate, 'admit' | 'refuseEarly'>;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly httpTelemetry: Pick<HttpTelemetry, 'legacyUsed'>;
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
@@ -71,11 +74,17 @@ function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteD
   };
 }
 
+const isStream = ({ request }: ChatCall): boolean => request.stream === true;
+
 /** `POST /v1/chat/completions` (SPEC 4.5). */
 export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
   const chat = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     refuseNewWork(deps);
     const call = readCall(request, reply, deps);
+    const limited = limitsOf(call.tables.userLimits, request.account.limits);
+    // Who has no limits pays for them with this branch.
+    const admitted =
+      limited === null ? null : await deps.limits.admit(limited, request, reply, isStream(call));
     const client = new ReplyClient(reply, deps.life, call.userId);
     deps.life.unsettled += 1;
     const { userId, keys, serviceKeyId, disabled, residency, limits, readAtMs } = request.account;
@@ -86,6 +95,7 @@ export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
       json = await deps.answerChat(call, holder, client, () => deps.refreshAccount(request.serviceKeyHash));
     } finally {
       deps.life.unsettled -= 1;
+      admitted?.end();
     }
     if (json !== null) client.answer(json);
   };

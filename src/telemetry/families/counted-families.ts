@@ -1,4 +1,5 @@
 import { keyVerdicts } from '../../core/account/key-verdict.ts';
+import { refusingLimits } from '../../core/limits/refusal.ts';
 import { authFailures, legacySurfaces } from '../../http/http-telemetry.ts';
 import {
   byteBuckets,
@@ -74,6 +75,14 @@ export const countedFamilies = {
     `Provider keys whose owner had them checked, by what their server makes of them: ${keyVerdicts.join(', ')}.`,
     'provider',
     'verdict',
+  ),
+  gw_limit_refusals_total: counter(
+    `Chat requests beyond a limit of their user, by which: ${refusingLimits.join(', ')}.`,
+    'limit',
+  ),
+  gw_limit_store_total: counter(
+    'Requests of users with limits by who decided: shared (Redis, for all replicas), or this replica alone, since Redis was away (unsent) or did not answer in time (unanswered); none without Redis.',
+    'result',
   ),
 
   // The story as a whole: chat-metrics.ts.

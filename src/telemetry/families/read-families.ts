@@ -51,6 +51,11 @@ export const readFamilies = {
     'How much of its limit a resource uses (1: all of it): event_loop_delay, heap, body_bytes (room for bodies), answer_bytes (room for large answers of vendors); requests, or such answers, are refused from 1 on.',
     'resource',
   ),
+  gw_budget_users: gaugeOf(
+    'Users whom this replica served in the last hour and who spent so many percent of a budget, in the day or month that is current. Replicas share users: use max.',
+    'period',
+    'share',
+  ),
 
   // Postgres, Redis and keys: wiring/watch-stores.ts.
   gw_sealed_keys: gaugeOf(

@@ -1,0 +1,190 @@
+import type { MinuteLimit } from '../../core/limits/refusal.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+import type { RedisConnection } from './connection.ts';
+import { isReply } from './connection.ts';
+
+/** The names of one user share a hash tag, so that one script may touch them all on a cluster. */
+const keyPrefix = 'gw:user:';
+/** Streams of a replica that is gone count no longer than this; each replica says more often that it is there. */
+export const leaseMs = 15_000;
+
+/**
+ * What is settled is added, and the window begins where there is none. ARGV: window in ms, requests and tokens to add,
+ * replica, its streams (-1: as they were), lease in ms.
+ */
+const settleLua = `
+local now = redis.call('TIME')
+local nowMs = now[1] * 1000 + math.floor(now[2] / 1000)
+if tonumber(ARGV[2]) > 0 then redis.call('HINCRBY', KEYS[1], 'requests', ARGV[2]) end
+if tonumber(ARGV[3]) > 0 then redis.call('HINCRBY', KEYS[1], 'tokens', ARGV[3]) end
+if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+local streams = tonumber(ARGV[5])
+if streams == 0 then redis.call('HDEL', KEYS[2], ARGV[4]) end
+if streams > 0 then
+  redis.call('HSET', KEYS[2], ARGV[4], string.format('%d:%d', streams, nowMs + ARGV[6]))
+  redis.call('PEXPIRE', KEYS[2], ARGV[6])
+end`;
+
+/**
+ * Settles as above, then decides for one more request: nothing is counted of one that is refused. ARGV goes on: most
+ * requests, tokens and streams (-1: no limit), 1 for a stream. ARGV[5] is then what the replica has with this one.
+ * Answers what refused (0: nothing), requests, tokens, ms left of the window, streams of the other replicas.
+ */
+const admitLua = `
+local now = redis.call('TIME')
+local nowMs = now[1] * 1000 + math.floor(now[2] / 1000)
+local window = redis.call('HMGET', KEYS[1], 'requests', 'tokens')
+local requests = tonumber(window[1] or 0) + ARGV[2]
+local tokens = tonumber(window[2] or 0) + ARGV[3]
+local most, mostTokens, mostStreams = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local isStream = ARGV[10] == '1'
+local others = 0
+if isStream then
+  local held = redis.call('HGETALL', KEYS[2])
+  for at = 1, #held, 2 do
+    local count, ends = string.match(held[at + 1], '^(%d+):(%d+)$')
+    if held[at] ~= ARGV[4] then
+      if count and tonumber(ends) > nowMs then others = others + count
+      else redis.call('HDEL', KEYS[2], held[at]) end
+    end
+  end
+end
+local refused = 0
+if most >= 0 and requests >= most then refused = 1
+elseif mostTokens >= 0 and tokens >= mostTokens then refused = 2
+elseif isStream and mostStreams >= 0 and others + ARGV[5] > mostStreams then refused = 3
+else
+  requests = requests + 1
+  if isStream then
+    redis.call('HSET', KEYS[2], ARGV[4], string.format('%d:%d', tonumber(ARGV[5]), nowMs + ARGV[6]))
+    redis.call('PEXPIRE', KEYS[2], ARGV[6])
+  end
+end
+redis.call('HSET', KEYS[1], 'requests', requests, 'tokens', tokens)
+local left = redis.call('PTTL', KEYS[1])
+if left < 0 then
+  left = tonumber(ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], left)
+end
+return {refused, requests, tokens, left, others}`;
+
+type Arguments = readonly (string | number)[];
+
+/** The connection with both scripts as commands. */
+interface Scripted {
+  gwAdmit(...args: Arguments): Promise<unknown>;
+  gwSettle(...args: Arguments): Promise<unknown>;
+}
+
+/** What a replica tells of a user: counted here since it last did so. */
+export interface UserNews {
+  readonly userId: string;
+  readonly requests: number;
+  readonly tokens: number;
+  /** Streams under way here, a new one included; null: not limited, or nothing new. */
+  readonly streams: number | null;
+}
+
+/** One more request of a user. Nulls: no limit. */
+export interface SharedRequest extends UserNews {
+  readonly mostRequests: number | null;
+  readonly mostTokens: number | null;
+  readonly mostStreams: number | null;
+  readonly isStream: boolean;
+}
+
+/** What all replicas together have of a user, this request included where it was admitted. */
+export interface SharedAnswer {
+  /** Null: it is admitted. */
+  readonly refusedBy: MinuteLimit | null;
+  readonly requests: number;
+  readonly tokens: number;
+  readonly leftMs: number;
+  readonly otherStreams: number;
+}
+
+/** By the numbers of the script. */
+const refusedBy: readonly (MinuteLimit | null)[] = [null, 'requests', 'tokens', 'streams'];
+
+/** `unsent`: Redis knows nothing of it. `unanswered`: it may. */
+export type NoAnswer = 'unsent' | 'unanswered';
+
+export interface SharedLimits {
+  /** One command, within the connection's command timeout. Never rejects. */
+  admit(request: SharedRequest): Promise<SharedAnswer | NoAnswer>;
+  /** A command each, for whose answers nobody waits; false: Redis is not to be asked now, and knows nothing. */
+  settle(news: readonly UserNews[]): boolean;
+}
+
+/** Counts of users over all replicas, in Redis. */
+export class RedisLimits implements SharedLimits {
+  readonly #redis: Pick<RedisConnection, 'status'> & Scripted;
+  readonly #replica: string;
+  readonly #windowMs: number;
+  readonly #nowMs: () => number;
+  readonly #breaker = new CircuitBreaker();
+
+  /** `redis` comes from `connectRedis`; `replica` is unique among all; `nowMs` is monotonic. */
+  constructor(
+    redis: RedisConnection,
+    replica: string,
+    windowMs: number,
+    nowMs: () => number = () => performance.now(),
+  ) {
+    redis.defineCommand('gwAdmit', { numberOfKeys: 2, lua: admitLua });
+    redis.defineCommand('gwSettle', { numberOfKeys: 2, lua: settleLua });
+    this.#redis = redis as unknown as Pick<RedisConnection, 'status'> & Scripted;
+    this.#replica = replica;
+    this.#windowMs = windowMs;
+    this.#nowMs = nowMs;
+    redis.on('ready', () => this.#breaker.close());
+  }
+
+  async admit(request: SharedRequest): Promise<SharedAnswer | NoAnswer> {
+    const call = this.#begin();
+    if (call === null) return 'unsent';
+    const { mostRequests, mostTokens, mostStreams, isStream } = request;
+    try {
+      const answer = await this.#redis.gwAdmit(
+        ...this.#told(request),
+        ...[
+          mostRequests ?? -1,
+          mostTokens ?? -1,
+          mostStreams ?? -1,
+          Number(isStream && mostStreams !== null),
+        ],
+      );
+      this.#breaker.succeeded(call);
+      const [refused = 0, requests = 0, tokens = 0, leftMs = 0, otherStreams = 0] = answer as number[];
+      return { refusedBy: refusedBy[refused] ?? null, requests, tokens, leftMs, otherStreams };
+    } catch (error) {
+      this.#note(call, error);
+      return 'unanswered';
+    }
+  }
+
+  settle(news: readonly UserNews[]): boolean {
+    const call = this.#begin();
+    if (call === null) return false;
+    // No pipeline of the driver's: on a cluster users live on several servers.
+    Promise.all(news.map((one) => this.#redis.gwSettle(...this.#told(one)))).then(
+      () => this.#breaker.succeeded(call),
+      (error: unknown) => this.#note(call, error),
+    );
+    return true;
+  }
+
+  #begin() {
+    return this.#redis.status === 'ready' ? this.#breaker.begin(this.#nowMs()) : null;
+  }
+
+  #told({ userId, requests, tokens, streams }: UserNews): Arguments {
+    const names = [`${keyPrefix}{${userId}}:minute`, `${keyPrefix}{${userId}}:streams`];
+    return [...names, this.#windowMs, requests, tokens, this.#replica, streams ?? -1, leaseMs];
+  }
+
+  #note(call: NonNullable<ReturnType<CircuitBreaker['begin']>>, error: unknown): void {
+    if (isReply(error)) this.#breaker.succeeded(call);
+    else this.#breaker.failed(call, this.#nowMs());
+  }
+}

@@ -1,0 +1,98 @@
+import type { SharedAnswer, UserNews } from '../../adapters/redis/shared-limits.ts';
+import type { MinuteCounts } from '../../core/limits/minute.ts';
+import { minuteMs } from '../../core/limits/minute.ts';
+
+/** What was heard of other replicas' streams counts for as long as they may hold them without a word. */
+const heardStreamsMs = 15_000;
+
+/**
+ * What this replica knows of one user's minute: what all replicas counted, as the store last said, and what was counted
+ * here since. So it decides alone, from where all stood, when the store does not answer. Times are monotonic ms.
+ */
+export class UserMinute {
+  readonly userId: string;
+  /** Admitted here and not over: it is not forgotten until there are none. */
+  underWay = 0;
+  /** Streams under way here. */
+  streams = 0;
+  /** Whether its streams are limited, so that the store has to know of them. */
+  sharesStreams = false;
+  /** It is in the list of those that the store is told of next. */
+  isListed = false;
+  #endsAtMs = 0;
+  #requests = 0;
+  #tokens = 0;
+  #untoldRequests = 0;
+  #untoldTokens = 0;
+  #otherStreams = 0;
+  #otherStreamsUntilMs = 0;
+
+  constructor(userId: string) {
+    this.userId = userId;
+  }
+
+  /** Nothing of it is needed any more. */
+  isIdle(nowMs: number): boolean {
+    return this.underWay === 0 && nowMs >= this.#endsAtMs;
+  }
+
+  get hasNews(): boolean {
+    return this.#untoldRequests > 0 || this.#untoldTokens > 0;
+  }
+
+  /** `streams`: those of others, and here those beside the one that asks. */
+  counts(nowMs: number, asksForStream: boolean): MinuteCounts {
+    this.#roll(nowMs);
+    const others = nowMs < this.#otherStreamsUntilMs ? this.#otherStreams : 0;
+    const leftMs = this.#endsAtMs - nowMs;
+    const streams = this.streams + others - Number(asksForStream);
+    return { requests: this.#requests, tokens: this.#tokens, streams, leftMs };
+  }
+
+  /** One more was admitted by this replica alone; `isTold`: the store may have counted it all the same. */
+  admitAlone(nowMs: number, isTold: boolean): void {
+    this.#roll(nowMs);
+    this.#requests += 1;
+    if (!isTold) this.#untoldRequests += 1;
+  }
+
+  spend(tokens: number, nowMs: number): void {
+    this.#roll(nowMs);
+    this.#tokens += tokens;
+    this.#untoldTokens += tokens;
+  }
+
+  /** Takes over what all replicas counted. What was counted here meanwhile comes on top. */
+  hear({ requests, tokens, leftMs, otherStreams }: SharedAnswer, isStream: boolean, nowMs: number): void {
+    this.#endsAtMs = nowMs + leftMs;
+    this.#requests = requests + this.#untoldRequests;
+    this.#tokens = tokens + this.#untoldTokens;
+    if (!isStream) return;
+    this.#otherStreams = otherStreams;
+    this.#otherStreamsUntilMs = nowMs + heardStreamsMs;
+  }
+
+  /** What the store is to be told; it counts as told until `untold` takes it back. */
+  tell(streams: number | null, nowMs: number): UserNews {
+    this.#roll(nowMs);
+    const news = { userId: this.userId, requests: this.#untoldRequests, tokens: this.#untoldTokens, streams };
+    this.#untoldRequests = 0;
+    this.#untoldTokens = 0;
+    return news;
+  }
+
+  untold({ requests, tokens }: UserNews): void {
+    this.#untoldRequests += requests;
+    this.#untoldTokens += tokens;
+  }
+
+  /** A window begins with the first call after the last one: nothing of that one is told any more. */
+  #roll(nowMs: number): void {
+    if (nowMs < this.#endsAtMs) return;
+    this.#endsAtMs = nowMs + minuteMs;
+    this.#requests = 0;
+    this.#tokens = 0;
+    this.#untoldRequests = 0;
+    this.#untoldTokens = 0;
+  }
+}

@@ -1,0 +1,185 @@
+/** Limits of users over replicas: exact while Redis answers, from there on alone when it does not. */
+import { once } from 'node:events';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { RedisConnection } from '../../src/adapters/redis/connection.ts';
+import { connectRedis } from '../../src/adapters/redis/connection.ts';
+import { leaseMs, RedisLimits } from '../../src/adapters/redis/shared-limits.ts';
+import { minuteMs } from '../../src/core/limits/minute.ts';
+import type { Limits } from '../../src/core/limits/user-limits.ts';
+import { compileDefaults } from '../../src/core/limits/user-limits.ts';
+import type { Decision } from '../../src/http/limits/user-minutes.ts';
+import { UserMinutes } from '../../src/http/limits/user-minutes.ts';
+import { eventually } from '../harness/measure/eventually.ts';
+import type { RedisProcess } from '../harness/servers/redis.ts';
+import { startRedis } from '../harness/servers/redis.ts';
+
+/** Here slowness is not what is tested: a busy machine must not look like a sick server. */
+const patientMs = 5_000;
+
+let server: RedisProcess;
+let direct: Redis;
+let undo: (() => void)[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+  direct = new Redis(server.url);
+  direct.on('error', () => undefined);
+});
+
+afterAll(async () => {
+  direct?.disconnect();
+  await server?.close();
+});
+
+beforeEach(() => direct.flushall());
+
+afterEach(() => {
+  for (const step of undo) step();
+  undo = [];
+});
+
+interface Replica {
+  readonly minutes: UserMinutes;
+  readonly redis: RedisConnection;
+  readonly decided: string[];
+}
+
+let made = 0;
+
+async function replica(commandTimeoutMs = patientMs): Promise<Replica> {
+  const redis = connectRedis(server.url, { commandTimeoutMs });
+  if (redis.status !== 'ready') await once(redis, 'ready');
+  made += 1;
+  const decided: string[] = [];
+  const minutes = new UserMinutes({
+    monotonicMs: () => performance.now(),
+    store: new RedisLimits(redis, `replica-${made}`, minuteMs),
+    onDecided: (by) => decided.push(by),
+  });
+  undo.push(() => {
+    minutes.close();
+    redis.disconnect();
+  });
+  return { minutes, redis, decided };
+}
+
+const limits = (of: Parameters<typeof compileDefaults>[0]): Limits => compileDefaults(of) as Limits;
+const ask = async ({ minutes }: Replica, of: Limits, isStream = false, user = 'ada'): Promise<Decision> =>
+  minutes.admit(user, of, isStream);
+const refusedBy = (decision: Decision): string | null =>
+  'refusal' in decision ? decision.refusal.limit : null;
+
+/** Ends it as the gate does. */
+function end({ minutes }: Replica, decision: Decision, wasStream = false): void {
+  if ('refusal' in decision) throw new Error('it was refused');
+  if (wasStream) minutes.endStream(decision.minute);
+  decision.minute.underWay -= 1;
+}
+
+describe('requests', () => {
+  test('are admitted exactly as often as the limit says, from however many replicas at once', async () => {
+    const replicas = await Promise.all([replica(), replica(), replica(), replica()]);
+    const of = limits({ requests_per_minute: 17 });
+    const all = await Promise.all(
+      Array.from({ length: 200 }, (_, index) => ask(replicas[index % 4] as Replica, of)),
+    );
+    expect(all.map(refusedBy).filter((limit) => limit === null)).toHaveLength(17);
+    const last = all.findLast((decision) => refusedBy(decision) === 'requests');
+    expect(last?.counts).toMatchObject({ requests: 17 });
+    expect(last?.counts.leftMs).toBeLessThanOrEqual(minuteMs);
+    // What is known to be full is refused here, before anybody is asked or a body is read.
+    for (const { minutes } of replicas) expect(minutes.known('ada', of)?.refusal.limit).toBe('requests');
+    expect(refusedBy(await ask(replicas[0] as Replica, of, false, 'bob'))).toBe(null);
+  });
+
+  test('that are refused count nothing', async () => {
+    const one = await replica();
+    const of = limits({ requests_per_minute: 1 });
+    await ask(one, of);
+    for (let at = 0; at < 5; at += 1) expect(refusedBy(await ask(one, of))).toBe('requests');
+    expect(await direct.hget('gw:user:{ada}:minute', 'requests')).toBe('1');
+  });
+});
+
+describe('tokens', () => {
+  test('that are settled on one replica refuse on the other, and count once', async () => {
+    const [here, there] = [await replica(), await replica()];
+    const of = limits({ tokens_per_minute: 100 });
+    end(here, await ask(here, of));
+    here.minutes.spend('ada', 60);
+    here.minutes.spend('ada', 40);
+    await eventually(
+      async () => (await direct.hget('gw:user:{ada}:minute', 'tokens')) === '100' || undefined,
+    );
+    expect(refusedBy(await ask(there, of))).toBe('tokens');
+    expect(refusedBy(await ask(here, of))).toBe('tokens');
+    expect(await direct.hget('gw:user:{ada}:minute', 'tokens')).toBe('100');
+  });
+});
+
+describe('streams', () => {
+  const of = limits({ streams: 2 });
+
+  test('hold places over all replicas until they end', async () => {
+    const [here, there] = [await replica(), await replica()];
+    const first = await ask(here, of, true);
+    expect(refusedBy(await ask(there, of, true))).toBe(null);
+    expect(refusedBy(await ask(here, of, true))).toBe('streams');
+    expect(refusedBy(await ask(there, of, true))).toBe('streams');
+    expect(refusedBy(await ask(there, of, false))).toBe(null);
+    end(here, first, true);
+    await eventually(async () => refusedBy(await ask(there, of, true)) === null || undefined);
+    expect(refusedBy(await ask(here, of, true))).toBe('streams');
+  });
+
+  test('of a replica that is gone hold them no longer than its lease', async () => {
+    const one = await replica();
+    const nowMs = Number((await direct.time())[0]) * 1000;
+    await direct.hset('gw:user:{ada}:streams', { gone: `2:${nowMs - 1}`, alive: `1:${nowMs + 60_000}` });
+    expect(refusedBy(await ask(one, of, true))).toBe(null);
+    expect(refusedBy(await ask(one, of, true))).toBe('streams');
+    const held = await direct.hgetall('gw:user:{ada}:streams');
+    expect(Object.keys(held).sort()).toEqual(['alive', expect.stringMatching(/^replica-/)]);
+    const lease = Number(
+      Object.values(held)
+        .find((value) => value.startsWith('1:') && value !== held['alive'])
+        ?.slice(2),
+    );
+    expect(lease).toBeGreaterThan(nowMs);
+    expect(lease).toBeLessThanOrEqual(Number((await direct.time())[0]) * 1000 + 1000 + leaseMs);
+  });
+});
+
+describe('without Redis', () => {
+  test('a replica goes on from where all stood, and tells what it counted when Redis is back', async () => {
+    const [here, there] = [await replica(), await replica()];
+    const of = limits({ requests_per_minute: 10 });
+    for (let at = 0; at < 3; at += 1) await ask(there, of);
+    await ask(here, of);
+    here.redis.disconnect();
+    await once(here.redis, 'end');
+    const alone = await Promise.all(Array.from({ length: 20 }, () => ask(here, of)));
+    expect(alone.map(refusedBy).filter((limit) => limit === null)).toHaveLength(6);
+    expect(here.decided.at(-1)).toBe('unsent');
+    await here.redis.connect();
+    here.minutes.close();
+    await eventually(
+      async () => (await direct.hget('gw:user:{ada}:minute', 'requests')) === '10' || undefined,
+    );
+    expect(refusedBy(await ask(there, of))).toBe('requests');
+  });
+
+  test('that hangs, five requests wait for it and the next ones do not', async () => {
+    const one = await replica(40);
+    server.stopSignal();
+    try {
+      const of = limits({ requests_per_minute: 500 });
+      for (let at = 0; at < 200; at += 1) expect(refusedBy(await ask(one, of))).toBe(null);
+    } finally {
+      server.continueSignal();
+    }
+    expect(one.decided.slice(0, 6)).toEqual([...Array.from({ length: 5 }, () => 'unanswered'), 'unsent']);
+    expect(one.decided.filter((by) => by === 'unanswered').length).toBeLessThan(10);
+  });
+});
