@@ -6,6 +6,7 @@ import { SealedResponseCache } from '../adapters/cache/sealed-cache.ts';
 import { readAccount } from '../adapters/postgres/account-query.ts';
 import type { PostgresAccounts } from '../adapters/postgres/accounts.ts';
 import { createAccounts } from '../adapters/postgres/accounts.ts';
+import { HostChoice } from '../adapters/postgres/host-choice.ts';
 import { newRowsInto } from '../adapters/postgres/log-insert.ts';
 import { keepPartitions } from '../adapters/postgres/partition-keeper.ts';
 import { createPool } from '../adapters/postgres/pool.ts';
@@ -120,15 +121,21 @@ type Pools = Pick<
   'pool' | 'queryPool' | 'logPool' | 'operatorsPool' | 'spendPool'
 >;
 
-function createPools(databaseUrl: string, directUrl: string, poolSize: number): Pools {
+function createPools(
+  databaseUrl: string,
+  directUrl: string,
+  directHosts: HostChoice,
+  poolSize: number,
+): Pools {
   // A second address is only given where the first one is a pooler's.
   const pooled = directUrl !== databaseUrl;
+  const through = { pooled, hosts: pooled ? new HostChoice(databaseUrl) : directHosts };
   return {
-    pool: createPool(databaseUrl, poolSize, { pooled }),
-    queryPool: createPool(databaseUrl, queryPoolSize, { pooled }),
-    logPool: createPool(directUrl, logPoolSize),
-    operatorsPool: createPool(databaseUrl, operatorsPoolSize, { pooled }),
-    spendPool: createPool(databaseUrl, spendPoolSize, { pooled, patienceMs: spendPatienceMs }),
+    pool: createPool(databaseUrl, poolSize, through),
+    queryPool: createPool(databaseUrl, queryPoolSize, through),
+    logPool: createPool(directUrl, logPoolSize, { hosts: directHosts }),
+    operatorsPool: createPool(databaseUrl, operatorsPoolSize, through),
+    spendPool: createPool(databaseUrl, spendPoolSize, { ...through, patienceMs: spendPatienceMs }),
   };
 }
 
@@ -136,7 +143,8 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   const { settings, databaseUrl, sealer, clock, log, lines, metrics } = io;
   const stopping = new AbortController();
   const directUrl = settings.databaseDirectUrl ?? databaseUrl;
-  const pools = createPools(databaseUrl, directUrl, settings.databasePool);
+  const directHosts = new HostChoice(directUrl);
+  const pools = createPools(databaseUrl, directUrl, directHosts, settings.databasePool);
   const { pool, queryPool, logPool } = pools;
   opened.push(() => Promise.all(Object.values(pools).map((one) => one.end())));
   const { migrateAtBoot, spoolDir, spoolBytes, spoolFull } = settings;
@@ -153,7 +161,14 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   });
   opened.push(() => requestLog.drain(closeTimeoutMs));
   const read = metrics.timeQuery('find_account', readAccount);
-  const accounts = createAccounts({ pool, directUrl, clock, read, onListening: logListening(log) });
+  const accounts = createAccounts({
+    pool,
+    directUrl,
+    directHosts,
+    clock,
+    read,
+    onListening: logListening(log),
+  });
   opened.push(() => accounts.close());
   keepPartitions(pool, gate.opened, settings.logRetentionDays, log, stopping.signal);
   keepRollups(pool, gate.opened, log, stopping.signal);
@@ -213,7 +228,6 @@ export function storeEndpoints({ databaseUrl, databaseDirectUrl, redisUrl }: Set
     url === null ? [] : [parseDatabaseUrl(url)],
   );
   // A socket is a path in the file system: no user can name it.
-  const reachable = databases.filter(({ host }) => !host.startsWith('/'));
-  const endpoints = reachable.map(({ host, port }) => ({ host, port }));
+  const endpoints = databases.flatMap(({ hosts }) => hosts).filter(({ host }) => !host.startsWith('/'));
   return redisUrl === null ? endpoints : [...endpoints, ...parseRedisUrl(redisUrl).hosts];
 }

@@ -78,7 +78,7 @@ const rooms: Readonly<Record<string, Room>> = {
       ],
       ...['node:net', 'node:os', 'node:timers/promises'],
     ],
-    types: ['chat/', 'pino', 'node:tls'],
+    types: ['chat/', 'pino', 'node:events', 'node:stream', 'node:tls'],
   },
   'adapters/upstream/': {
     values: [

@@ -90,9 +90,12 @@ since the merge functions skip values such as false and 0.
 {{- end -}}
 {{- end -}}
 
-{{/* Connections of a pod to Postgres itself beside its pool: 3 insert rows, 1 listens; 4 read logs, where no pooler does. */}}
+{{/*
+Connections of a pod to Postgres itself beside its pool: 3 insert rows, 1 listens; where no pooler stands before the
+others, 4 read logs and 3 are the admin API's.
+*/}}
 {{- define "model-gateway.fixedConnections" -}}
-{{- ternary 4 8 (ne .Values.database.directUrlKey "") -}}
+{{- ternary 4 (ternary 11 8 (ne .Values.adminApi.existingSecret "")) (ne .Values.database.directUrlKey "") -}}
 {{- end -}}
 
 {{/* Connections that are not the pods': a migration, two commands. */}}

@@ -45,8 +45,9 @@ export interface PostgresAccounts extends Accounts {
 
 export interface AccountsOptions {
   readonly pool: pg.Pool;
-  /** A direct connection, for LISTEN. */
+  /** A direct connection, for LISTEN; its hosts are shared with pools. */
   readonly directUrl: string;
+  readonly directHosts?: Parameters<typeof listenForKeyChanges>[0]['hosts'];
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Called when changes made by other replicas begin or cease to arrive, with the reason. */
   readonly onListening?: (listening: boolean, reason: string | null) => void;
@@ -76,7 +77,7 @@ class CachedAccounts implements PostgresAccounts {
   #away = false;
   #probing: Promise<void> | null = null;
 
-  constructor({ pool, directUrl, clock, onListening, read = readAccount }: AccountsOptions) {
+  constructor({ pool, directUrl, directHosts, clock, onListening, read = readAccount }: AccountsOptions) {
     this.#pool = pool;
     this.#readAccount = read;
     this.#clock = clock;
@@ -90,8 +91,7 @@ class CachedAccounts implements PostgresAccounts {
       noDisposeOnSet: true,
     });
     this.#changes = listenForKeyChanges({
-      url: directUrl,
-      clock,
+      ...{ url: directUrl, hosts: directHosts, clock },
       onChange: (userId) => this.invalidate(userId),
       onRevoked: ({ userId, serviceKeyId }) => this.revoke(userId, serviceKeyId),
       ...(onListening === undefined ? {} : { onState: onListening }),

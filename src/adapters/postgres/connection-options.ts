@@ -47,27 +47,34 @@ function tlsOptions(tls: DatabaseTls, host: string): TlsOptions {
   return Object.defineProperty(options, 'secureContext', { get, enumerable: true });
 }
 
-/** `purpose` follows our name in `application_name`. Throws DatabaseUrlError: bad URL, or an unreadable file. */
-function connectionOptions(url: string, purpose = ''): ConnectionOptions {
+/** How many hosts the URL names. Throws DatabaseUrlError. */
+export const hostCount = (url: string): number => parseDatabaseUrl(url).hosts.length;
+
+/**
+ * `purpose` follows our name in `application_name`; `at` is the place of the host in the URL. Throws DatabaseUrlError:
+ * bad URL, or an unreadable file.
+ */
+function connectionOptions(url: string, purpose: string, at: number): ConnectionOptions {
   const target = parseDatabaseUrl(url);
+  const place = target.hosts[at];
+  if (place === undefined) throw new RangeError(`the URL names no host number ${at}`);
   const user = target.user ?? userInfo().username;
   return {
-    host: target.host,
-    port: target.port,
+    ...place,
     user,
     database: target.database ?? user,
     password: () => target.password,
     applicationName: target.applicationName ?? `model-gateway${purpose}`,
     options: target.options,
-    tls: target.tls === null ? false : tlsOptions(target.tls, target.host),
+    tls: target.tls === null ? false : tlsOptions(target.tls, place.host),
     directTls: target.tls?.direct ?? false,
   };
 }
 
 /** For `pg`. */
-export function pgOptions(url: string, purpose = '') {
+export function pgOptions(url: string, purpose = '', at = 0) {
   const { host, port, user, database, password, applicationName, options, tls, directTls } =
-    connectionOptions(url, purpose);
+    connectionOptions(url, purpose, at);
   return {
     ...{ host, port, user, database, password, application_name: applicationName, ssl: tls },
     ...(options === null ? {} : { options }),
@@ -79,9 +86,9 @@ export function pgOptions(url: string, purpose = '') {
  * For `postgres`. Host and port as lists, which the driver takes and its types do not know: a text is split at colons,
  * which IPv6 addresses have.
  */
-export function postgresOptions(url: string, purpose = '') {
+export function postgresOptions(url: string, purpose = '', at = 0) {
   const { host, port, user, database, password, applicationName, options, tls, directTls } =
-    connectionOptions(url, purpose);
+    connectionOptions(url, purpose, at);
   return {
     ...{ host: [host] as unknown as string, port: [port] as unknown as number },
     ...{ user, database, password, ssl: tls },

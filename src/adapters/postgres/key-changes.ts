@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import type { Clock } from '../../chat/ports.ts';
 import { postgresOptions } from './connection-options.ts';
+import { HostChoice, ReadOnlyServer } from './host-choice.ts';
 import { keyChangesChannel } from './provider-keys.ts';
 import type { RevokedKey } from './revoked-keys.ts';
 import { readRevoked, revokedKeysChannel } from './revoked-keys.ts';
@@ -21,6 +22,8 @@ export interface KeyChanges {
 export interface KeyChangesOptions {
   /** A direct connection: a transaction-mode pooler breaks LISTEN. */
   readonly url: string;
+  /** Of this URL, shared with pools. */
+  readonly hosts?: HostChoice | undefined;
   readonly onChange: (userId: string) => void;
   readonly onRevoked: (revoked: RevokedKey) => void;
   /** Called at each change of state, the first attempt included; `reason` says why nothing is received. */
@@ -37,13 +40,20 @@ const connectTimeoutSeconds = 2;
 const firstBackoffMs = 100;
 const longestBackoffMs = 1000;
 
+/** Where another server has taken over, nothing is heard here any more, though the connection may go on. */
+const ping = "SELECT 1, current_setting('transaction_read_only') AS read_only";
+
 type Connection = ReturnType<typeof postgres>;
 
-function connect({ url, onChange, onRevoked }: KeyChangesOptions, onClose: () => void): Connection {
+function connect(
+  { url, onChange, onRevoked }: KeyChangesOptions,
+  at: number,
+  onClose: () => void,
+): Connection {
   // `onnotify` is what the library's own `listen` uses. That one reconnects by itself, silently and
   // without an end to a hung socket; here one connection lives once, and its end is seen.
   const options = {
-    ...postgresOptions(url, '-listen'),
+    ...postgresOptions(url, '-listen', at),
     max: 1,
     idle_timeout: 0,
     max_lifetime: null,
@@ -85,6 +95,7 @@ function reasonOf(error: unknown): string {
 export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
   const { clock } = options;
   const closing = new AbortController();
+  const choice = options.hosts ?? new HostChoice(options.url);
   let listeningSinceMs: number | null = null;
   let heardUpToMs = 0;
   let reported: boolean | null = null;
@@ -96,10 +107,10 @@ export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
   }
 
   /** Lives as long as one connection: throws or returns when it is lost. */
-  async function listenOnce(onWorking: () => void): Promise<void> {
+  async function listenOnce(at: number, onWorking: () => void): Promise<void> {
     const lost = new AbortController();
     const signal = AbortSignal.any([closing.signal, lost.signal]);
-    const sql = connect(options, () => lost.abort());
+    const sql = connect(options, at, () => lost.abort());
     try {
       const listen = sql.unsafe(`LISTEN ${keyChangesChannel}; LISTEN ${revokedKeysChannel}`).simple();
       await within(listen, connectTimeoutSeconds * 1000, signal);
@@ -109,7 +120,11 @@ export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
       while (!signal.aborted) {
         await sleep(pingIntervalMs, undefined, { signal });
         const sentAtMs = clock.monotonicMs();
-        await within(sql.unsafe('SELECT 1').simple(), pingTimeoutMs, signal);
+        const [state] = await within(sql.unsafe(ping).simple(), pingTimeoutMs, signal);
+        if (choice.count > 1 && state?.['read_only'] !== 'off') {
+          choice.leave(at);
+          throw new ReadOnlyServer();
+        }
         if (lost.signal.aborted) return; // the library may have answered over a new connection, which receives nothing
         heardUpToMs = sentAtMs;
       }
@@ -121,13 +136,20 @@ export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
 
   async function run(): Promise<void> {
     let backoffMs = firstBackoffMs;
+    let triedHosts = 0;
     while (!closing.signal.aborted) {
-      const reason = await listenOnce(() => {
+      const at = choice.current;
+      const reason = await listenOnce(at, () => {
         backoffMs = firstBackoffMs;
+        triedHosts = 0;
         report(true, null);
       }).then(() => 'the connection was lost', reasonOf);
       report(false, reason);
       if (closing.signal.aborted) return;
+      choice.failed(at);
+      triedHosts += 1;
+      if (triedHosts < choice.count) continue;
+      triedHosts = 0;
       // Up to a quarter of jitter keeps replicas from knocking together.
       const waitMs = backoffMs * (1 + Math.random() / 4);
       await sleep(waitMs, undefined, { signal: closing.signal }).catch(() => {});

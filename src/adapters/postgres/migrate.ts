@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { pgOptions } from './connection-options.ts';
+import type pg from 'pg';
+import { connectClient } from './host-choice.ts';
 import { sqlState } from './pool.ts';
 
 /** Beside this file in `src` and in `dist`. */
@@ -85,17 +85,15 @@ async function applyOnce(client: pg.Client, { version, name }: Migration): Promi
  */
 export async function migrate(databaseUrl: string, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
-  const client = new pg.Client({
-    ...pgOptions(databaseUrl, '-migrate'),
+  const client = await connectClient(databaseUrl, '-migrate', {
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
   });
-  client.on('error', () => {}); // the query in flight reports it
   const abort = (): void => void client.end().catch(() => {});
   signal?.addEventListener('abort', abort, { once: true });
   try {
-    await client.connect();
+    signal?.throwIfAborted();
     await client.query(`SET statement_timeout = ${statementTimeoutMs}`);
     await client.query('SELECT pg_advisory_lock($1)', [migrationLock]);
     await client.query(

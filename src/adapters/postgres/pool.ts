@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { StoreAway } from '../../core/store-away.ts';
-import { pgOptions } from './connection-options.ts';
+import { HostChoice, ReadOnlyServer } from './host-choice.ts';
+import { crowdedMessage, HostsPool } from './hosts-pool.ts';
 
 /**
  * Bounds that together keep every management call under 2 s when the server hangs: waiting for a
@@ -31,11 +32,11 @@ function limits(set: 'SET' | 'SET LOCAL', patienceMs: number): string {
  * A pool whose connections lead to a transaction-mode pooler. What is SET there stays with whichever connection of the
  * server ran it, so every transaction brings its limits along, and a statement alone is a transaction.
  */
-class PooledPool extends pg.Pool {
+class PooledPool extends HostsPool {
   readonly opening: string;
 
-  constructor(config: pg.PoolConfig, patienceMs: number) {
-    super(config);
+  constructor(url: string, hosts: HostChoice, config: pg.PoolConfig, patienceMs: number) {
+    super(url, hosts, config, () => Promise.resolve());
     this.opening = `BEGIN; ${limits('SET LOCAL', patienceMs)}`;
     const query = (text: pg.QueryConfig, values?: unknown[]) =>
       inTransaction(this, (client) => client.query(text, values));
@@ -48,6 +49,8 @@ export interface PoolOptions {
   readonly patienceMs?: number;
   /** The URL leads to a pooler that hands out connections for a transaction at a time. */
   readonly pooled?: boolean;
+  /** Shared with other connections of the same URL, so that what one of them finds out they all know. */
+  readonly hosts?: HostChoice;
 }
 
 /**
@@ -56,9 +59,8 @@ export interface PoolOptions {
  * Throws DatabaseUrlError.
  */
 export function createPool(url: string, max: number, options: PoolOptions = {}): pg.Pool {
-  const { patienceMs = statementTimeoutMs, pooled = false } = options;
+  const { patienceMs = statementTimeoutMs, pooled = false, hosts = new HostChoice(url) } = options;
   const config: pg.PoolConfig = {
-    ...pgOptions(url),
     max,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: patienceMs + queryGraceMs,
@@ -68,12 +70,9 @@ export function createPool(url: string, max: number, options: PoolOptions = {}):
     allowExitOnIdle: true,
   };
   const pool = pooled
-    ? new PooledPool(config, patienceMs)
-    : new pg.Pool({
-        ...config,
-        onConnect: async (client) => {
-          await client.query(limits('SET', patienceMs));
-        },
+    ? new PooledPool(url, hosts, config, patienceMs)
+    : new HostsPool(url, hosts, config, async (client) => {
+        await client.query(limits('SET', patienceMs));
       });
   // An idle connection that the server closes is replaced by the next query; unheard, the event ends the process.
   pool.on('error', () => {});
@@ -106,15 +105,13 @@ const awayCodes = /^(E[A-Z]+|CERT_|ERR_SSL|ERR_TLS)/;
 
 /** True when Postgres is away, overloaded, not migrated yet, or refuses the connection: try again later. */
 export function isAway(error: unknown): boolean {
+  if (error instanceof ReadOnlyServer) return true;
   const state = sqlState(error);
   if (state !== null) return awayClasses.has(state.slice(0, 2)) || awayStates.has(state);
   if (!(error instanceof Error)) return false;
   const code = (error as NodeJS.ErrnoException).code;
   return (typeof code === 'string' && awayCodes.test(code)) || awayMessage.test(error.message);
 }
-
-/** What `pg` says when all connections of the pool are in use for too long; of a silent server it says otherwise. */
-const crowdedMessage = 'timeout exceeded when trying to connect';
 
 /** What a query threw, as StoreAway when that is what it says. */
 function storeError(error: unknown): unknown {

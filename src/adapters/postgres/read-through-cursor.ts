@@ -1,6 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
-import { pgOptions } from './connection-options.ts';
+import { connectClient } from './host-choice.ts';
 
 const connectTimeoutMs = 5_000;
 /** Rows that are held at once: a few megabytes. */
@@ -30,15 +30,12 @@ export async function* inSnapshot<Part>(
   purpose: string,
   read: (client: pg.Client) => AsyncGenerator<Part>,
 ): AsyncGenerator<Part> {
-  const client = new pg.Client({
-    ...pgOptions(url, `-${purpose}`),
+  const client = await connectClient(url, `-${purpose}`, {
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: portionTimeoutMs,
     keepAlive: true,
   });
-  client.on('error', () => {}); // the query in flight reports it
   try {
-    await client.connect();
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     await client.query(`SET LOCAL statement_timeout = ${portionTimeoutMs}`);
     yield* read(client);

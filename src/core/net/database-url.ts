@@ -5,9 +5,8 @@
  * `uselibpqcompat=true` asks for libpq's own meaning.
  */
 export interface DatabaseTarget {
-  /** A name, an address, or the directory of a Unix socket (begins with a slash). */
-  readonly host: string;
-  readonly port: number;
+  /** At least one. Of several the one that takes writes is meant. */
+  readonly hosts: readonly DatabaseHost[];
   /** Null: the name of the operating system's user. */
   readonly user: string | null;
   readonly password: string;
@@ -19,6 +18,12 @@ export interface DatabaseTarget {
   readonly options: string | null;
   /** Null: no TLS. */
   readonly tls: DatabaseTls | null;
+}
+
+export interface DatabaseHost {
+  /** A name, an address, or the directory of a Unix socket (begins with a slash). */
+  readonly host: string;
+  readonly port: number;
 }
 
 export interface DatabaseTls {
@@ -171,11 +176,28 @@ function readTls(query: Query, host: string): DatabaseTls | null {
   };
 }
 
-function readHost(text: string): string {
-  if (text.includes(',')) {
-    throw new DatabaseUrlError('names several hosts; only one is supported.');
+const hostAndPort = /^(\[[^\]]*\]|.*?)(?::(\d*))?$/;
+
+/** A list with commas in either place, as libpq reads it: `a:1,b:2`, or `host=a,b&port=1,2`; one port serves all. */
+function readHosts(place: string, query: Query): DatabaseHost[] {
+  const placed = place.split(',').map((one) => hostAndPort.exec(one) ?? []);
+  const hosts = query.get('host')?.split(',') ?? placed.map(([, host = '']) => decode(host));
+  const ports = query.get('port')?.split(',') ?? placed.map(([, , port = '']) => port);
+  if (ports.length !== 1 && ports.length !== hosts.length) {
+    throw new DatabaseUrlError('names as many ports as hosts, or one.');
   }
-  return text === '' ? 'localhost' : text.replace(/^\[(.+)\]$/, '$1');
+  if (hosts.length > 1) {
+    if (hosts.some((host) => host === '' || host.startsWith('/'))) {
+      throw new DatabaseUrlError('names several hosts, each of which needs a name or an address.');
+    }
+    if (!/^(read-write|primary)$/.test(query.get('target_session_attrs') ?? 'read-write')) {
+      throw new DatabaseUrlError('names several hosts: of these target_session_attrs=read-write is meant.');
+    }
+  }
+  return hosts.map((host, at) => ({
+    host: host === '' ? 'localhost' : host.replace(/^\[(.+)\]$/, '$1'),
+    port: readPort(ports[at] ?? ports[0] ?? ''),
+  }));
 }
 
 function readPort(text: string): number {
@@ -201,16 +223,14 @@ export function parseDatabaseUrl(text: string): DatabaseTarget {
   const colon = login.indexOf(':');
   const user = colon === -1 ? login : login.slice(0, colon);
   const password = colon === -1 ? '' : login.slice(colon + 1);
-  const [, hostText = '', portText = ''] = /^(\[[^\]]*\]|.*?)(?::(\d*))?$/.exec(place) ?? [];
-  const host = readHost(query.get('host') ?? decode(hostText));
+  const hosts = readHosts(place, query);
   return {
-    host,
-    port: readPort(query.get('port') ?? portText),
+    hosts,
     user: textOrNull(query.get('user') ?? decode(user)),
     password: query.get('password') ?? decode(password),
     database: textOrNull(query.get('dbname') ?? decode(path)),
     applicationName: textOrNull(query.get('application_name')),
     options: textOrNull(query.get('options')),
-    tls: readTls(query, host),
+    tls: readTls(query, hosts[0]?.host ?? ''),
   };
 }

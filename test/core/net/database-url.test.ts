@@ -4,8 +4,7 @@ import { expect, test } from 'vitest';
 import { DatabaseUrlError, parseDatabaseUrl } from '../../../src/core/net/database-url.ts';
 
 const plain = {
-  host: 'db',
-  port: 5432,
+  hosts: [{ host: 'db', port: 5432 }],
   user: null,
   password: '',
   database: null,
@@ -17,25 +16,53 @@ const plain = {
 test.each([
   ['postgres://db', plain],
   ['postgresql://db/', plain],
-  ['postgres://db:6432/gateway', { ...plain, port: 6432, database: 'gateway' }],
+  ['postgres://db:6432/gateway', { ...plain, hosts: [{ host: 'db', port: 6432 }], database: 'gateway' }],
   ['postgres://u@db', { ...plain, user: 'u' }],
   ['postgres://u:p@db', { ...plain, user: 'u', password: 'p' }],
   ['postgres://u:a%40b%2Fc@db', { ...plain, user: 'u', password: 'a@b/c' }],
   ['postgres://u:a@b@db', { ...plain, user: 'u', password: 'a@b' }],
   ['postgres://u:50%off@db', { ...plain, user: 'u', password: '50%off' }],
   ['postgres://u:a:b@db', { ...plain, user: 'u', password: 'a:b' }],
-  ['postgres://[fd00::1]:6432/x', { ...plain, host: 'fd00::1', port: 6432, database: 'x' }],
-  ['postgres://[fd00::1]/x', { ...plain, host: 'fd00::1', database: 'x' }],
-  ['postgres:///x', { ...plain, host: 'localhost', database: 'x' }],
-  ['postgres://%2Fvar%2Frun/x', { ...plain, host: '/var/run', database: 'x' }],
-  ['postgres:///x?host=/var/run&sslmode=require', { ...plain, host: '/var/run', database: 'x' }],
+  ['postgres://[fd00::1]:6432/x', { ...plain, hosts: [{ host: 'fd00::1', port: 6432 }], database: 'x' }],
+  ['postgres://[fd00::1]/x', { ...plain, hosts: [{ host: 'fd00::1', port: 5432 }], database: 'x' }],
+  ['postgres:///x', { ...plain, hosts: [{ host: 'localhost', port: 5432 }], database: 'x' }],
+  ['postgres://%2Fvar%2Frun/x', { ...plain, hosts: [{ host: '/var/run', port: 5432 }], database: 'x' }],
+  [
+    'postgres:///x?host=/var/run&sslmode=require',
+    { ...plain, hosts: [{ host: '/var/run', port: 5432 }], database: 'x' },
+  ],
   [
     'postgres://a/b?host=db&port=7&user=u&password=p&dbname=x',
-    { ...plain, port: 7, user: 'u', password: 'p', database: 'x' },
+    { ...plain, hosts: [{ host: 'db', port: 7 }], user: 'u', password: 'p', database: 'x' },
   ],
   [
     'postgres://db?application_name=a&options=-c%20x%3D1',
     { ...plain, applicationName: 'a', options: '-c x=1' },
+  ],
+  ...[
+    'postgres://a:1,b:2/x?target_session_attrs=read-write',
+    'postgres:///x?host=a,b&port=1,2&target_session_attrs=primary',
+    'postgres://a:1,b:2/x',
+  ].map((url): [string, object] => [
+    url,
+    {
+      ...plain,
+      hosts: [
+        { host: 'a', port: 1 },
+        { host: 'b', port: 2 },
+      ],
+      database: 'x',
+    },
+  ]),
+  [
+    'postgres://x?host=a,b&port=7',
+    {
+      ...plain,
+      hosts: [
+        { host: 'a', port: 7 },
+        { host: 'b', port: 7 },
+      ],
+    },
   ],
 ])('%s', (url, target) => {
   expect(parseDatabaseUrl(url)).toEqual(target);
@@ -47,12 +74,13 @@ test.each([
   ['socket:/var/run?db=x', /must be postgres:/],
   ['postgres://u:pa#ss@db/x', /must be postgres:/],
   ['postgres://u:%ff@db/x', /not UTF-8/],
-  ['postgres://a,b/x', /several hosts/],
-  ['postgres://a:1,b:2/x', /several hosts/],
-  ['postgres://x?host=a,b', /several hosts/],
+  ['postgres://a,/x', /several hosts/],
+  ['postgres://a,b/x?target_session_attrs=any', /several hosts/],
+  ['postgres://x?host=/var/run,b', /several hosts/],
+  ['postgres://x?host=a,b,c&port=1,2', /as many ports/],
   ['postgres://db:0/x', /port/],
   ['postgres://db:65536/x', /port/],
-  ['postgres://db?port=5432,5433', /port/],
+  ['postgres://db?port=5432,5433', /as many ports/],
   ['postgres://db?pgbouncer=true', /not known: "pgbouncer"/],
   ['postgres://db?statement_timeout=5', /not known: "statement_timeout"/],
   ['postgres://db?SSLMODE=require', /not known: "SSLMODE"/],

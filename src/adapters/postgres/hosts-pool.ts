@@ -1,0 +1,91 @@
+import type { EventEmitter } from 'node:events';
+import type { Duplex } from 'node:stream';
+import pg from 'pg';
+import { pgOptions } from './connection-options.ts';
+import type { HostChoice, PlacedConnection } from './host-choice.ts';
+import { expectWritable } from './host-choice.ts';
+
+/** What a server that takes no writes answers to one. */
+const readOnlyState = '25006';
+/** What `pg` says when all connections of the pool are in use for too long; of a silent server it says otherwise. */
+export const crowdedMessage = 'timeout exceeded when trying to connect';
+
+/** Of the connection below a client, which the types of `pg` leave out. */
+interface Inner {
+  readonly connection: EventEmitter & { readonly stream: Duplex };
+}
+
+type Callback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void;
+
+/**
+ * A pool on the one host of its URL that takes writes. A connection is tried on each of several before it fails, and
+ * given up where a write is refused since the server is read-only.
+ */
+export class HostsPool extends pg.Pool {
+  readonly #choice: HostChoice;
+
+  /** `begin` readies a new connection; `choice` is one of this URL. Throws DatabaseUrlError. */
+  constructor(
+    url: string,
+    choice: HostChoice,
+    config: pg.PoolConfig,
+    begin: (client: pg.ClientBase) => Promise<void>,
+  ) {
+    const places = Array.from({ length: choice.count }, (_, at) => pgOptions(url, '', at));
+
+    class PlacedClient extends pg.Client implements PlacedConnection {
+      readonly at: number;
+
+      constructor() {
+        const at = choice.current;
+        super({ ...config, ...places[at] });
+        this.at = at;
+        choice.open.add(this);
+        this.once('end', () => choice.open.delete(this));
+        this.#inner.connection.on('errorMessage', ({ code }: { code?: string }) => {
+          if (code === readOnlyState) choice.leave(at);
+        });
+      }
+
+      get #inner(): Inner {
+        return this as unknown as Inner;
+      }
+
+      cut(): void {
+        this.#inner.connection.stream.destroy();
+      }
+    }
+
+    const ready = async (client: pg.ClientBase): Promise<void> => {
+      await begin(client);
+      if (choice.count > 1) await expectWritable(client);
+    };
+    super({ ...config, ...places[0], Client: PlacedClient, onConnect: ready });
+    this.#choice = choice;
+  }
+
+  override connect(): Promise<pg.PoolClient>;
+  override connect(callback: Callback): void;
+  override connect(callback?: Callback): Promise<pg.PoolClient> | undefined {
+    const client = this.#connectToAny();
+    if (callback === undefined) return client;
+    client.then(
+      (connected) => callback(undefined, connected, (error?: Error) => connected.release(error)),
+      (error: Error) => callback(error, undefined, () => {}),
+    );
+    return undefined;
+  }
+
+  async #connectToAny(): Promise<pg.PoolClient> {
+    for (let tries = 1; ; tries += 1) {
+      const at = this.#choice.current;
+      try {
+        return await super.connect();
+      } catch (error) {
+        if (this.#choice.count === 1 || (error as Error).message === crowdedMessage) throw error;
+        this.#choice.failed(at);
+        if (tries >= this.#choice.count) throw error;
+      }
+    }
+  }
+}
