@@ -1,4 +1,5 @@
 /** Evidence as operators make it and auditors check it: a report over 100,000 rows, and what tampers with it. */
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import type { TestDatabase } from '../harness/servers/postgres.ts';
 import { createDatabase } from '../harness/servers/postgres.ts';
 import { runCommand } from './run-command.ts';
 
+const main = join(import.meta.dirname, '../../dist/main.js');
 const folder = mkdtempSync(join(tmpdir(), 'gw-evidence-'));
 const path = (name: string): string => join(folder, name);
 const [keyFile, publicFile, otherFile] = [
@@ -285,4 +287,13 @@ test('a key may come from the settings', async () => {
   expect(code).toBe(0);
   writeFileSync(path('empty.ndjson'), stdout);
   expect(await verified(path('empty.ndjson'))).toMatchObject({ code: 0 });
+});
+
+test('a key may come on stdin, and lie nowhere', () => {
+  const report = execFileSync(process.execPath, [main, 'report', '--from', '1h', '--key', '-'], {
+    input: readFileSync(keyFile),
+    env: { PATH: process.env['PATH'] ?? '', DATABASE_URL: database.url },
+    encoding: 'utf8',
+  });
+  expect(read(report.trimEnd().split('\n').at(-1))).toMatchObject({ kind: 'end', rows: 0 });
 });

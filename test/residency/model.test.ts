@@ -1,10 +1,13 @@
 /**
- * India prompts in a random world: SPEC 4.5, routing rule 3, as a model. Users, keys, tables, servers and time are driven
- * by random steps through the real chat route. No byte of an India prompt may reach a server outside India, and every
- * answer to an India request was made in India. `GW_RESIDENCY_SEED=<number>` or `random` makes another run.
+ * India prompts in a random world: SPEC 4.5, routing rule 3, and what operators demand for a user or for everybody, as a
+ * model. Users, keys, policies, tables, servers and time are driven by random steps through the real chat route. No byte
+ * of an India prompt may reach a server outside India, every answer to an India request was made in India, and its row
+ * says by whose word. `GW_RESIDENCY_SEED=<number>` or `random` makes another run.
  */
 
 import { expect, test } from 'vitest';
+import type { ResidencyBinder } from '../../src/core/request/residency.ts';
+import type { SettledRequest } from '../../src/core/settled-request.ts';
 import { Random, seedIn } from '../harness/measure/random.ts';
 import { indiaPrompt } from './servers.ts';
 import type { UserId } from './world.ts';
@@ -18,7 +21,9 @@ const enough = 10;
 
 interface Asked {
   readonly user: UserId;
-  readonly india: boolean;
+  readonly id: string;
+  /** By whose word it has to stay in India; null: it may go anywhere. */
+  readonly binder: ResidencyBinder | null;
   readonly headers: Readonly<Record<string, string>>;
   readonly payload: Readonly<Record<string, unknown>>;
 }
@@ -31,6 +36,9 @@ const cut: Answer = { statusCode: 0, body: '' };
 class Model {
   readonly counts = {
     requests: 0,
+    boundByRequest: 0,
+    boundByUser: 0,
+    boundByDeployment: 0,
     indiaAnswers: 0,
     indiaFromCache: 0,
     indiaFromOwnServers: 0,
@@ -54,7 +62,8 @@ class Model {
     if (dice < 0.7) await this.#ask();
     else if (dice < 0.76) this.world.addKey();
     else if (dice < 0.8) this.world.deleteKey();
-    else if (dice < 0.83) this.world.reload();
+    else if (dice < 0.82) this.world.reload();
+    else if (dice < 0.83) this.world.decide();
     else if (dice < 0.92) this.world.outage();
     else if (dice < 0.96) this.world.timePasses();
     else if (dice < 0.99) this.world.hear();
@@ -74,18 +83,27 @@ class Model {
           .catch(() => cut),
       ),
     );
-    for (const [index, answer] of answers.entries()) this.#judge(asked[index] as Asked, answer);
+    const settled = this.world.settled();
+    for (const [index, answer] of answers.entries()) {
+      const one = asked[index] as Asked;
+      this.#judge(one, answer);
+      const row = settled.get(one.id);
+      if (row !== undefined) this.#judgeRow(one, row);
+    }
   }
 
   #request(user: UserId, shared: string | null): Asked {
     const random = this.#random;
     const headers: Record<string, string> = { 'x-user': user };
-    const india = random.chance(0.6);
-    if (india) Object.assign(headers, this.#residencyHeader());
+    const asks = random.chance(0.5);
+    if (asks) Object.assign(headers, this.#residencyHeader());
+    const binder = this.world.binderOf(user) ?? (asks ? 'request' : null);
     if (shared !== null) headers['x-gateway-cache'] = 'true';
     if (random.chance(0.35)) headers[this.#name('override-model', 0.2)] = this.#override(user);
     this.#prompts += 1;
-    const text = shared ?? `${india ? indiaPrompt : 'prompt-any-'}${this.#prompts}`;
+    const id = `request-${this.#prompts}`;
+    headers['x-request-id'] = id;
+    const text = shared ?? `${binder !== null ? indiaPrompt : 'prompt-any-'}${this.#prompts}`;
     const payload = {
       model: random.pick(['gw/cheap', 'gw/balanced', 'gw/premium']),
       messages: [{ role: 'user', content: text }],
@@ -97,7 +115,7 @@ class Model {
       ...(random.chance(0.1) ? { response_format: { type: 'json_object' } } : {}),
       ...(random.chance(0.1) ? { user: text } : {}),
     };
-    return { user, india, headers, payload };
+    return { user, id, binder, headers, payload };
   }
 
   /** In the words of today, of before the rename, or both. */
@@ -124,7 +142,24 @@ class Model {
     ]);
   }
 
-  #judge({ india, headers }: Asked, { statusCode, body }: Answer): void {
+  /** The row of a request that went on to the story: what held for it, and where its attempts went. */
+  #judgeRow({ binder, headers }: Asked, row: SettledRequest): void {
+    const { residencyBoundBy, residencyRequested, candidates } = row;
+    if (residencyBoundBy !== binder || residencyRequested !== (binder === null ? null : 'india')) {
+      const said = `${residencyRequested} by ${residencyBoundBy}`;
+      this.problems.push(`a row says ${said}, not ${binder}: ${JSON.stringify(headers)}`);
+    }
+    if (binder === null) return;
+    if (binder === 'request') this.counts.boundByRequest += 1;
+    else if (binder === 'user') this.counts.boundByUser += 1;
+    else this.counts.boundByDeployment += 1;
+    for (const tried of candidates) {
+      if (tried.kind === 'tried' && tried.candidate.residency !== 'india')
+        this.problems.push(`an India row has an attempt in ${tried.candidate.residency}`);
+    }
+  }
+
+  #judge({ binder, headers }: Asked, { statusCode, body }: Answer): void {
     const { counts, world } = this;
     counts.requests += 1;
     if (statusCode === 500) this.problems.push(`500: ${body}`);
@@ -135,7 +170,7 @@ class Model {
     if (statusCode !== 200 || origin === undefined) return;
     const indian = world.servers.isIndian(origin);
     if (!indian) counts.answersFromOutside += 1;
-    if (!india) return;
+    if (binder === null) return;
     counts.indiaAnswers += 1;
     if (!indian) this.problems.push(`an India request was answered with what ${origin} made: ${body}`);
     const said = /"residency_actual":"(\w+)"/.exec(body)?.[1];

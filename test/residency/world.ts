@@ -7,6 +7,8 @@ import type { HeldKey } from '../../src/core/candidate.ts';
 import { errorBody } from '../../src/core/error-body.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
+import type { ResidencyBinder } from '../../src/core/request/residency.ts';
+import type { SettledRequest } from '../../src/core/settled-request.ts';
 import type { RoutingTables } from '../../src/core/tables/tables.ts';
 import { BodyBudget } from '../../src/http/body-budget.ts';
 import { jsonAllowanceFor } from '../../src/http/costly-json.ts';
@@ -57,12 +59,14 @@ function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyRep
 /** Keys, tables, servers and time of the model: everything but the requests. The chat route on them is the real one. */
 export class ResidencyWorld {
   readonly servers = new Servers(ownServers);
-  readonly app: FastifyInstance = Fastify();
+  readonly app: FastifyInstance = Fastify({ requestIdHeader: 'x-request-id' });
   readonly #random: Random;
   readonly #world = new World();
   readonly #keys = new Map<UserId, HeldKey[]>(userIds.map((user) => [user, []]));
   /** What a replica that has not heard of the last change still believes. */
   readonly #stale = new Map<UserId, readonly HeldKey[]>();
+  /** Whom an operator has bound to India. */
+  readonly #bound = new Set<UserId>();
   #tables: RoutingTables = testTables();
   #nowMs = sunsetMs - dayMs;
   #created = 0;
@@ -87,7 +91,8 @@ export class ResidencyWorld {
       request.tables = this.#tables;
       request.serviceKeyHash = userId;
       request.jsonAllowance = jsonAllowanceFor(Buffer.alloc(0));
-      request.account = callerOf(userId, this.#believed(userId));
+      const residency = this.#bound.has(userId) ? 'india' : null;
+      request.account = { ...callerOf(userId, this.#believed(userId)), residency };
       done();
     });
     const handlers = chatHandlers({
@@ -109,6 +114,23 @@ export class ResidencyWorld {
 
   get afterSunset(): boolean {
     return this.#nowMs >= sunsetMs;
+  }
+
+  /** By whose word a request of this user stays in India, beside its own; null: it is free. */
+  binderOf(user: UserId): Exclude<ResidencyBinder, 'request'> | null {
+    if (this.#tables.document.residency.policy === 'india') return 'deployment';
+    return this.#bound.has(user) ? 'user' : null;
+  }
+
+  /** An operator binds a user, or lets it go. */
+  decide(): void {
+    const user = this.#random.pick(userIds);
+    if (!this.#bound.delete(user) && this.#random.chance(0.5)) this.#bound.add(user);
+  }
+
+  /** What was settled since this was asked the last time, by the request's id. */
+  settled(): ReadonlyMap<string, SettledRequest> {
+    return new Map(this.#world.rows.splice(0).map((row) => [row.requestId, row]));
   }
 
   addKey(): void {
@@ -154,6 +176,7 @@ export class ResidencyWorld {
     const random = this.#random;
     const shipped = tablesInput();
     const india = Object.keys(regions).filter((region) => regions[region as Region] === 'india');
+    const policy = random.chance(0.15) ? 'india' : 'none';
     const known = random.pick([undefined, [], ['ap-south-1'], ['PRIVATE-mumbai', 'India'], india]);
     const overrides: Partial<TablesInput> = {
       tiers: {
@@ -161,7 +184,7 @@ export class ResidencyWorld {
         balanced: random.shuffled(shipped.tiers.balanced),
         premium: random.shuffled(shipped.tiers.premium),
       },
-      ...(known === undefined ? {} : { residency: { india_regions: known } }),
+      residency: { policy, ...(known === undefined ? {} : { india_regions: known }) },
       ...(random.chance(0.7) ? { legacy: { name: legacyName } } : {}),
       cooldown: random.chance(0.5) ? { failures: 1000, users: 1000 } : { failures: 2, users: 2 },
       models: [
