@@ -14,14 +14,19 @@ export class FairPlaces {
   readonly #limit: number;
   readonly #reserved: number;
   readonly #perHolder: number;
+  readonly #open: number;
   readonly #bySlot = new Uint32Array(slots);
   #taken = 0;
 
-  /** `perHolder`: the most that one may hold, however many are free. */
-  constructor(limit: number, perHolder: number) {
+  /**
+   * `perHolder`: the most that one may hold, however many are free. `openShare`: while fewer places than this share are
+   * taken, whoever asks gets one.
+   */
+  constructor(limit: number, perHolder: number, openShare = 0) {
     this.#limit = limit;
     this.#reserved = Math.floor(limit * reservedShare);
     this.#perHolder = perHolder;
+    this.#open = Math.floor(limit * openShare);
   }
 
   get taken(): number {
@@ -32,7 +37,7 @@ export class FairPlaces {
   take(slot: number): boolean {
     const held = this.#bySlot[slot] as number;
     const free = this.#limit - this.#taken - (held === 0 ? 0 : this.#reserved);
-    if (held >= this.#perHolder || held >= free) return false;
+    if (held >= this.#perHolder || (this.#taken >= this.#open && held >= free)) return false;
     this.#bySlot[slot] = held + 1;
     this.#taken += 1;
     return true;

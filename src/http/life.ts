@@ -1,9 +1,18 @@
+import { randomInt } from 'node:crypto';
+import { FairPlaces } from '../core/fair-places.ts';
 import type { CancelReason } from '../core/outcome.ts';
 import type { Placed } from '../core/placed-list.ts';
 import { PlacedList } from '../core/placed-list.ts';
+import { slotOf } from '../core/shared-room.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { KeptConnections } from './kept-connections.ts';
 import type { UnreadAnswers } from './unread-answers.ts';
+
+/**
+ * Chat requests are as many as connections at most. Whoever asks gets a place while half of them are free:
+ * a lone user is held back by nothing else, and nobody can take the places of all others.
+ */
+const openPlacesShare = 1 / 2;
 
 /** One chat request under way. */
 export interface ActiveRequest extends Placed {
@@ -18,6 +27,8 @@ export interface ActiveRequest extends Placed {
  */
 export class Life {
   readonly #active = new PlacedList<ActiveRequest>();
+  readonly #places: FairPlaces;
+  readonly #seed = randomInt(2 ** 31);
   /** What request bodies may take of the memory, and take now. */
   readonly bodies: BodyBudget;
   /** Connections of the API's listener. */
@@ -33,7 +44,9 @@ export class Life {
   /** Too little of the drain is left for new chat requests: they are refused. */
   closing = false;
 
-  constructor(bodies: BodyBudget, unread: UnreadAnswers) {
+  /** `places`: chat requests that may be under way. */
+  constructor(bodies: BodyBudget, unread: UnreadAnswers, places = Number.MAX_SAFE_INTEGER) {
+    this.#places = new FairPlaces(places, places, openPlacesShare);
     this.bodies = bodies;
     this.unread = unread;
   }
@@ -53,6 +66,16 @@ export class Life {
     let bytes = 0;
     for (const one of this.#active.entries) bytes += one.bufferedBytes;
     return bytes;
+  }
+
+  /** A place for a chat request of this user; null: it has its share. To be given back with `leave`. */
+  enter(userId: string): number | null {
+    const slot = slotOf(userId, this.#seed);
+    return this.#places.take(slot) ? slot : null;
+  }
+
+  leave(place: number): void {
+    this.#places.give(place);
   }
 
   add(one: ActiveRequest): void {

@@ -86,7 +86,8 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     const telemetry = new Telemetry(metrics, writeAccess, audit, tracing, settings.tracing);
     const bodies = new BodyBudget(settings.heapBytes * bodiesHeapShare);
     const sent = new SentAnswers(settings.heapBytes * sentHeapShare, queueReader);
-    const life = new Life(bodies, new UnreadAnswers(settings.heapBytes * unreadHeapShare, sent));
+    const unread = new UnreadAnswers(settings.heapBytes * unreadHeapShare, sent);
+    const life = new Life(bodies, unread, settings.maxConnections);
     const opened = {
       settings,
       lines,

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { FairPlaces } from '../../src/core/fair-places.ts';
 
 /** How many the holders get who each take as many as they can, one after the other. */
-function greedy(limit: number, perHolder: number, holders: number): number[] {
-  const places = new FairPlaces(limit, perHolder);
+function greedy(limit: number, perHolder: number, holders: number, openShare = 0): number[] {
+  const places = new FairPlaces(limit, perHolder, openShare);
   return Array.from({ length: holders }, (_, slot) => {
     let held = 0;
     while (places.take(slot)) held += 1;
@@ -22,6 +22,13 @@ describe('whoever holds fewer than are free gets one more, and a quarter is for 
     ['none', 0, 1, [0]],
   ])('%s', (_name, limit, perHolder, expected) => {
     expect(greedy(limit, perHolder, expected.length)).toEqual(expected);
+  });
+
+  test.each([
+    ['one alone gets the open half', 16, [8, 2, 1, 1, 1, 1, 1, 1, 0]],
+    ['of six thousand', 6000, [3000, 750, 375, 188]],
+  ])('where half is for whoever asks: %s', (_name, limit, expected) => {
+    expect(greedy(limit, limit, expected.length, 1 / 2)).toEqual(expected);
   });
 
   test('a dozen who take all they can get leave room for five hundred others', () => {

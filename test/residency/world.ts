@@ -101,7 +101,7 @@ export class ResidencyWorld {
       limits: { admit: async () => null, refuseEarly: (_request, _reply, done) => done() },
       clock: deps.clock,
       life: new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers()),
-      httpTelemetry: { legacyUsed: () => {} },
+      httpTelemetry: { legacyUsed: () => {}, requestShed: () => {} },
       refreshAccount: (hash) =>
         Promise.resolve({ userId: hash, keys: this.#keysOf(hash as UserId), readAtMs: 0 }),
     });

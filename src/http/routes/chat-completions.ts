@@ -1,7 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AnswerChat } from '../../chat/answer-chat.ts';
 import type { Account, Clock } from '../../chat/ports.ts';
-import { draining, InvalidRequestError, retrySoon, ServiceUnavailableError } from '../../core/errors.ts';
+import {
+  draining,
+  InvalidRequestError,
+  overloaded,
+  retrySoon,
+  ServiceUnavailableError,
+} from '../../core/errors.ts';
 import { limitsOf } from '../../core/limits/user-limits.ts';
 import type { ChatCall } from '../../core/request/chat-call.ts';
 import { residencyBinder, strictestResidency } from '../../core/request/residency.ts';
@@ -11,7 +17,7 @@ import { readGatewayHeaders } from '../gateway-headers.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { legacyHeaders, markLegacy } from '../legacy.ts';
 import type { Life } from '../life.ts';
-import type { LimitGate } from '../limits/limit-gate.ts';
+import type { LimitedRequest, LimitGate } from '../limits/limit-gate.ts';
 import type { Handlers } from '../mount.ts';
 import { ReplyClient } from '../sse-reply.ts';
 
@@ -22,7 +28,7 @@ export interface ChatRouteDeps {
   readonly life: Life;
   readonly limits: Pick<LimitGate, 'admit' | 'refuseEarly'>;
   readonly clock: Pick<Clock, 'wallMs'>;
-  readonly httpTelemetry: Pick<HttpTelemetry, 'legacyUsed'>;
+  readonly httpTelemetry: Pick<HttpTelemetry, 'legacyUsed' | 'requestShed'>;
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
 }
 
@@ -76,28 +82,50 @@ function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteD
 
 const isStream = ({ request }: ChatCall): boolean => request.stream === true;
 
+/** One user cannot take the places of all others. */
+function placeFor({ userId }: ChatCall, { life, httpTelemetry }: ChatRouteDeps): number {
+  const place = life.enter(userId);
+  if (place !== null) return place;
+  httpTelemetry.requestShed('user_share');
+  throw overloaded('user_share');
+}
+
+async function answer(
+  call: ChatCall,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: ChatRouteDeps,
+): Promise<void> {
+  const client = new ReplyClient(reply, deps.life, call.userId);
+  deps.life.unsettled += 1;
+  const { userId, keys, serviceKeyId, disabled, residency, limits, readAtMs } = request.account;
+  const holder = { keys };
+  request.account = { userId, keys: noKeys, serviceKeyId, disabled, residency, limits, readAtMs };
+  let json: string | null;
+  try {
+    json = await deps.answerChat(call, holder, client, () => deps.refreshAccount(request.serviceKeyHash));
+  } finally {
+    deps.life.unsettled -= 1;
+  }
+  if (json !== null) client.answer(json);
+}
+
 /** `POST /v1/chat/completions` (SPEC 4.5). */
 export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
   const chat = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     refuseNewWork(deps);
     const call = readCall(request, reply, deps);
-    const limited = limitsOf(call.tables.userLimits, request.account.limits);
-    // Who has no limits pays for them with this branch.
-    const admitted =
-      limited === null ? null : await deps.limits.admit(limited, request, reply, isStream(call));
-    const client = new ReplyClient(reply, deps.life, call.userId);
-    deps.life.unsettled += 1;
-    const { userId, keys, serviceKeyId, disabled, residency, limits, readAtMs } = request.account;
-    const holder = { keys };
-    request.account = { userId, keys: noKeys, serviceKeyId, disabled, residency, limits, readAtMs };
-    let json: string | null;
+    const place = placeFor(call, deps);
+    let admitted: LimitedRequest | null = null;
     try {
-      json = await deps.answerChat(call, holder, client, () => deps.refreshAccount(request.serviceKeyHash));
+      const limits = limitsOf(call.tables.userLimits, request.account.limits);
+      // Who has no limits pays for them with this branch.
+      if (limits !== null) admitted = await deps.limits.admit(limits, request, reply, isStream(call));
+      await answer(call, request, reply, deps);
     } finally {
-      deps.life.unsettled -= 1;
       admitted?.end();
+      deps.life.leave(place);
     }
-    if (json !== null) client.answer(json);
   };
   return { chat };
 }

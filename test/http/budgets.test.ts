@@ -1,0 +1,130 @@
+/** Soft budgets: what is written down, read now and then, and what was settled here since. */
+import { describe, expect, test } from 'vitest';
+import type { Spent } from '../../src/core/limits/budget.ts';
+import type { Limits } from '../../src/core/limits/user-limits.ts';
+import { compileDefaults } from '../../src/core/limits/user-limits.ts';
+import { Budgets } from '../../src/http/limits/budgets.ts';
+
+const limits = compileDefaults({ budget_usd_per_day: '1', budget_usd_per_month: '3' }) as Limits;
+const dollars = (amount: number): bigint => BigInt(amount * 1_000_000);
+
+/** A world whose clock and sums the test moves. */
+function world(start = '2026-11-22T12:00:00Z') {
+  const stored = new Map<string, Spent>();
+  const state = { wallMs: new Date(start).getTime(), monotonicMs: 0, reads: [] as string[][], isAway: false };
+  const reached: string[] = [];
+  const budgets = new Budgets({
+    read: async (userIds) => {
+      state.reads.push([...userIds]);
+      if (state.isAway) throw new Error('away');
+      return new Map([...stored].filter(([userId]) => userIds.includes(userId)));
+    },
+    wallMs: () => state.wallMs,
+    monotonicMs: () => state.monotonicMs,
+    onReached: (userId, period, share) => reached.push(`${userId} ${period} ${share}`),
+  });
+  const pass = (ms: number) => {
+    state.wallMs += ms;
+    state.monotonicMs += ms;
+  };
+  const ask = async (userId = 'ada') => (await budgets.check(userId, limits))?.limit ?? null;
+  const store = (day: number, month: number, userId = 'ada') =>
+    stored.set(userId, { dayMicroUsd: dollars(day), monthMicroUsd: dollars(month) });
+  return { budgets, state, reached, pass, ask, store };
+}
+
+/** Until the reading that was begun behind an answer is over. */
+const read = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+describe('a user', () => {
+  test('who is not known is read before the first answer', async () => {
+    const { ask, store } = world();
+    store(1, 1);
+    expect(await ask()).toBe('budget_day');
+    store(0, 3, 'bob');
+    expect(await ask('bob')).toBe('budget_month');
+    expect(await ask('eve')).toBe(null);
+  });
+
+  test('is refused by what was settled here, before it is read again', async () => {
+    const { budgets, ask, store, state } = world();
+    store(0.5, 0.5);
+    expect(await ask()).toBe(null);
+    budgets.spend('ada', dollars(0.5));
+    expect(budgets.known('ada', limits)?.limit).toBe('budget_day');
+    expect(await ask()).toBe('budget_day');
+    expect(state.reads).toHaveLength(1);
+  });
+
+  test('is read again after ten seconds, behind the answer; nothing counts twice', async () => {
+    const { budgets, ask, store, pass, state } = world();
+    store(0.2, 0.2);
+    await ask();
+    budgets.spend('ada', dollars(0.4));
+    store(0.6, 0.6);
+    pass(9_999);
+    await ask();
+    expect(state.reads).toHaveLength(1);
+    pass(1);
+    expect(await ask()).toBe(null);
+    await read();
+    expect(state.reads).toHaveLength(2);
+    budgets.spend('ada', dollars(0.39));
+    expect(await ask()).toBe(null);
+    budgets.spend('ada', dollars(0.01));
+    expect(await ask()).toBe('budget_day');
+  });
+
+  test('is let in while the database is away, and goes on being counted', async () => {
+    const { budgets, ask, state } = world();
+    state.isAway = true;
+    expect(await ask()).toBe(null);
+    budgets.spend('ada', dollars(1));
+    expect(await ask()).toBe('budget_day');
+  });
+
+  test('begins a new day with nothing, and a month with nothing', async () => {
+    const { budgets, ask, store, pass } = world('2026-11-29T23:59:00Z');
+    store(1, 2.5);
+    expect(await ask()).toBe('budget_day');
+    pass(60_000);
+    store(0, 2.5);
+    expect(await ask()).toBe(null);
+    budgets.spend('ada', dollars(0.5));
+    expect(await ask()).toBe('budget_month');
+    pass(86_400_000);
+    store(0, 0);
+    expect(await ask()).toBe(null);
+  });
+
+  test('who has another budget now is judged by it', async () => {
+    const { budgets, ask, store } = world();
+    store(1, 1);
+    expect(await ask()).toBe('budget_day');
+    expect(budgets.known('ada', { ...limits, dayMicroUsd: dollars(2) })).toBe(null);
+  });
+});
+
+test('users who come at once are read by one statement', async () => {
+  const { ask, state } = world();
+  await Promise.all(['a', 'b', 'c'].map((userId) => ask(userId)));
+  expect(state.reads).toEqual([['a', 'b', 'c']]);
+});
+
+describe('80 and 100 percent', () => {
+  test('are told once each in a period, and counted', async () => {
+    const { budgets, ask, store, reached, pass } = world();
+    store(0.5, 0.5);
+    await ask();
+    expect(budgets.reached()).toEqual({ day: { 80: 0, 100: 0 }, month: { 80: 0, 100: 0 } });
+    budgets.spend('ada', dollars(0.3));
+    budgets.spend('ada', dollars(0.1));
+    expect(reached).toEqual(['ada day 80']);
+    budgets.spend('ada', dollars(0.1));
+    budgets.spend('ada', dollars(1.5));
+    expect(reached).toEqual(['ada day 80', 'ada day 100', 'ada month 80']);
+    expect(budgets.reached()).toEqual({ day: { 80: 1, 100: 1 }, month: { 80: 1, 100: 0 } });
+    pass(3_600_001);
+    expect(budgets.reached()).toEqual({ day: { 80: 0, 100: 0 }, month: { 80: 0, 100: 0 } });
+  });
+});
