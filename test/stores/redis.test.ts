@@ -1,9 +1,10 @@
 /** Redis behind TLS with users of limited rights, and behind sentinels: used where it can be, and never an error. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { freePort } from '../../src/dev/free-port.ts';
+import { readDocument } from '../docs/documents.ts';
 import { addKey, registerUser, registerWithKeys } from '../harness/gateway/register.ts';
 import { startForTest } from '../harness/gateway/use-gateway.ts';
 import { failures, sendChat, startLoad } from '../harness/ledgers/fault-load.ts';
@@ -15,8 +16,23 @@ import { closeAfterTest, useStarted } from '../harness/servers/use-started.ts';
 import { isHit, untilHit } from './support/cached-chats.ts';
 import { startRedisServer, startSentinels } from './support/redis-servers.ts';
 
-/** All that the gateway needs: docs/operations.md says the same. */
-const rights = '+@connection +info +getrange +set +unlink +eval +incr +pttl +pexpire ~gw:*';
+/** All that the gateway needs, as operators read it. */
+const rights = readDocument('docs/operations.md').match(/`(\+@connection [^`]*~gw:\*)`/)?.[1] ?? '';
+
+test('the manual grants every command that the sources have', () => {
+  const folder = join(import.meta.dirname, '../../src/adapters/redis');
+  const sources = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+  const used = sources.flatMap((text) => [
+    ...(text.includes('.defineCommand(') ? ['evalsha'] : []),
+    ...[...text.matchAll(/redis\.call\('([A-Z]+)'/g)].map(([, command = '']) => command.toLowerCase()),
+    ...[...text.matchAll(/#redis\s*\.(getrange|set|unlink|evalsha|eval|get|del)/g)].map(
+      ([, command]) => command,
+    ),
+  ]);
+  expect(used).toContain('incr');
+  const granted: readonly (string | undefined)[] = rights.match(/(?<=\+)[a-z]+/g) ?? [];
+  expect([...new Set(used)].filter((command) => !granted.includes(command))).toEqual([]);
+});
 
 describe('TLS, client certificates and a user of its own', () => {
   const server = useStarted(startTlsRedis, ({ close }) => close());
