@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fastify, LogController } from 'fastify';
 import type { TablesStatus } from '../adapters/tables/last-good-tables.ts';
 import type { LaterTurns } from '../chat/later-turn.ts';
+import { NotFoundError } from '../core/errors.ts';
 import type { AdminAuthDeps } from './admin-auth.ts';
 import { requireAdminToken } from './admin-auth.ts';
 import { adminRouteList, adminRoutes } from './admin-routes.ts';
 import { BodyBudget } from './body-budget.ts';
 import { acceptOnlyJson } from './body-parser.ts';
-import { handleErrors } from './error-handler.ts';
+import { handleErrors, writeError } from './error-handler.ts';
 import type { HttpTelemetry } from './http-telemetry.ts';
 import { clientClosedStatus } from './http-telemetry.ts';
 import type { Life } from './life.ts';
@@ -70,6 +71,10 @@ export function createAdminServer(deps: AdminDeps, log: FastifyBaseLogger): Fast
     },
     routerOptions: { maxParamLength },
     clientErrorHandler: answerParserError,
+    frameworkErrors: (_error, request, reply) => {
+      reply.header('x-request-id', request.id);
+      writeError(new NotFoundError('Unknown path.'), request as FastifyRequest, reply as FastifyReply, log);
+    },
     requestIdHeader: false,
     genReqId: (request) => requestIdOf(request, randomUUID),
   });

@@ -136,6 +136,15 @@ describe('the admin API speaks as the API does', () => {
     expect((await ask('GET', path)).status).toBe(404);
   });
 
+  test.each([
+    ['that cannot be decoded', '/admin/users/%FF'],
+    ['with a name longer than any', `/admin/users/${'a'.repeat(2000)}`],
+  ])('a path %s is unknown in our envelope', async (_name, path) => {
+    const response = await ask('GET', path);
+    expectError(response, unknownPath);
+    expect(response.headers['x-request-id']).toBeDefined();
+  });
+
   test('bodies are small, JSON and UTF-8', async () => {
     const post = (body: unknown, headers = {}) => ask('POST', '/admin/users', { body, headers });
     expect((await post({ email: 'x'.repeat(20_000) })).status).toBe(413);
