@@ -7,6 +7,7 @@ import { parseTimestampMicros } from '../core/timestamp.ts';
 import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
+import { shownText } from './output.ts';
 import { Progress } from './progress.ts';
 
 interface VerifyOptions extends JsonOption {
@@ -62,7 +63,7 @@ function intactText(path: string, { header, end }: Extract<ReportVerdict, { kind
     `bound by        ${shownCounts(end.bound_by)}`,
     `served in       ${shownCounts(end.served_in)}`,
     `attempts in     ${shownCounts(end.attempts_in)}`,
-    `rows kept in    ${header.storage_region ?? '(not said)'}`,
+    `rows kept in    ${shownText(header.storage_region ?? '(not said)')}`,
     `complete until  ${header.complete_until}`,
     `signed by key   ${fingerprint(header.public_key)}`,
   ];
@@ -78,7 +79,7 @@ async function verifyReport(path: string, { publicKey: keyPath, json }: VerifyOp
     if (json) process.stdout.write(`${JSON.stringify({ verdict: 'broken', line, hour, id, problem })}\n`);
     const where = [...(hour === null ? [] : [`hour ${hour}`]), ...(id === null ? [] : [`request ${id}`])];
     const place = where.length === 0 ? '' : ` (${where.join(', ')})`;
-    throw new CommandError('broken', `${path}: line ${line}${place} ${problem}`);
+    throw new CommandError('broken', `${path}: line ${line}${place} ${shownText(problem)}`);
   }
   const { header, end } = verdict;
   const isProven = publicKey !== null;

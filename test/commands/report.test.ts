@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { facts, reportOf } from '../core/evidence/a-report.ts';
 import type { TestDatabase } from '../harness/servers/postgres.ts';
 import { createDatabase } from '../harness/servers/postgres.ts';
 import { runCommand } from './run-command.ts';
@@ -279,6 +280,16 @@ test.each<[name: string, args: readonly string[], code: number, said: RegExp]>([
 ])('%s is named as a mistake', async (_name, args, code, said) => {
   const ended = await runCommand(args, { DATABASE_URL: database.url });
   expect([ended.code, ended.stdout, ended.stderr]).toEqual([code, '', expect.stringMatching(said)]);
+});
+
+test('a report of anybody moves no cursor of whoever checks it', async () => {
+  const moving = '\u001b[2J\u009b2J\nsigned by key   yours';
+  const [named, unknown] = [path('named.ndjson'), path('unknown.ndjson')];
+  writeFileSync(named, reportOf({ facts: { storage_region: moving } }));
+  writeFileSync(unknown, reportOf({ facts: { ...facts, [moving]: 1 } as typeof facts }));
+  const shown = '\\u{1b}[2J\\u{9b}2J\\u{a}signed by key   yours';
+  expect((await runCommand(['verify-report', named])).stdout).toContain(`rows kept in    ${shown}\n`);
+  expect((await runCommand(['verify-report', unknown])).stderr).toContain(`Unrecognized key: "${shown}"\n`);
 });
 
 test('a key may come from the settings', async () => {
