@@ -36,6 +36,8 @@ export interface Accounts {
   find(keyHash: string): Caller | null | Promise<Caller | null>;
   /** True for a key that was good not long ago, though `find` has to look it up again. */
   remembers(keyHash: string): boolean;
+  /** True for a key that was good here and was revoked since: `find` says null of it, as of any other. */
+  isRevoked(keyHash: string): boolean;
   /** Reads past the cache: for a caller whose plan failed for want of a key just registered elsewhere. */
   refresh(keyHash: string): Promise<Account | null>;
 }

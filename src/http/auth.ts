@@ -74,7 +74,8 @@ export function requireServiceKey(scope: FastifyInstance, deps: AuthDeps): void 
     }
     const accept = (account: Caller | null): void => {
       if (account === null) {
-        done(refusal('unknown_key', request));
+        const isRevoked = deps.accounts.isRevoked(request.serviceKeyHash);
+        done(refusal(isRevoked ? 'revoked_key' : 'unknown_key', request));
         return;
       }
       if (account.disabled) {

@@ -37,13 +37,15 @@ export const shortages = ['event_loop_delay', 'heap', 'body_bytes', 'connections
 export type Shortage = (typeof shortages)[number];
 
 /**
- * Why a caller was not let in; `malformed` includes keys of the former name after its sunset. `admin_token` and
+ * Why a caller was not let in; `malformed` includes keys of the former name after its sunset, `revoked_key` is one that
+ * this replica has served before it was revoked, or its user erased: others are `unknown_key`. `admin_token` and
  * `admin_guesses` are of the admin API: no token or a wrong one, and too many wrong ones of late.
  */
 export const authFailures = [
   'missing',
   'malformed',
   'unknown_key',
+  'revoked_key',
   'user_disabled',
   'registration_token',
   'admin_token',

@@ -88,7 +88,12 @@ function onlyAccount(settings: Settings, sealer: Sealer): Accounts {
     readAtMs: 0,
   };
   const find = (keyHash: string): Caller | null => (keyHash === hash ? account : null);
-  return { find, remembers: (keyHash) => keyHash === hash, refresh: async (keyHash) => find(keyHash) };
+  return {
+    find,
+    remembers: (keyHash) => keyHash === hash,
+    isRevoked: () => false,
+    refresh: async (keyHash) => find(keyHash),
+  };
 }
 
 type Lines = Pick<StdoutLines, 'write' | 'flush'>;

@@ -218,6 +218,7 @@ test.each([
   [{ replicaCount: 4 }, 10],
   [{ database: { maxConnections: 33 } }, 2],
   [{ database: { maxConnections: 50 } }, 7],
+  [{ database: { maxConnections: 50 }, adminApi: { existingSecret: 'admin' } }, 4],
   [{ database: { maxConnections: 1000 } }, 10],
   [{ database: { maxConnections: 20, directUrlKey: 'direct' } }, 10],
   [{ strategy: { maxSurge: 3 }, database: { maxConnections: 63 } }, 4],

@@ -40,6 +40,7 @@ beforeEach(async () => {
       return lookUp;
     },
     remembers: () => remembered,
+    isRevoked: () => false,
     refresh: async () => null,
   };
   edge = await startEdge(

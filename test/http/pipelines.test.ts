@@ -49,6 +49,7 @@ beforeEach(async () => {
     {
       find: (hash) => (hash === knownHash ? account : hang().then(() => account)),
       remembers: () => false,
+      isRevoked: () => false,
       refresh: async () => null,
     },
   );

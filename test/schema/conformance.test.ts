@@ -41,6 +41,17 @@ const shares: Readonly<Record<string, number>> = {
   'GET /v1/models': 0,
 };
 
+/** The same of the admin API, on the admin port. All have the token: who guesses is refused for a minute. */
+const adminShares: Readonly<Record<string, number>> = {
+  'POST /admin/users': 0.01,
+  'GET /admin/users': 0.01,
+  'GET /admin/users/{user}': 0.01,
+  'PATCH /admin/users/{user}': 0.02,
+  'DELETE /admin/users/{user}': 0.01,
+  'POST /admin/users/{user}/service-keys': 0.01,
+  'GET /admin/spend': 0.01,
+};
+
 /** Success that must have been reached, by its share of an operation's cases with a key: what is only refused proves little. */
 const leastSuccess: readonly (readonly [route: string, method: string, status: number, share: number])[] = [
   ['/v1/chat/completions', 'POST', 200, 0.1],
@@ -59,7 +70,8 @@ const explained = /database_unavailable/;
 const folder = mkdtempSync(join(tmpdir(), 'gw-schema-'));
 const document = join(folder, 'openapi.json');
 // Two generators keep the machine busy: how load is shed is tested elsewhere.
-const gateway = useGateway({ env: { GW_MAX_EVENT_LOOP_DELAY_MS: '0' } });
+const adminToken = 'an-admin-token-of-sufficient-length';
+const gateway = useGateway({ env: { GW_MAX_EVENT_LOOP_DELAY_MS: '0', GW_ADMIN_TOKEN: adminToken } });
 const user = useUser(gateway);
 let paths: Record<string, Record<string, unknown>>;
 
@@ -71,28 +83,39 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
+interface Caller {
+  readonly caller: string;
+  readonly authorization: string | null;
+  readonly share: number;
+}
+
 function jobs(): Job[] {
-  const callers = [
+  const callers: readonly Caller[] = [
     { caller: 'with a key', authorization: `Bearer ${user.key}`, share: withKeyShare },
     { caller: 'without a key', authorization: null, share: 0.15 },
     { caller: 'with a wrong key', authorization: `Bearer ${user.key.slice(0, -4)}AAAA`, share: 0.15 },
   ];
-  return callers.flatMap(({ caller, authorization, share: part }) =>
-    Object.entries(shares).map(([operation, share]) => ({
+  const jobsOf = ({ caller, authorization, share: part }: Caller, named: typeof shares, url: string): Job[] =>
+    Object.entries(named).map(([operation, share]) => ({
       name: `${operation} ${caller}`,
       operation,
+      url,
       authorization,
       cases: Math.max(1, Math.ceil(wanted * spare * part * share)),
       seed,
-    })),
-  );
+    }));
+  const operator = { caller: 'with the admin token', authorization: `Bearer ${adminToken}`, share: 1 };
+  return [
+    ...callers.flatMap((caller) => jobsOf(caller, shares, gateway.url)),
+    ...jobsOf(operator, adminShares, gateway.adminUrl),
+  ];
 }
 
 test('the shares name every operation of the document', () => {
   const all = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  expect(all.sort()).toEqual(Object.keys(shares).sort());
+  expect(all.sort()).toEqual(Object.keys({ ...shares, ...adminShares }).sort());
 });
 
 test(`${wanted} generated requests get the answers that the document promises (seed ${seed})`, async () => {
@@ -101,7 +124,7 @@ test(`${wanted} generated requests get the answers that the document promises (s
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const [index, job] = next;
-      const outcome = await runJob(job, index, { url: gateway.url, document, folder });
+      const outcome = await runJob(job, index, { document, folder });
       outcomes.push(outcome);
       process.stdout.write(
         `schemathesis: ${job.name}: ${outcome.generated} cases, ${outcome.found.length} found\n`,

@@ -7,6 +7,8 @@ export interface Job {
   readonly name: string;
   /** For `--include-name`: method and path. */
   readonly operation: string;
+  /** Of the port that has the operation. */
+  readonly url: string;
   readonly cases: number;
   /** Null: no Authorization header. */
   readonly authorization: string | null;
@@ -42,14 +44,14 @@ interface Report {
 export async function runJob(
   job: Job,
   index: number,
-  world: { url: string; document: string; folder: string },
+  world: { document: string; folder: string },
 ): Promise<Outcome> {
   const report = join(world.folder, `report-${index}.json`);
   const python = process.env['GW_SCHEMA_PYTHON'] ?? 'python3';
   const child = spawn(
     join(python, '..', 'schemathesis'),
     [
-      ...['run', world.document, '--url', world.url, '--include-name', job.operation],
+      ...['run', world.document, '--url', job.url, '--include-name', job.operation],
       ...['--phases', 'fuzzing', '--max-examples', String(job.cases), '--seed', String(job.seed)],
       ...['--workers', '1', '--no-shrink', '--continue-on-failure', '--checks', checks.join(',')],
       ...[

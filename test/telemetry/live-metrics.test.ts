@@ -119,8 +119,13 @@ test('refused callers are counted by why', async () => {
   await keyless.get('/v1/models');
   await keyless.get('/v1/models', { authorization: 'Basic x' });
   await httpClient(gateway.url, newServiceKey(randomBytes(32))).get('/v1/models');
+  const made = await user.client.post('/v1/service-keys', {});
+  const { id, api_key: key } = made.json<{ id: string; api_key: string }>();
+  await httpClient(gateway.url, key).get('/v1/models');
+  await user.client.delete(`/v1/service-keys/${id}`);
+  expect((await httpClient(gateway.url, key).get('/v1/models')).status).toBe(401);
   const after = await scrape(gateway);
-  for (const reason of ['missing', 'malformed', 'unknown_key']) {
+  for (const reason of ['missing', 'malformed', 'unknown_key', 'revoked_key']) {
     const name = 'gw_auth_failures_total';
     expect(sumOf(after, name, { reason }) - sumOf(before, name, { reason }), reason).toBe(1);
   }

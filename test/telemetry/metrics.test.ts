@@ -309,11 +309,11 @@ test('what can happen is there at 0 before it does', async () => {
   expect(values('gw_cache_requests_total', 'result')).toEqual(new Set(['hit', 'miss', 'bypass']));
   expect(values('gw_candidates_skipped_total', 'reason').size).toBe(4);
   expect(values('gw_fallbacks_total', 'reason').size).toBe(13);
-  expect(values('gw_shed_requests_total', 'resource').size).toBe(5);
-  expect(values('gw_auth_failures_total', 'reason').size).toBe(7);
+  expect(values('gw_shed_requests_total', 'resource').size).toBe(6);
+  expect(values('gw_auth_failures_total', 'reason').size).toBe(8);
   expect(values('gw_key_checks_total', 'verdict').size).toBe(4);
   expect(values('gw_legacy_use_total', 'surface')).toEqual(new Set(['key', 'mode', 'header']));
-  expect(values('gw_db_query_seconds_count', 'query').size).toBe(18);
+  expect(values('gw_db_query_seconds_count', 'query').size).toBe(19);
   expect(values('gw_overhead_seconds_count', 'phase')).toEqual(
     new Set(['before_upstream', 'first_byte_relay', 'after_last_byte']),
   );

@@ -88,3 +88,16 @@ export async function readAccount(
     usedThisHour: first.used_this_hour,
   };
 }
+
+/** Objects, ids and Buffers of one key, or of an account without keys. */
+const recordBytes = 512;
+
+/** Bytes an account takes in memory, roughly. */
+export function accountBytes({ keys }: LoadedAccount): number {
+  let bytes = recordBytes;
+  for (const { sealed, baseUrl, label, declaredRegion } of keys) {
+    const texts = (baseUrl?.length ?? 0) + (label?.length ?? 0) + (declaredRegion?.length ?? 0);
+    bytes += recordBytes + sealed.ciphertext.length + 2 * texts;
+  }
+  return bytes;
+}

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import type { Accounts, Clock } from '../../chat/ports.ts';
 import { StoreAway } from '../../core/store-away.ts';
 import type { LoadedAccount } from './account-query.ts';
-import { readAccount } from './account-query.ts';
+import { accountBytes, readAccount } from './account-query.ts';
 import { listenForKeyChanges } from './key-changes.ts';
 import { withDatabase } from './pool.ts';
 import { RevokedKeys } from './revoked-keys.ts';
@@ -19,8 +19,6 @@ const maxCachedBytes = 32 * 1024 * 1024;
  * so that few cannot evict all others.
  */
 const maxAccountBytes = maxCachedBytes / 128;
-/** Objects, ids and Buffers of one key, or of an account without keys. */
-const recordBytes = 512;
 /** Trusted this long while changes are received: bounds what a change made by hand in SQL can outlive. */
 const listeningTtlMs = 60_000;
 /** Trusted this long while changes may go unheard: a deletion may take 1 s to arrive, the next look-up included. */
@@ -86,7 +84,7 @@ class CachedAccounts implements PostgresAccounts {
       max: maxCachedAccounts,
       maxSize: maxCachedBytes,
       maxEntrySize: maxAccountBytes,
-      sizeCalculation: sizeOf,
+      sizeCalculation: accountBytes,
       dispose: (account, hash) => this.#forgetHash(account.userId, hash),
       noDisposeOnSet: true,
     });
@@ -107,6 +105,10 @@ class CachedAccounts implements PostgresAccounts {
 
   remembers(keyHash: string): boolean {
     return this.#cache.has(keyHash);
+  }
+
+  isRevoked(keyHash: string): boolean {
+    return this.#revoked.has(keyHash);
   }
 
   async refresh(keyHash: string): Promise<LoadedAccount | null> {
@@ -234,16 +236,6 @@ class CachedAccounts implements PostgresAccounts {
       }
     }
   }
-}
-
-/** Bytes an account takes in memory, roughly. */
-function sizeOf({ keys }: LoadedAccount): number {
-  let bytes = recordBytes;
-  for (const { sealed, baseUrl, label, declaredRegion } of keys) {
-    const texts = (baseUrl?.length ?? 0) + (label?.length ?? 0) + (declaredRegion?.length ?? 0);
-    bytes += recordBytes + sealed.ciphertext.length + 2 * texts;
-  }
-  return bytes;
 }
 
 /** The `Accounts` port over Postgres: see the constants above for how long facts are trusted. */

@@ -1,5 +1,6 @@
 import { parse } from 'yaml';
 import { freePort } from '../../../src/dev/free-port.ts';
+import { httpClient } from '../gateway/http-client.ts';
 import type { User } from '../gateway/register.ts';
 import type { GatewayUnderTest } from '../gateway/start-gateway.ts';
 import { sealingKeys, startGateway } from '../gateway/start-gateway.ts';
@@ -22,6 +23,7 @@ import { startDemoVendors } from './vendors.ts';
 
 const REPLICAS = 2;
 const SCRAPE_SECONDS = 1;
+const adminToken = 'an-admin-token-of-sufficient-length';
 export const release = { cluster: 'here', namespace: 'models' } as const;
 
 export interface World {
@@ -56,7 +58,7 @@ export async function startWorld(program: string, tables: string): Promise<World
     const redis = await started(startRedis(), (server) => server.close());
     const vendors = await started(startDemoVendors(), (all) => all.close());
     const collector = await started(startOtlpReceiver(), (receiver) => receiver.close());
-    const env = { ...collector.env, GW_SEALING_KEYS: sealingKeys() };
+    const env = { ...collector.env, GW_SEALING_KEYS: sealingKeys(), GW_ADMIN_TOKEN: adminToken };
     const shared = { vendors: vendors.pack, database: postgres.database, redisUrl: redis.url };
     let current = tables;
     const gateways: GatewayUnderTest[] = [];
@@ -83,6 +85,7 @@ export async function startWorld(program: string, tables: string): Promise<World
       }),
       (server) => server.stop(),
     );
+    for (const { adminUrl } of gateways) await httpClient(adminUrl, adminToken).get('/admin/users');
     return {
       ...{ prometheus, vendors, collector, postgres, redis, gateways, close },
       users: await registerUsers(gateways[0]?.url ?? '', vendors),
