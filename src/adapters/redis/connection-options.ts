@@ -71,8 +71,9 @@ export function singleOptions(target: RedisTarget, commandTimeoutMs?: number) {
     ...(common.tls === undefined ? {} : { sentinelTLS: common.tls, enableTLSForSentinelMode: true }),
     sentinelCommandTimeout: sentinelTimeoutMs,
     sentinelRetryStrategy: (attempt: number) => delayMs(attempt, longestSearchMs),
-    // Sentinels say so when another server is the primary, before the old one is noticed to be gone.
-    failoverDetector: true,
+    // Told of another primary while it looks for one, the driver would give up for good. The old one says READONLY,
+    // closes, or is silent: each makes it look again.
+    failoverDetector: false,
   } satisfies RedisOptions;
 }
 
