@@ -33,7 +33,14 @@ export interface EndedRequest {
 }
 
 /** What load shedding refuses for. */
-export const shortages = ['event_loop_delay', 'heap', 'body_bytes', 'connections', 'user_share', 'other'] as const;
+export const shortages = [
+  'event_loop_delay',
+  'heap',
+  'body_bytes',
+  'connections',
+  'user_share',
+  'other',
+] as const;
 export type Shortage = (typeof shortages)[number];
 
 /**
