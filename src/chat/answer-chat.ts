@@ -154,7 +154,7 @@ async function tryCandidates(
   signal: CancelSignal,
 ): Promise<ChatResponse> {
   const { call, settlement, deps } = context;
-  const result = await fallBack(call, plan, settlement.ledger, deps, signal);
+  const result = await fallBack(call, plan.candidates, settlement.ledger, deps, signal);
   switch (result.kind) {
     case 'answered':
       return await respondWithAnswer(context, result.answer, result.candidate);

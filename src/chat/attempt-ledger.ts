@@ -1,6 +1,6 @@
 import type { AttemptRecord, CandidateRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
-import type { SkippedCandidate, UnableCandidate } from '../core/plan.ts';
+import type { SkippedCandidate } from '../core/plan.ts';
 
 /** What became of the candidates of one request, in order. */
 export class AttemptLedger {
@@ -13,7 +13,7 @@ export class AttemptLedger {
   served: Candidate | null = null;
   /** Those that the plan passed over or moved back. */
   skipped: readonly SkippedCandidate[] = [];
-  /** How many of the unable ones are recorded. */
+  /** How many of these have been looked at for `passOver`. */
   #passed = 0;
 
   /** The end of one attempt. */
@@ -22,12 +22,13 @@ export class AttemptLedger {
     this.records.push(record);
   }
 
-  /** Those of `unable`, given in their order, whose place is before the candidate of `index`; each once. */
-  passOver(unable: readonly UnableCandidate[], index: number): void {
-    for (const candidate of unable.slice(this.#passed)) {
-      if (candidate.before > index) break;
+  /** Records those that cannot serve and whose place is before the candidate of `index`, each once. */
+  passOver(index: number): void {
+    for (const candidate of this.skipped.slice(this.#passed)) {
+      const isUnable = candidate.reason === 'capability';
+      if (isUnable && candidate.before > index) break;
       this.#passed += 1;
-      this.records.push({ kind: 'passed-over', ...candidate });
+      if (isUnable) this.records.push({ kind: 'passed-over', ...candidate });
     }
   }
 }

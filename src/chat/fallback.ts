@@ -2,7 +2,6 @@ import type { Usage } from '../core/answer/usage.ts';
 import { noUsage } from '../core/answer/usage.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { AttemptFailure, CancelReason } from '../core/outcome.ts';
-import type { PlannedCandidates } from '../core/plan.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
 import { attempt } from './attempt.ts';
@@ -33,7 +32,7 @@ export type FallbackResult =
  */
 export async function fallBack(
   call: ChatCall,
-  { candidates, unable }: Pick<PlannedCandidates, 'candidates' | 'unable'>,
+  candidates: readonly Candidate[],
   ledger: AttemptLedger,
   deps: ChatDeps,
   signal: CancelSignal,
@@ -46,7 +45,7 @@ export async function fallBack(
     if (signal.aborted) {
       return { kind: 'cancelled', reason: signal.reason as CancelReason, usage: noUsage, candidate: null };
     }
-    ledger.passOver(unable, index);
+    ledger.passOver(index);
     const opened = new OpenAttempt(call, candidate, index + 1, startedAtMs, ledger, deps);
     let outcome: AttemptOutcome;
     try {
@@ -81,6 +80,6 @@ export async function fallBack(
     }
   }
   // Those after the last one tried could not have helped, whether the order ended or the time did.
-  ledger.passOver(unable, candidates.length);
+  ledger.passOver(candidates.length);
   return { kind: 'exhausted', failures };
 }

@@ -54,8 +54,8 @@ export type CandidateRecord = AttemptRecord | ({ readonly kind: 'passed-over' } 
 /** A candidate's fate in the words of log rows and error bodies. */
 export function attemptReport(record: CandidateRecord): AttemptReport {
   if (record.kind === 'passed-over') {
-    const { provider, model, lacks } = record;
-    const reason = `skipped: does not support ${featureText(lacks)}`;
+    const { provider, model, detail } = record;
+    const reason = `skipped: does not support ${featureText(detail)}`;
     return { provider, model, status: null, reason, latency_ms: 0 };
   }
   const { provider, model } = record.candidate;

@@ -12,29 +12,30 @@ import { residencyAllows, residencyOf } from './request/residency.ts';
 export const skipReasons = ['no_key', 'residency', 'capability', 'cooldown'] as const;
 export type SkipReason = (typeof skipReasons)[number];
 
-/** A candidate that was passed over or moved back, and why: for spans and metrics. */
-export interface SkippedCandidate {
+interface Skip {
   readonly provider: ProviderName;
   readonly model: string;
-  readonly reason: SkipReason;
-  readonly detail: string | null;
 }
 
 /** A candidate that cannot do what the request asks for: never tried, whatever becomes of the others. */
-export interface UnableCandidate {
-  readonly provider: ProviderName;
-  readonly model: string;
-  readonly lacks: Feature;
+export interface UnableCandidate extends Skip {
+  readonly reason: 'capability';
+  /** What it lacks. */
+  readonly detail: Feature;
   /** Its place in the order: before the candidate of this index. */
   readonly before: number;
 }
+
+/** A candidate that was passed over or moved back, and why. */
+export type SkippedCandidate =
+  | UnableCandidate
+  | (Skip & { readonly reason: Exclude<SkipReason, 'capability'>; readonly detail: string | null });
 
 export interface PlannedCandidates {
   readonly kind: 'planned';
   /** In the order in which they are tried. */
   readonly candidates: readonly Candidate[];
-  /** In the order in which they are passed over. */
-  readonly unable: readonly UnableCandidate[];
+  /** Those that are unable in the order in which they are passed over. */
   readonly skipped: readonly SkippedCandidate[];
 }
 
@@ -121,13 +122,12 @@ function orderCandidates(
   const needs = needsOf(call.request);
   const ready: Candidate[] = [];
   const heldBack: Candidate[] = [];
-  const unable: UnableCandidate[] = [];
   for (const candidate of eligible) {
     const missing = missingFeature(needs, candidate.facts, input.lacks(candidate));
     const { provider, model } = candidate;
     if (missing !== null) {
-      unable.push({ provider, model, lacks: missing.feature, before: ready.length });
-      skipped.push({ provider, model, reason: 'capability', detail: missing.feature });
+      const before = ready.length;
+      skipped.push({ provider, model, reason: 'capability', detail: missing.feature, before });
     } else if (input.isHeldBack(candidate)) {
       heldBack.push({ ...candidate, heldBack: true });
       skipped.push({ provider, model, reason: 'cooldown', detail: null });
@@ -135,12 +135,12 @@ function orderCandidates(
       ready.push(candidate);
     }
   }
-  if (unable.length === eligible.length) {
+  if (ready.length + heldBack.length === 0) {
     const forWantOfKey = skipped.some(({ reason }) => reason === 'no_key');
     const blamed = blamedFeatures(needs, eligible, input);
     return unsupported(blamed, `No candidate of ${call.mode} supports`, forWantOfKey, skipped);
   }
-  return { kind: 'planned', candidates: [...ready, ...heldBack], unable, skipped };
+  return { kind: 'planned', candidates: [...ready, ...heldBack], skipped };
 }
 
 /**
@@ -209,5 +209,5 @@ function planOverride(call: ChatCall, override: Override, input: PlanInput): Pla
   if (missing !== null) {
     return unsupported([missing], `${override.provider}:${override.model} does not support`, false);
   }
-  return { kind: 'planned', candidates: [candidate], unable: [], skipped: [] };
+  return { kind: 'planned', candidates: [candidate], skipped: [] };
 }

@@ -186,7 +186,10 @@ describe('the order of candidates', () => {
     const result = plan(balancedKeys, parts, heldBack);
     if (result.kind !== 'planned') throw new Error(result.error.message);
     expect(summary(result)).toEqual(able);
-    expect(result.unable.map(({ provider, before }) => `${provider} ${before}`)).toEqual(unable);
+    const places = result.skipped.flatMap((skip) =>
+      skip.reason === 'capability' ? [`${skip.provider} ${skip.before}`] : [],
+    );
+    expect(places).toEqual(unable);
   });
 
   test('gives each candidate its model, key, residency, facts and price', () => {

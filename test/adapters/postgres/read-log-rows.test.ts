@@ -75,7 +75,9 @@ test('microseconds and hostile text survive the way through Postgres', async () 
       const userId = randomUUID();
       const target = { provider: 'openai', model: text } as const;
       const end = { status: 'error', error: { type: 'provider_error', message: text } } as const;
-      const candidates = [{ kind: 'passed-over', ...target, lacks: 'vision', before: 0 }] as const;
+      const candidates = [
+        { kind: 'passed-over', ...target, reason: 'capability', detail: 'vision', before: 0 },
+      ] as const;
       await insert([logRow({ userId, createdAtMicros, target, end, candidates })]);
       const { rows } = await pool.query<{ micros: string; model: string }>(
         `SELECT (extract(epoch FROM created_at) * 1000000)::bigint AS micros, model
