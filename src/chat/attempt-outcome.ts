@@ -1,5 +1,6 @@
 import type { Usage } from '../core/answer/usage.ts';
 import { noUsage } from '../core/answer/usage.ts';
+import type { FailureCode } from '../core/error-codes.ts';
 import type { AttemptFailure, CancelReason, FailureKind, UpstreamReply } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type {
@@ -110,7 +111,7 @@ function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Cl
 /** With the vendor's words made fit to be kept. */
 function failed(context: AttemptContext, failure: AttemptFailure): AttemptOutcome {
   const [reason = '', code = ''] = context.redact([failure.reason, failure.vendorCode ?? '']);
-  const vendorCode = failure.vendorCode === null ? null : code;
+  const vendorCode = failure.vendorCode === null ? null : (code as FailureCode);
   return { kind: 'failed', failure: { ...failure, reason, vendorCode } };
 }
 

@@ -1,3 +1,5 @@
+import type { ErrorCode, FailureCode, VendorCode } from './error-codes.ts';
+
 /**
  * Every error of ours: its type, its status, which chat requests may end so, and in Markdown when it is answered.
  * `candidate`: requests that a candidate was asked for; `chat`: any of them; `elsewhere`: other routes, and what is
@@ -72,11 +74,11 @@ export interface AttemptReport {
   readonly dropped?: readonly string[];
 }
 
-export interface GatewayErrorDetails {
+export interface GatewayErrorDetails<C extends ErrorCode | VendorCode = ErrorCode | VendorCode> {
   /** Where it is not the usual one of the type. */
   readonly status?: number;
   readonly param?: string | null;
-  readonly code?: string | null;
+  readonly code?: C | null;
   /** Response headers, lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly attempts?: readonly AttemptReport[];
@@ -88,7 +90,7 @@ export class GatewayError extends Error {
   readonly status: number;
   readonly type: ErrorType;
   readonly param: string | null;
-  readonly code: string | null;
+  readonly code: ErrorCode | VendorCode | null;
   readonly headers: Readonly<Record<string, string>>;
   readonly attempts: readonly AttemptReport[] | null;
 
@@ -111,7 +113,7 @@ export const noRetry = { 'x-should-retry': 'false' } as const;
 export class AuthenticationError extends GatewayError {
   constructor(
     message = 'Missing or invalid service API key. Send "Authorization: Bearer <API_KEY>".',
-    code = 'invalid_api_key',
+    code: ErrorCode<'authentication_error'> = 'invalid_api_key',
   ) {
     super('authentication_error', message, {
       code,
@@ -122,28 +124,33 @@ export class AuthenticationError extends GatewayError {
 
 /** 404: unknown route, key or model, or one that belongs to somebody else. */
 export class NotFoundError extends GatewayError {
-  constructor(message: string, details: GatewayErrorDetails = {}) {
+  constructor(message: string, details: GatewayErrorDetails<ErrorCode<'not_found_error'>> = {}) {
     super('not_found_error', message, { code: 'not_found', ...details });
   }
 }
 
 /** 409: retrying cannot help, so the answer asks SDKs not to. */
 export class ConflictError extends GatewayError {
-  constructor(message: string, param: string, code = 'already_exists') {
+  constructor(message: string, param: string, code: ErrorCode<'conflict_error'> = 'already_exists') {
     super('conflict_error', message, { param, code, headers: noRetry });
   }
 }
 
 /** 422: the body, a parameter or a header is not acceptable. `param` names the field. */
 export class InvalidRequestError extends GatewayError {
-  constructor(message: string, param: string | null, code: string | null = null) {
+  constructor(message: string, param: string | null, code: ErrorCode<'invalid_request_error'> | null = null) {
     super('invalid_request_error', message, { param, code });
   }
 }
 
 /** 405, 408, 413, 415, 431: HTTP itself refuses the request. */
 export class HttpRequestError extends GatewayError {
-  constructor(status: number, message: string, code: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    status: number,
+    message: string,
+    code: ErrorCode<'invalid_request_error'>,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     super('invalid_request_error', message, { status, code, headers });
   }
 }
@@ -157,7 +164,7 @@ export class ResidencyError extends GatewayError {
 
 /** 429 of the gateway itself or of every candidate. */
 export class RateLimitError extends GatewayError {
-  constructor(message: string, details: GatewayErrorDetails = {}) {
+  constructor(message: string, details: GatewayErrorDetails<ErrorCode<'rate_limit_error'>> = {}) {
     super('rate_limit_error', message, { code: 'rate_limited', ...details });
   }
 }
@@ -171,14 +178,14 @@ export class ApiError extends GatewayError {
 
 /** 502: upstream 5xx, timeout or network failure after fallback is exhausted. */
 export class ProviderError extends GatewayError {
-  constructor(message: string, details: GatewayErrorDetails = {}) {
+  constructor(message: string, details: GatewayErrorDetails<FailureCode> = {}) {
     super('provider_error', message, { code: 'upstream_failed', ...details });
   }
 }
 
 /** 503: mixed upstream failures, overload, or a store that is away. */
 export class ServiceUnavailableError extends GatewayError {
-  constructor(message: string, details: GatewayErrorDetails = {}) {
+  constructor(message: string, details: GatewayErrorDetails<ErrorCode<'service_unavailable_error'>> = {}) {
     super('service_unavailable_error', message, { code: 'unavailable', ...details });
   }
 }

@@ -1,3 +1,4 @@
+import type { ErrorCode } from './error-codes.ts';
 import type { AttemptReport, GatewayErrorDetails } from './errors.ts';
 import {
   ApiError,
@@ -81,7 +82,10 @@ export function finalError(
 ): GatewayError {
   const families = new Set(failures.map((failure) => familyOf[failure.kind]));
   const only = families.size === 1 ? [...families][0] : undefined;
-  const details = (extra: GatewayErrorDetails): GatewayErrorDetails => ({ attempts, ...extra });
+  const details = <C extends ErrorCode>(extra: GatewayErrorDetails<C>): GatewayErrorDetails<C> => ({
+    attempts,
+    ...extra,
+  });
   switch (only) {
     case 'rate-limited':
       return new RateLimitError(

@@ -1,4 +1,5 @@
 import type { Usage } from './answer/usage.ts';
+import type { FailureCode } from './error-codes.ts';
 
 /** Why one attempt gave no answer: a value, judged by core/final-error.ts. */
 export const failureKinds = [
@@ -42,7 +43,7 @@ export interface AttemptFailure {
   /** Redacted, at most 500 characters. */
   readonly reason: string;
   /** The vendor's own error code or type, redacted; null when it gave none. */
-  readonly vendorCode: string | null;
+  readonly vendorCode: FailureCode | null;
   readonly retryAfterMs: number | null;
   /** Null when no answer came, or when it was a 200 that turned out to be none. */
   readonly reply: UpstreamReply | null;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { keyVerdicts } from '../core/account/key-verdict.ts';
 import type { GatewayMetadata } from '../core/answer/gateway-metadata.ts';
 import type { ErrorBody } from '../core/error-body.ts';
+import { allErrorCodes } from '../core/error-codes.ts';
 import { errorTypes } from '../core/errors.ts';
 import { providerNames } from '../core/provider-name.ts';
 import { residencies } from '../core/request/residency.ts';
@@ -121,13 +122,16 @@ export const statsSchema = z.strictObject({
 
 export type Stats = z.output<typeof statsSchema>;
 
+/** Ours, or the vendor's own where an override or a stream fails. */
+const errorCodeSchema = z.union([z.enum(allErrorCodes), z.string()]);
+
 /** Every refusal and failure (SPEC 7); an override's is the vendor's own. */
 export const errorBodySchema: z.ZodType<ErrorBody> = z.object({
   error: z.object({
     message: z.string(),
     type: z.enum(errorTypes),
     param: z.string().nullable(),
-    code: z.string().nullable(),
+    code: errorCodeSchema.nullable(),
     request_id: z.string(),
     attempts: z
       .array(

@@ -41,8 +41,8 @@ function fromStatus(code: string, status: number): GatewayError | null {
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   if (thrown instanceof StoreAway) {
-    const details = { code: 'database_unavailable', headers: retrySoon, cause: thrown };
-    return new ServiceUnavailableError(thrown.message, details);
+    const code = 'database_unavailable';
+    return new ServiceUnavailableError(thrown.message, { code, headers: retrySoon, cause: thrown });
   }
   return (thrown instanceof Error ? fromFramework(thrown) : null) ?? new ApiError(thrown);
 }

@@ -3,14 +3,16 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { errorBody } from '../core/error-body.ts';
+import type { ErrorCode } from '../core/error-codes.ts';
 import { HttpRequestError } from '../core/errors.ts';
 import { responseOn } from './node-internals.ts';
 
-const parserErrors: Readonly<Record<string, readonly [number, string, string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'The request headers are too large.', 'headers_too_large'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.', 'request_timeout'],
-  GW_TINY_CHUNKS: [400, 'The body comes in too many tiny chunks.', 'tiny_chunks'],
-};
+const parserErrors: Readonly<Record<string, readonly [number, string, ErrorCode<'invalid_request_error'>]>> =
+  {
+    HPE_HEADER_OVERFLOW: [431, 'The request headers are too large.', 'headers_too_large'],
+    ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.', 'request_timeout'],
+    GW_TINY_CHUNKS: [400, 'The body comes in too many tiny chunks.', 'tiny_chunks'],
+  };
 
 /** Answers where there is no request that Fastify could answer, in our envelope, and closes. */
 export function answerOnSocket(socket: Duplex, error: HttpRequestError): void {

@@ -1,3 +1,4 @@
+import type { VendorCode } from '../core/error-codes.ts';
 import type { Untrusted } from './json-value.ts';
 import { isRecord, parseJson, textOf } from './json-value.ts';
 
@@ -22,7 +23,7 @@ interface WireError {
 
 export interface VendorError {
   readonly message: string;
-  readonly code: string | null;
+  readonly code: VendorCode | null;
 }
 
 function clean(text: string, limit: number): string {
@@ -37,8 +38,8 @@ function nameOf(value: unknown): string | null {
   return typeof value === 'string' && value.length <= maxCodeLength && identifier.test(value) ? value : null;
 }
 
-function codeOf(error: Untrusted<WireError>): string | null {
-  return nameOf(error.code) ?? nameOf(error.type);
+function codeOf(error: Untrusted<WireError>): VendorCode | null {
+  return (nameOf(error.code) ?? nameOf(error.type)) as VendorCode | null;
 }
 
 /** Where validators written in Python put the refused value into their own sentence. */

@@ -1,6 +1,7 @@
 import type { ChatCompletion, WireUsage } from '../core/answer/chat-completion.ts';
 import type { Usage } from '../core/answer/usage.ts';
 import type { Feature } from '../core/capability.ts';
+import type { FailureCode } from '../core/error-codes.ts';
 import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import type { ChatRequest } from '../core/request/chat-request.ts';
@@ -44,7 +45,7 @@ export interface UnreadableAnswer {
   readonly kind: 'unreadable' | 'incomplete';
   readonly reason: string;
   /** The vendor's error code or type when it reported an error; else null. */
-  readonly code: string | null;
+  readonly code: FailureCode | null;
   /** What it stated of half an answer; absent where it stated nothing. Never complete. */
   readonly usage?: Usage;
 }
@@ -69,7 +70,7 @@ export interface UpstreamError {
   /** The vendor's words, at most 500 characters, for attempts[] and the log row (redacted by the caller). */
   readonly message: string;
   /** The vendor's error code or type, or null. */
-  readonly code: string | null;
+  readonly code: FailureCode | null;
   /** Milliseconds the vendor asks to wait, from whichever header carries it; null when none is valid. */
   readonly retryAfterMs: number | null;
 }

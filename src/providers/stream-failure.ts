@@ -2,7 +2,7 @@ import type { Usage } from '../core/answer/usage.ts';
 import { readErrorValue } from './error-body.ts';
 import type { UnreadableAnswer, UpstreamError } from './provider.ts';
 
-function failure(message: string, code: string): UpstreamError {
+function failure(message: string, code: UpstreamError['code']): UpstreamError {
   return { kind: 'upstream-failed', message, code, retryAfterMs: null };
 }
 

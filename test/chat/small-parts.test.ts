@@ -8,6 +8,7 @@ import { overrideError, VerbatimError } from '../../src/chat/verbatim-error.ts';
 import type { ChatCompletion } from '../../src/core/answer/chat-completion.ts';
 import { noUsage } from '../../src/core/answer/usage.ts';
 import type { Candidate } from '../../src/core/candidate.ts';
+import type { VendorCode } from '../../src/core/error-codes.ts';
 import type { GatewayError } from '../../src/core/errors.ts';
 import { ProviderError } from '../../src/core/errors.ts';
 import type { AttemptFailure, UpstreamReply } from '../../src/core/outcome.ts';
@@ -260,7 +261,12 @@ describe('the error of an override', () => {
   });
 
   test.each<[name: string, failure: Partial<AttemptFailure>, status: number, code: string]>([
-    ['an error within a 200', { status: 200, vendorCode: 'overloaded_error' }, 502, 'overloaded_error'],
+    [
+      'an error within a 200',
+      { status: 200, vendorCode: 'overloaded_error' as VendorCode },
+      502,
+      'overloaded_error',
+    ],
     ['an unreadable 200', { status: 200, kind: 'unreadable' }, 502, 'upstream_failed'],
     ['something that is not HTTP', { status: null, kind: 'unreadable' }, 502, 'upstream_failed'],
     ['a reset', { status: null, kind: 'unreachable' }, 502, 'no_upstream_answer'],

@@ -1,4 +1,5 @@
 import { formatMicroUsd } from '../answer/cost.ts';
+import type { ErrorCode } from '../error-codes.ts';
 import type { GatewayErrorDetails } from '../errors.ts';
 import { noRetry, RateLimitError } from '../errors.ts';
 
@@ -23,7 +24,7 @@ const longestWaitSeconds = 86_400;
 const waitSeconds = ({ waitMs }: Refusal): number =>
   Math.min(longestWaitSeconds, Math.max(1, Math.ceil(waitMs / 1000)));
 
-function words(refusal: Refusal): readonly [code: string, message: string] {
+function words(refusal: Refusal): readonly [code: ErrorCode<'rate_limit_error'>, message: string] {
   const { limit, most } = refusal;
   switch (limit) {
     case 'requests':

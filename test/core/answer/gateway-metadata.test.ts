@@ -85,7 +85,7 @@ describe('an error', () => {
     [new NotFoundError('x'), 404, 'not_found_error', 'not_found'],
     [new ConflictError('x', 'email'), 409, 'conflict_error', 'already_exists'],
     [new InvalidRequestError('x', 'n'), 422, 'invalid_request_error', null],
-    [new HttpRequestError(413, 'x', 'too_large'), 413, 'invalid_request_error', 'too_large'],
+    [new HttpRequestError(413, 'x', 'body_too_large'), 413, 'invalid_request_error', 'body_too_large'],
     [new ResidencyError('x'), 422, 'residency_error', 'residency_unavailable'],
     [new RateLimitError('x'), 429, 'rate_limit_error', 'rate_limited'],
     [new ApiError(new Error('cause')), 500, 'api_error', 'internal_error'],
