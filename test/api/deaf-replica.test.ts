@@ -59,6 +59,16 @@ test.each([
     'postgres://u:hunter2@db/x?sslcert=/a',
     /^model-gateway serve: DATABASE_DIRECT_URL has only/m,
   ],
+  [
+    'DATABASE_URL',
+    'postgres://u:hunter2@db/x?sslmode=verify-full&sslrootcert=/nowhere',
+    /^model-gateway serve: DATABASE_URL or DATABASE_DIRECT_URL names certificates .* \(ENOENT\)/m,
+  ],
+  [
+    'REDIS_URL',
+    'rediss://u:hunter2@cache/0?cacert=/nowhere',
+    /^model-gateway serve: REDIS_URL names certificates .* \(ENOENT\)/m,
+  ],
 ])('a %s that cannot be used stops the start with one line', async (name, url, line) => {
   await expect(startGateway({ env: { [name]: url } })).rejects.toThrow(line);
 });

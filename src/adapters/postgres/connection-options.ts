@@ -29,7 +29,11 @@ function certificatesOf(tls: DatabaseTls): () => SecureContext {
     return followCertificates(tls);
   } catch (error) {
     if (!(error instanceof CertificateFilesError)) throw error;
-    throw new DatabaseUrlError(`names certificates or a key that cannot be used (${error.message}).`);
+    // The URL was read before, where its setting is known: this is said later, of either.
+    const settings = 'DATABASE_URL or DATABASE_DIRECT_URL';
+    throw new DatabaseUrlError(
+      `${settings} names certificates or a key that cannot be used (${error.message}).`,
+    );
   }
 }
 

@@ -1,7 +1,7 @@
-import type { ConnectionOptions as TlsOptions } from 'node:tls';
+import type { SecureContext, ConnectionOptions as TlsOptions } from 'node:tls';
 import type { ClusterOptions, RedisOptions } from 'ioredis';
 import type { RedisTarget, RedisTls } from '../../core/net/redis-url.ts';
-import { followCertificates } from '../system/certificate-files.ts';
+import { CertificateFilesError, followCertificates } from '../system/certificate-files.ts';
 
 /** A cache that takes longer is worth less than the call it would save: docs/decisions give it 50 ms. */
 const defaultCommandTimeoutMs = 40;
@@ -25,12 +25,24 @@ function delayMs(attempt: number, longestMs: number): number {
   return wholeMs * (0.5 + Math.random() / 2);
 }
 
+/** Throws CertificateFilesError that names the setting. */
+function certificatesOf(tls: RedisTls): () => SecureContext {
+  try {
+    return followCertificates({ ...tls, keyPassphrase: null });
+  } catch (error) {
+    if (!(error instanceof CertificateFilesError)) throw error;
+    throw new CertificateFilesError(
+      `REDIS_URL names certificates or a key that cannot be used (${error.message}).`,
+    );
+  }
+}
+
 /** Throws CertificateFilesError. */
 function tlsOptions(tls: RedisTls): TlsOptions {
   const options: TlsOptions = { rejectUnauthorized: true };
   if (tls.serverName !== null) options.servername = tls.serverName;
   if (tls.rootCertPath === null && tls.certPath === null) return options;
-  const get = followCertificates({ ...tls, keyPassphrase: null });
+  const get = certificatesOf(tls);
   // The driver copies the options for each connection, which asks anew.
   return Object.defineProperty(options, 'secureContext', { get, enumerable: true });
 }
