@@ -15,6 +15,7 @@ import { clientClosedStatus } from './http-telemetry.ts';
 import type { Life } from './life.ts';
 import { MeasuredMessage } from './measured-message.ts';
 import { mountTable, refuseStoreRoutes } from './mount.ts';
+import { keepNewest } from './newest-connections.ts';
 import { nodeHttpOptions, refuseOddRequests } from './odd-requests.ts';
 import { answerParserError } from './parser-errors.ts';
 import { requestIdOf } from './request-id.ts';
@@ -29,6 +30,9 @@ const bodyLimitBytes = 16 * 1024;
 const bodiesBytes = 2 * 1024 * 1024;
 /** An e-mail address has 254 characters, and three times that percent-encoded. */
 const maxParamLength = 1024;
+
+/** Probes, scrapers and operators need a few. Old systems allow 1024 open files, of which clients may have half. */
+const mostConnections = 256;
 
 /** What readiness looks at; every part is cheap and in memory. */
 export interface ReadyFacts {
@@ -78,6 +82,7 @@ export function createAdminServer(deps: AdminDeps, log: FastifyBaseLogger): Fast
     requestIdHeader: false,
     genReqId: (request) => requestIdOf(request, randomUUID),
   });
+  keepNewest(app.server, mostConnections);
   app.decorateRequest('earlyBody', null);
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
