@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { chatOk } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
-import { startForTest } from '../harness/gateway/use-gateway.ts';
+import { startForTest, startUnreadyForTest } from '../harness/gateway/use-gateway.ts';
 import { metric, untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
 import { sql } from '../harness/servers/fault-postgres.ts';
 import { useServer } from '../harness/servers/use-started.ts';
@@ -50,7 +50,7 @@ test.each([
   ['no TLS', 'sslmode=disable'],
 ])('%s: not ready, and no session', async (_, query) => {
   const url = postgres.url(files(query));
-  const gateway = await startForTest({ database: { url, drop: forgetting } });
+  const gateway = await startUnreadyForTest({ database: { url, drop: forgetting } });
   const waiting = () => gateway.logs().filter(({ msg }) => msg === 'waiting for the database').length;
   await expect.poll(waiting).toBeGreaterThan(1);
   const ready = await httpClient(gateway.adminUrl).get('/readyz');
