@@ -67,6 +67,11 @@ export class HostsPool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>;
   override connect(callback: Callback): void;
   override connect(callback?: Callback): Promise<pg.PoolClient> | undefined {
+    // With one host there is nothing to choose, and each batch of rows would pay for it.
+    if (this.#choice.count === 1 && callback !== undefined) {
+      super.connect(callback);
+      return undefined;
+    }
     const client = this.#connectToAny();
     if (callback === undefined) return client;
     client.then(
