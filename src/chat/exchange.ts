@@ -50,6 +50,10 @@ export class Exchange implements UpstreamListener, OpenStream {
     return this.#job.translator as StreamTranslator;
   }
 
+  get answerBytes(): number {
+    return this.#stream?.bytes ?? 0;
+  }
+
   get stalledMs(): number {
     return this.#progress.stalledMs;
   }

@@ -45,6 +45,8 @@ export interface OpenStream {
   /** When the read with the first token came in, monotonic milliseconds. */
   readonly firstTokenAtMs: number;
   attach(consumer: StreamConsumer): void;
+  /** The vendor's, that have come. */
+  readonly answerBytes: number;
   /** How long, in all, `pause` held the upstream back. */
   readonly stalledMs: number;
   /** Tells the vendor's connection from all others; null: there is none any more, or it is not known. */

@@ -120,6 +120,7 @@ export async function respondWithStream(
       firstTokenMs: stream.firstTokenAtMs - attempt.startedAtMs,
       usage,
       costMicroUsd: costMicroUsd(usage, attempt.candidate.price),
+      answerBytes: stream.answerBytes,
     };
     closed = await settleStream(context, stream, end, attempt, facts);
   } finally {

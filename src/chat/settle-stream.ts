@@ -16,6 +16,8 @@ export interface StreamFacts {
   readonly firstTokenMs: number;
   readonly usage: Usage;
   readonly costMicroUsd: bigint;
+  /** The vendor's, that had come. */
+  readonly answerBytes: number;
 }
 
 /** A stream whose last bytes are still to be sent. */

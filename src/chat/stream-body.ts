@@ -10,10 +10,11 @@ import type { TransportFailure } from './ports.ts';
  * its limits: before the first token one event, then a whole stream.
  */
 export class StreamBody {
+  /** The vendor's, that have come. */
+  bytes = 0;
   readonly #translator: StreamTranslator;
   readonly #limits: ChatCall['tables']['document']['limits'];
   readonly #held: HeldBytes;
-  #bytes = 0;
   #consumer: StreamConsumer | null = null;
   #end: StreamEnd | null = null;
 
@@ -25,7 +26,7 @@ export class StreamBody {
 
   /** One read of the vendor's bytes. */
   take(chunk: Buffer): void {
-    this.#bytes += chunk.length;
+    this.bytes += chunk.length;
     const out = this.#translator.push(chunk);
     if (out !== null) this.#deliver(out);
     this.#held.translated(chunk.length, out !== null);
@@ -41,7 +42,7 @@ export class StreamBody {
   excess(): TransportFailure | null {
     const limitBytes = this.#translator.tokenSeen ? this.#limits.stream_bytes : this.#limits.event_bytes;
     // What is held can be longer than what came: it was put into form.
-    if (Math.max(this.#bytes, this.#held.length) > limitBytes) return tooLarge('stream', limitBytes);
+    if (Math.max(this.bytes, this.#held.length) > limitBytes) return tooLarge('stream', limitBytes);
     return this.#held.fits() ? null : noRoom;
   }
 

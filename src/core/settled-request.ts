@@ -1,3 +1,5 @@
+import type { CutAnswer } from './answer/estimated-usage.ts';
+import { promptCharacters } from './answer/estimated-usage.ts';
 import type { Usage } from './answer/usage.ts';
 import { noUsage } from './answer/usage.ts';
 import type { CandidateRecord } from './attempt-record.ts';
@@ -91,6 +93,8 @@ export interface SettledRequest {
   /** Which of the caller's keys served; null where none did, or the answer came from the cache. */
   readonly keyId: string | null;
   readonly usage: Usage;
+  /** Of a stream that ended without final counts; null: there is nothing to estimate. */
+  readonly cutAnswer: CutAnswer | null;
   /** Whole milliseconds. */
   readonly latencyMs: number;
   /** Whole milliseconds to the first token; null for JSON answers and refusals. */
@@ -125,6 +129,8 @@ export interface SettledFacts {
   readonly ttftMs?: number | null;
   readonly usage?: Usage;
   readonly costMicroUsd?: bigint;
+  /** Of a stream: what had come of it. */
+  readonly answerBytes?: number;
   readonly savedMicroUsd?: bigint;
   /** Set on a cache hit: who had answered. */
   readonly cachedFrom?: CacheOrigin;
@@ -163,6 +169,7 @@ export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): Sett
     cache,
     keyId: cachedFrom !== null ? null : (served?.key.id ?? null),
     usage,
+    cutAnswer: cutAnswerOf(call, facts),
     latencyMs: facts.latencyMs,
     ttftMs: facts.ttftMs ?? null,
     costMicroUsd: facts.costMicroUsd ?? 0n,
@@ -179,6 +186,11 @@ export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): Sett
     tablesVersion: call.tables.hash,
     traceId: call.trace?.traceId ?? null,
   };
+}
+
+function cutAnswerOf({ request }: ChatCall, { usage, answerBytes }: SettledFacts): CutAnswer | null {
+  if (answerBytes === undefined || usage?.basis === 'complete') return null;
+  return { promptCharacters: promptCharacters(request), answerBytes };
 }
 
 /** How a request ended, in one word of a closed list: the error's type where there was no answer. */

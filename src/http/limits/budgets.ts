@@ -39,6 +39,8 @@ interface Spender {
   read: Spent;
   /** Settled here since the reading, or since the period began. */
   own: bigint;
+  /** What answers that were cut may have cost beyond that: in no reading, so kept until the period ends. */
+  readonly guessed: Record<BudgetPeriod, bigint>;
   /** Null: never, for these periods. */
   readAtMs: number | null;
   triedAtMs: number;
@@ -83,6 +85,15 @@ export class Budgets {
     this.#tell(spender);
   }
 
+  /** What an answer that was cut may have cost beyond what was stated. */
+  guess(userId: string, microUsd: bigint): void {
+    const spender = this.#spenders.peek(userId);
+    if (spender === undefined || microUsd <= 0n) return;
+    this.#enter(spender);
+    for (const period of budgetPeriods) spender.guessed[period] += microUsd;
+    this.#tell(spender);
+  }
+
   /** Users known here who have reached a share of a budget, those who reached all of it among both. */
   reached(): Record<BudgetPeriod, Record<ToldShare, number>> {
     const counts = { day: { 80: 0, 100: 0 }, month: { 80: 0, 100: 0 } };
@@ -106,6 +117,7 @@ export class Budgets {
       periods: periodsAt(this.#io.wallMs()),
       read: nothing,
       own: 0n,
+      guessed: { day: 0n, month: 0n },
       readAtMs: null,
       triedAtMs: Number.NEGATIVE_INFINITY,
       seenAtMs: 0,
@@ -139,8 +151,11 @@ export class Budgets {
     const before = spender.periods;
     spender.periods = periodsAt(wallMs);
     const isSameMonth = spender.periods.monthStartMs === before.monthStartMs;
-    spender.read = { dayMicroUsd: 0n, monthMicroUsd: isSameMonth ? monthOf(spender) : 0n };
+    const { read, own, guessed } = spender;
+    spender.read = { dayMicroUsd: 0n, monthMicroUsd: isSameMonth ? read.monthMicroUsd + own : 0n };
     spender.own = 0n;
+    guessed.day = 0n;
+    if (!isSameMonth) guessed.month = 0n;
     spender.readAtMs = null;
     spender.told.day = 0;
     if (!isSameMonth) spender.told.month = 0;
@@ -198,8 +213,8 @@ export class Budgets {
   }
 }
 
-const dayOf = ({ read, own }: Spender): bigint => read.dayMicroUsd + own;
-const monthOf = ({ read, own }: Spender): bigint => read.monthMicroUsd + own;
+const dayOf = ({ read, own, guessed }: Spender): bigint => read.dayMicroUsd + own + guessed.day;
+const monthOf = ({ read, own, guessed }: Spender): bigint => read.monthMicroUsd + own + guessed.month;
 
 function shareOf(spender: Spender, period: BudgetPeriod): ToldShare | 0 {
   const { dayMicroUsd, monthMicroUsd } = spender.limits;

@@ -1,4 +1,7 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { costMicroUsd } from '../../core/answer/cost.ts';
+import type { CutAnswer } from '../../core/answer/estimated-usage.ts';
+import { estimatedUsage } from '../../core/answer/estimated-usage.ts';
 import { hasBudget } from '../../core/limits/budget.ts';
 import type { MinuteCounts } from '../../core/limits/minute.ts';
 import { countsMinutes, rateLimitHeaders } from '../../core/limits/minute.ts';
@@ -64,10 +67,21 @@ export class LimitGate {
   }
 
   /** What became of a request, of any user. Stored answers cost nothing, and their tokens are nobody's. */
-  settled({ userId, usage, costMicroUsd, cachedFrom }: SettledRequest): void {
+  settled(settled: SettledRequest): void {
+    const { userId, usage, cutAnswer, costMicroUsd, cachedFrom } = settled;
     if (cachedFrom !== null) return;
-    this.#minutes.spend(userId, usage.inputTokens + usage.outputTokens);
     this.#budgets?.spend(userId, costMicroUsd);
+    if (cutAnswer === null) this.#minutes.spend(userId, usage.inputTokens + usage.outputTokens);
+    else this.#guess(settled, cutAnswer);
+  }
+
+  /** Of an answer that was cut the limits take what it may have used up: no row will ever say. */
+  #guess({ userId, usage, costMicroUsd: stated, candidates }: SettledRequest, cut: CutAnswer): void {
+    const guessed = estimatedUsage(usage, cut);
+    this.#minutes.spend(userId, guessed.inputTokens + guessed.outputTokens);
+    const last = candidates.at(-1);
+    const price = last?.kind === 'tried' ? last.candidate.price : null;
+    this.#budgets?.guess(userId, costMicroUsd(guessed, price) - stated);
   }
 
   /** Users known here who have reached a share of a budget. */
