@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AnswerChat } from '../../chat/answer-chat.ts';
+import type { AnswerChat, KeyHolder } from '../../chat/answer-chat.ts';
 import type { Account, Clock } from '../../chat/ports.ts';
 import {
   draining,
@@ -90,24 +90,11 @@ function placeFor({ userId }: ChatCall, { life, httpTelemetry }: ChatRouteDeps):
   throw overloaded('user_share');
 }
 
-async function answer(
-  call: ChatCall,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  deps: ChatRouteDeps,
-): Promise<void> {
-  const client = new ReplyClient(reply, deps.life, call.userId);
-  deps.life.unsettled += 1;
+/** The caller's keys, which the request lets go of: one that waits must not keep a hundred of them. */
+function takeKeys(request: FastifyRequest): KeyHolder {
   const { userId, keys, serviceKeyId, disabled, residency, limits, readAtMs } = request.account;
-  const holder = { keys };
   request.account = { userId, keys: noKeys, serviceKeyId, disabled, residency, limits, readAtMs };
-  let json: string | null;
-  try {
-    json = await deps.answerChat(call, holder, client, () => deps.refreshAccount(request.serviceKeyHash));
-  } finally {
-    deps.life.unsettled -= 1;
-  }
-  if (json !== null) client.answer(json);
+  return { keys };
 }
 
 /** `POST /v1/chat/completions` (SPEC 4.5). */
@@ -116,13 +103,18 @@ export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
     refuseNewWork(deps);
     const call = readCall(request, reply, deps);
     const place = placeFor(call, deps);
+    deps.life.unsettled += 1;
     let admitted: LimitedRequest | null = null;
     try {
       const limits = limitsOf(call.tables.userLimits, request.account.limits);
       // Who has no limits pays for them with this branch.
       if (limits !== null) admitted = await deps.limits.admit(limits, request, reply, isStream(call));
-      await answer(call, request, reply, deps);
+      const client = new ReplyClient(reply, deps.life, call.userId);
+      const refresh = () => deps.refreshAccount(request.serviceKeyHash);
+      const json = await deps.answerChat(call, takeKeys(request), client, refresh);
+      if (json !== null) client.answer(json);
     } finally {
+      deps.life.unsettled -= 1;
       admitted?.end();
       deps.life.leave(place);
     }
