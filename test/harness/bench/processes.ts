@@ -192,9 +192,19 @@ export function cpuMicroseconds(pid: number): number {
   return nanoseconds / 1_000;
 }
 
-/** The same of a server's sessions, which are its children. */
+/** The same of a server's sessions, which are its children. Postgres ends one of its workers now and then: it counts 0. */
 export function childrenMicroseconds(pid: number): number {
-  return childrenOf(pid).reduce((sum, child) => sum + cpuMicroseconds(child), 0);
+  return childrenOf(pid).reduce((sum, child) => sum + microsecondsIfAlive(child), 0);
+}
+
+function microsecondsIfAlive(pid: number): number {
+  try {
+    return cpuMicroseconds(pid);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH') return 0;
+    throw error;
+  }
 }
 
 /** Memory of a process that is in RAM, in MiB. */
