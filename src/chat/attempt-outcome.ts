@@ -158,9 +158,20 @@ function timeoutFailure({ call }: AttemptContext, afterMs: number): AttemptFailu
   };
 }
 
+/** No byte of the request has left, and everybody's calls would fare alike. */
+const noConnection: ReadonlySet<TransportFailure['kind']> = new Set([
+  'connect-refused',
+  'connect-timeout',
+  'dns',
+  'proxy-unreachable',
+  'proxy-refused',
+  'proxy-login',
+  'proxy-failed',
+]);
+
 function transportFailure({ kind, message }: TransportFailure): AttemptFailure {
   const isUnreadable = kind === 'too-large' || kind === 'protocol';
-  const connects = kind === 'connect-refused' || kind === 'connect-timeout' || kind === 'dns';
+  const isRefused = kind === 'forbidden-address' || kind === 'proxy-abroad';
   return {
     kind: kind === 'no-room' ? kind : isUnreadable ? 'unreadable' : 'unreachable',
     status: null,
@@ -168,9 +179,9 @@ function transportFailure({ kind, message }: TransportFailure): AttemptFailure {
     vendorCode: null,
     retryAfterMs: null,
     reply: null,
-    blamesCandidate: kind !== 'forbidden-address' && kind !== 'no-room',
-    blamesProvider: connects,
+    blamesCandidate: !isRefused && kind !== 'no-room',
+    blamesProvider: noConnection.has(kind),
     ...(kind === 'reset' && { connectionCut: true }),
-    ...(kind === 'forbidden-address' && { unusableAddress: 'refused' }),
+    ...(isRefused && { unusableAddress: 'refused' }),
   };
 }

@@ -85,6 +85,13 @@ export type TransportFailureKind =
   | 'reset'
   /** The address is not one this deployment may reach (metadata service, private range, own stores). */
   | 'forbidden-address'
+  /** Of the operator's proxy: not reached or broken off, no, not to us, not to there. */
+  | 'proxy-unreachable'
+  | 'proxy-refused'
+  | 'proxy-login'
+  | 'proxy-failed'
+  /** The only way leads through a proxy outside the residency asked for; it was not asked. */
+  | 'proxy-abroad'
   | 'protocol'
   | 'too-large'
   /** The user has as many calls to users' servers under way as others leave; or no room is left for the answer. */

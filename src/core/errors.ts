@@ -3,8 +3,9 @@ import type { ErrorCode, FailureCode, VendorCode } from './error-codes.ts';
 /**
  * Every error of ours: its type, its status, which chat requests may end so, and in Markdown when it is answered.
  * `candidate`: requests that a candidate was asked for; `chat`: any of them; `elsewhere`: other routes, and what is
- * refused before a route is known. The closed lists of metrics and of the API description follow from it, and
- * README.md's table by `npm run generate` (SPEC 7; docs/decisions/0001). The first row of a type has its usual status.
+ * refused before a route is known. The closed lists of metrics and of the API description follow from it, and the
+ * table of docs/requests.md by `npm run generate` (SPEC 7; docs/decisions/0001). The first row of a type has its usual
+ * status.
  */
 export const errorRows = [
   [

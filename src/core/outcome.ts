@@ -55,7 +55,7 @@ export interface AttemptFailure {
   readonly blamesProvider: boolean;
   /** The connection ended behind the request, which may have been carried out; the client decides on a repeat. */
   readonly connectionCut?: true;
-  /** Nobody was asked: our outbound policy refuses the address, or what is stored of it is none. It stays so. */
+  /** Nobody was asked: our outbound policy refuses the address or the way, or what is stored is none. It stays so. */
   readonly unusableAddress?: 'refused' | 'unreadable';
 }
 

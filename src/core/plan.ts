@@ -1,11 +1,12 @@
 import type { Candidate, HeldKey } from './candidate.ts';
 import type { Feature, FeatureNeed, RequestNeeds } from './capability.ts';
-import { featureText, missingFeature, missingFeatures, needsOf } from './capability.ts';
+import { featureText, missingFeature, missingFeatures } from './capability.ts';
 import type { GatewayError } from './errors.ts';
 import { InvalidRequestError, ResidencyError } from './errors.ts';
 import type { ProviderName } from './provider-name.ts';
 import { residencyByProvider } from './provider-name.ts';
 import type { ChatCall, Override, PlanInput } from './request/chat-call.ts';
+import { needsOf } from './request/request-needs.ts';
 import type { Residency } from './request/residency.ts';
 import { residencyAllows, residencyOf } from './request/residency.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { VerbatimError } from '../../src/chat/verbatim-error.ts';
 import { errorBody } from '../../src/core/error-body.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { maskEcho, maskEchoes } from '../../src/core/secret/mask-echo.ts';
+import { maskEchoes } from '../../src/core/secret/mask-echo.ts';
 import { cpuMsOf } from '../harness/measure/cpu-time.ts';
 import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
 import type { FakeUpstream } from './story.ts';
@@ -139,6 +139,8 @@ describe('an error that echoes the request', () => {
     );
   });
 });
+
+const maskEcho = (text: string, request: object): string => maskEchoes([text], request)[0] as string;
 
 describe('an echo', () => {
   test('is found wherever it stands, and the rest is kept', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { featureText, missingFeature, needsOf } from '../../src/core/capability.ts';
+import { featureText, missingFeature } from '../../src/core/capability.ts';
 import type { ChatRequest } from '../../src/core/request/chat-request.ts';
+import { needsOf } from '../../src/core/request/request-needs.ts';
 import type { ModelFacts } from '../../src/core/tables/model-facts.ts';
 import { permissiveFacts } from '../../src/core/tables/model-facts.ts';
 

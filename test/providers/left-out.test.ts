@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { missingFeature, needsOf } from '../../src/core/capability.ts';
+import { missingFeature } from '../../src/core/capability.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
 import type { ChatRequest } from '../../src/core/request/chat-request.ts';
 import { chatRequestSchema } from '../../src/core/request/chat-request.ts';
+import { needsOf } from '../../src/core/request/request-needs.ts';
 import { permissiveFacts } from '../../src/core/tables/model-facts.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { contextFor, differingModels } from './fixtures.ts';

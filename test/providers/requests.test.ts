@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { missingFeature, needsOf } from '../../src/core/capability.ts';
+import { missingFeature } from '../../src/core/capability.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
 import type { ChatRequest } from '../../src/core/request/chat-request.ts';
 import { chatRequestWithDeveloperSchema } from '../../src/core/request/chat-request.ts';
+import { needsOf } from '../../src/core/request/request-needs.ts';
 import { providers } from '../../src/providers/registry.ts';
 import type { ContextOptions } from './fixtures.ts';
 import { contextFor, loadCases } from './fixtures.ts';

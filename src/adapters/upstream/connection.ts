@@ -2,7 +2,8 @@ import type { Socket } from 'node:net';
 import { connectionName } from '../../core/net/client-network.ts';
 import type { IpClass } from '../../core/net/ip-class.ts';
 import { classifyAddress } from '../../core/net/ip-class.ts';
-import { ConnectError } from './guarded-connector.ts';
+import { ConnectError } from './connect-error.ts';
+import type { ConnectionOwner, Waiting } from './connection-owner.ts';
 import type { ResponseHead } from './response-head.ts';
 import { keepAliveHint } from './response-head.ts';
 import type { ResponseFault, ResponseReader } from './response-parser.ts';
@@ -18,34 +19,14 @@ export interface ConnectionCall extends ResponseReader {
   onFault(fault: ConnectionFault): void;
 }
 
-/** Opens a socket whose reads go to `read`; `done` is called once. What it returns gives the attempt up. */
+/**
+ * Opens a socket whose reads go to `read`; `done` is called once, with the address that it leads to where that is
+ * known. What it returns gives the attempt up.
+ */
 export type OpenSocket = (
   read: Connection['read'],
-  done: (error: Error | null, socket: Socket | null) => void,
+  done: (error: Error | null, socket: Socket | null, address: string | null) => void,
 ) => () => void;
-
-/** A call that needs a connection. */
-export interface Waiting {
-  /** The caller has left: it gets none. */
-  readonly isOver: boolean;
-  /** One is being made for it. `abandon` says that it is not needed any more. */
-  onOpening(connection: Connection): void;
-  onConnection(connection: Connection): void;
-  onConnectError(error: Error): void;
-}
-
-/** Who lends the connection out. Each is called in the turn of its cause. */
-export interface ConnectionOwner {
-  /** When a byte last came, on any of the owner's connections. */
-  heardAtMs: number;
-  /** Whether a connection is made to its end when the call it was meant for is over. */
-  readonly connectsAhead: boolean;
-  /** The answer is whole and the connection can carry another call. */
-  onFree(connection: Connection): void;
-  onClosed(connection: Connection): void;
-  /** A call was given up, to which nothing had come since then; `midAnswer`: its answer had begun. */
-  onSilent(sinceMs: number, midAnswer: boolean): void;
-}
 
 /** One read; several connections share it, since what it holds is used up before the next one. */
 const readBufferBytes = 64 * 1024;
@@ -64,13 +45,15 @@ export class Connection {
   state: 'opening' | 'idle' | 'busy' | 'closed' = 'opening';
   /** Its place in the owner's list. */
   place = -1;
+  /** Monotonic milliseconds at which it was open. */
+  openedAtMs = 0;
   /** Monotonic milliseconds at which it became idle. */
   idleSinceMs = 0;
   /** The turn, as `AfterNextPoll` counts them, in which it became idle. */
   idleSinceTurn = 0;
   /** What the vendor's `Keep-Alive: timeout` of the last answer said, in milliseconds; null without one. */
   keepAliveHintMs: number | null = null;
-  /** Of the address it leads to; null before it is open. */
+  /** Of the address it leads to; null before it is open, and where only a proxy knows the address. */
   addressClass: IpClass | null = null;
   readonly #owner: ConnectionOwner;
   readonly #monotonicMs: () => number;
@@ -105,7 +88,7 @@ export class Connection {
     this.#stopOpening = open(this.read, this.#onOpened);
   }
 
-  readonly #onOpened = (error: Error | null, socket: Socket | null): void => {
+  readonly #onOpened = (error: Error | null, socket: Socket | null, address: string | null): void => {
     this.#stopOpening = nothing;
     if (this.state === 'closed') {
       socket?.destroy();
@@ -120,7 +103,8 @@ export class Connection {
     }
     this.state = 'idle';
     this.#socket = socket;
-    this.addressClass = classifyAddress(socket.remoteAddress ?? '');
+    this.openedAtMs = this.#monotonicMs();
+    this.addressClass = classifyAddress(address ?? '');
     socket.on('end', this.#onEnd);
     socket.on('error', this.#onGone);
     socket.on('close', this.#onGone);
@@ -167,7 +151,7 @@ export class Connection {
 
   /** The caller gives the call up, and receives nothing more; `isSilent`: since its answer stopped halfway. */
   abandon(isSilent: boolean): void {
-    if (this.state === 'opening' && this.#owner.connectsAhead) {
+    if (this.state === 'opening' && this.#owner.connectsAhead(this)) {
       this.#opener = null;
       return;
     }
@@ -212,16 +196,23 @@ export class Connection {
     const call = this.#call;
     this.#call = null;
     this.#parser = null;
-    // A vendor that answers before it has read the request may still be sent the rest of it.
-    const written = this.#socket?.writableLength === 0;
     this.resume();
-    if (this.state === 'busy' && parser.persistent && written) {
-      this.state = 'idle';
-      this.#owner.onFree(this);
-    } else {
-      this.#close();
-    }
+    if (this.state !== 'busy' || !parser.persistent) this.#close();
+    else if (this.#isWritten) this.#free();
+    // TLS says a turn later that a write is done: a vendor that answers at once would cost a handshake each time.
+    else setImmediate(() => (this.#isWritten ? this.#free() : this.#close()));
     call?.onComplete();
+  }
+
+  /** A vendor that answers before it has read the request may still be sent the rest of it. */
+  get #isWritten(): boolean {
+    return this.#socket?.writableLength === 0;
+  }
+
+  #free(): void {
+    if (this.state !== 'busy') return;
+    this.state = 'idle';
+    this.#owner.onFree(this);
   }
 
   #fail(fault: ConnectionFault): void {

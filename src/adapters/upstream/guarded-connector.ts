@@ -1,210 +1,250 @@
-import type { LookupFunction, OnReadOpts, Socket } from 'node:net';
-import { connect as connectTcp } from 'node:net';
-import { connect as connectTls } from 'node:tls';
-import type { TransportFailureKind } from '../../chat/ports.ts';
-import type { OutboundPolicy, OutboundRefusal } from '../../core/net/outbound-policy.ts';
+import type { OnReadOpts, Socket } from 'node:net';
+import { isIP } from 'node:net';
+import type { EgressTarget } from '../../core/net/egress.ts';
+import { proxyFor } from '../../core/net/egress.ts';
+import type { EgressProxy } from '../../core/net/egress-proxy.ts';
+import { isBypassed } from '../../core/net/no-proxy.ts';
+import type { OutboundPolicy } from '../../core/net/outbound-policy.ts';
 import { decideOutbound } from '../../core/net/outbound-policy.ts';
+import { ConnectError, connectFailure, OutboundForbiddenError } from './connect-error.ts';
+import type { ConnectCallback, Connector, ConnectTarget } from './connector.ts';
 import type { HostAddress, HostLookup } from './host-lookup.ts';
 import { lookupBySystem, lookupWithoutThread } from './host-lookup.ts';
-
-/** A connection that was not made. No byte of a request has left. */
-export class ConnectError extends Error {
-  readonly kind: TransportFailureKind;
-
-  constructor(kind: TransportFailureKind, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.name = new.target.name;
-    this.kind = kind;
-  }
-}
-
-/** The address is one that this deployment does not connect to. The message names no address. */
-export class OutboundForbiddenError extends ConnectError {
-  readonly refusal: OutboundRefusal;
-
-  constructor(refusal: OutboundRefusal) {
-    super('forbidden-address', `The outbound policy forbids this address (${refusal}).`);
-    this.refusal = refusal;
-  }
-}
+import { openTcp, openTls, openTlsWithin, readInto, TlsSessions } from './open-socket.ts';
+import { askForTunnel } from './proxy-tunnel.ts';
 
 export interface ConnectorOptions {
   /** A user chose the address: the whole policy applies, not only the rule about metadata services. */
   readonly userAddress: boolean;
-  /** Look-up, TCP and TLS together. */
+  /** Look-up, TCP, the proxy's part and TLS together. */
   readonly connectTimeoutMs: number;
+  /** False: for requests that must not pass the proxies. Where one would be needed, nothing is connected to. */
+  readonly mayPassProxies?: boolean;
   /** Extra trusted roots (PEM), for tests with an own authority. */
   readonly ca?: string;
   readonly lookup?: HostLookup;
 }
 
-/** One address of several gets this long before the next is tried beside the budget (RFC 8305 section 5). */
-const attemptDelayMs = 500;
-/** TCP keep-alive probes start after this long without traffic: below the usual 350 s of cloud NATs. */
-const keepAliveMs = 60_000;
-/** Resumed TLS sessions kept per connector; one per origin, and a connector serves few origins. */
-const maxTlsSessions = 100;
-
-/** Socket errors that say nothing of certificates, whatever phase they came in. */
-const networkCodes = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']);
-
-function failureOf(error: NodeJS.ErrnoException, handshaking: boolean): ConnectError {
-  const errors = error instanceof AggregateError ? (error.errors as NodeJS.ErrnoException[]) : [error];
-  const code = errors[0]?.code ?? error.code ?? '';
-  if (errors.some((one) => one.code === 'ETIMEDOUT')) {
-    return new ConnectError('connect-timeout', `Connecting timed out (${code}).`, error);
-  }
-  if (handshaking && !networkCodes.has(code)) {
-    return new ConnectError('tls', `The TLS handshake failed (${code === '' ? 'unknown' : code}).`, error);
-  }
-  return new ConnectError('connect-refused', `The connection was not accepted (${code}).`, error);
+/** Addresses of one name that a proxy is asked for, one after the other: one of each family. */
+function oneOfEachFamily(addresses: readonly HostAddress[]): string[] {
+  const first = addresses[0] as HostAddress;
+  const other = addresses.find(({ family }) => family !== first.family);
+  return other === undefined ? [first.address] : [first.address, other.address];
 }
 
-/** Hands the checked addresses to the socket, so that no second look-up can answer differently. */
-function fixedLookup(addresses: readonly HostAddress[]): LookupFunction {
-  return (_host, options, callback) => {
-    const first = addresses[0] as HostAddress;
-    if (options.all) callback(null, [...addresses]);
-    else callback(null, first.address, first.family);
-  };
-}
-
-class TlsSessions {
-  readonly #sessions = new Map<string, Buffer>();
-
-  get(origin: string): Buffer | undefined {
-    return this.#sessions.get(origin);
-  }
-
-  keep(origin: string, session: Buffer): void {
-    this.#sessions.delete(origin);
-    const oldest = this.#sessions.keys().next();
-    if (this.#sessions.size >= maxTlsSessions && !oldest.done) this.#sessions.delete(oldest.value);
-    this.#sessions.set(origin, session);
-  }
-}
-
-/** Where to. undici's `connect` option is called with such a thing too. */
-export interface ConnectTarget {
-  /** A name, or an IP literal without brackets. */
-  readonly hostname: string;
-  readonly protocol: string;
-  /** Empty: that of the protocol. */
-  readonly port: string;
-  /** For TLS; absent for IP literals. */
-  readonly servername?: string | undefined;
-  /** Takes the reads of sockets whose owner has a buffer of its own. */
-  readonly onread?: OnReadOpts;
-}
+/** What is being waited for, and what it is called when it takes too long. */
+const lateness = {
+  lookup: ['dns', 'The look-up of the host name'],
+  connect: ['connect-timeout', 'Connecting'],
+  proxy: ['proxy-unreachable', 'Connecting to the proxy'],
+  tunnel: ['connect-timeout', 'The answer of the proxy'],
+} as const;
 
 /**
- * Opens one connection; calls back once, with the error or the socket. What it returns gives the connection up, as
- * `aborted`, unless it is made already.
+ * One connection from its look-up to its end.
+ *
+ * Directly: `lookup` → `connect` (TLS included). Through a proxy: for users' addresses `lookup`, then `proxy` →
+ * `tunnel` (CONNECT was sent) → `connect` (TLS inside).
  */
-export type Connector = (
-  target: ConnectTarget,
-  callback: (...outcome: [error: null, socket: Socket] | [error: Error, socket: null]) => void,
-) => () => void;
+class Connecting {
+  readonly #policy: OutboundPolicy;
+  readonly #options: ConnectorOptions;
+  readonly #sessions: TlsSessions;
+  readonly #target: ConnectTarget;
+  readonly #place: EgressTarget;
+  readonly #callback: ConnectCallback;
+  readonly #timer: NodeJS.Timeout;
+  readonly #budget = new AbortController();
+  #phase: keyof typeof lateness = 'lookup';
+  #handshaking = false;
+  #socket: Socket | null = null;
+  #settled = false;
 
-function openSocket(
-  target: ConnectTarget,
-  port: number,
-  addresses: readonly HostAddress[],
-  options: ConnectorOptions,
-  sessions: TlsSessions,
-): Socket {
-  const { hostname } = target;
-  const tcp = {
-    host: hostname,
-    port,
-    lookup: fixedLookup(addresses),
-    autoSelectFamily: true,
-    autoSelectFamilyAttemptTimeout: attemptDelayMs,
-    ...(target.onread === undefined ? {} : { onread: target.onread }),
-  };
-  if (target.protocol !== 'https:') return connectTcp(tcp);
-  const origin = `${hostname}:${port}`;
-  const servername = target.servername ?? '';
-  const session = sessions.get(origin);
-  const socket = connectTls({
-    ...tcp,
-    // An IP literal has no server name: the certificate must then carry the address itself.
-    ...(servername === '' ? {} : { servername }),
-    ...(session === undefined ? {} : { session }),
-    ...(options.ca === undefined ? {} : { ca: options.ca }),
-    ALPNProtocols: ['http/1.1'],
-    // Stated, since an environment variable can switch the default off.
-    rejectUnauthorized: true,
-  });
-  socket.on('session', (fresh: Buffer) => sessions.keep(origin, fresh));
-  return socket;
-}
-
-function refusalAmong(
-  addresses: readonly HostAddress[],
-  port: number,
-  policy: OutboundPolicy,
-  userAddress: boolean,
-): OutboundRefusal | null {
-  for (const { address } of addresses) {
-    const refusal = decideOutbound(address, port, policy, userAddress);
-    if (refusal !== null) return refusal;
+  constructor(
+    policy: OutboundPolicy,
+    options: ConnectorOptions,
+    sessions: TlsSessions,
+    target: ConnectTarget,
+    callback: ConnectCallback,
+  ) {
+    this.#policy = policy;
+    this.#options = options;
+    this.#sessions = sessions;
+    this.#target = target;
+    this.#callback = callback;
+    const { hostname, protocol, port } = target;
+    const portOfProtocol = protocol === 'https:' ? 443 : 80;
+    this.#place = { host: hostname, protocol, port: port === '' ? portOfProtocol : Number(port) };
+    this.#timer = setTimeout(() => this.#onLate(), options.connectTimeoutMs);
   }
-  return null;
+
+  begin(lookup: HostLookup): void {
+    const { userAddress } = this.#options;
+    const { host, port } = this.#place;
+    const proxy = proxyFor(this.#policy.egress, this.#place);
+    // The operator's own addresses are the proxy's to resolve; those of users are decided on, and so known, here.
+    if (proxy !== null && !userAddress && isIP(host) === 0) {
+      queueMicrotask(() => this.#goThrough(proxy, [host]));
+      return;
+    }
+    lookup(host, this.#budget.signal, (error, addresses) => {
+      if (this.#settled) return;
+      if (error !== null || addresses.length === 0) {
+        const code = (error as NodeJS.ErrnoException | null)?.code ?? 'no address';
+        return this.fail(new ConnectError('dns', `The host name was not resolved (${code}).`, error));
+      }
+      if (this.#isForbidden(addresses, port, userAddress)) return;
+      if (proxy === null) return this.#goDirectly(addresses);
+      const near = addresses.filter(({ address }) => isBypassed(this.#policy.egress.bypass, address, port));
+      if (near.length > 0) this.#goDirectly(near);
+      else this.#goThrough(proxy, oneOfEachFamily(addresses));
+    });
+  }
+
+  fail(error: ConnectError): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    clearTimeout(this.#timer);
+    this.#budget.abort();
+    this.#socket?.destroy();
+    this.#callback(error, null);
+  }
+
+  #isForbidden(addresses: readonly HostAddress[], port: number, userAddress: boolean): boolean {
+    for (const { address } of addresses) {
+      const refusal = decideOutbound(address, port, this.#policy, userAddress);
+      if (refusal === null) continue;
+      this.fail(new OutboundForbiddenError(refusal));
+      return true;
+    }
+    return false;
+  }
+
+  #goDirectly(addresses: readonly HostAddress[]): void {
+    this.#phase = 'connect';
+    const { onread } = this.#target;
+    const secure = this.#place.protocol === 'https:';
+    const socket = secure
+      ? openTls(this.#tlsTarget(onread), addresses)
+      : openTcp(this.#tcpTarget(), addresses);
+    this.#hold(socket);
+    socket.once('connect', () => {
+      this.#handshaking = secure;
+    });
+    socket.once(secure ? 'secureConnect' : 'connect', () => {
+      this.#succeed(socket, socket.remoteAddress ?? null);
+    });
+  }
+
+  /** `places` are tried in turn, while the proxy says that it could not connect. */
+  #goThrough(proxy: EgressProxy, places: readonly string[]): void {
+    if (this.#settled) return;
+    if (this.#options.mayPassProxies === false) {
+      this.fail(new ConnectError('proxy-abroad', 'The proxy stands where this request may not go.'));
+      return;
+    }
+    this.#phase = 'proxy';
+    lookupBySystem(proxy.host, this.#budget.signal, (error, addresses) => {
+      if (this.#settled) return;
+      if (error !== null || addresses.length === 0) {
+        const message = "The proxy's host name was not resolved.";
+        return this.fail(new ConnectError('proxy-unreachable', message, error));
+      }
+      if (this.#isForbidden(addresses, proxy.port, false)) return;
+      const { host, port, secure } = proxy;
+      const { ca } = this.#options;
+      const servername = isIP(host) === 0 ? host : undefined;
+      const carrier = secure
+        ? openTls({ host, port, servername, ca, sessions: this.#sessions }, addresses)
+        : openTcp({ host, port }, addresses);
+      this.#hold(carrier);
+      carrier.once(secure ? 'secureConnect' : 'connect', () => this.#askFor(proxy, carrier, places));
+    });
+  }
+
+  #askFor(proxy: EgressProxy, carrier: Socket, [place = '', ...others]: readonly string[]): void {
+    if (this.#settled) return;
+    this.#phase = 'tunnel';
+    askForTunnel(carrier, { host: place, port: this.#place.port }, proxy.authorization, (error) => {
+      if (this.#settled) return;
+      if (error === null) return this.#goInside(carrier, isIP(place) === 0 ? null : place);
+      if (error.kind !== 'proxy-failed' || others.length === 0) return this.fail(error);
+      this.#socket = null;
+      carrier.destroy();
+      this.#goThrough(proxy, others);
+    });
+  }
+
+  #goInside(carrier: Socket, address: string | null): void {
+    this.#phase = 'connect';
+    const { onread } = this.#target;
+    const secure = this.#place.protocol === 'https:';
+    this.#handshaking = secure;
+    const socket = secure ? openTlsWithin(carrier, this.#tlsTarget()) : carrier;
+    if (secure) this.#hold(socket);
+    const opened = (): void => {
+      // Not the socket's own doing: it reads for TLS, or read what the proxy said, before it reads for its owner.
+      if (onread !== undefined) readInto(socket, onread);
+      this.#succeed(socket, address);
+    };
+    if (secure) socket.once('secureConnect', opened);
+    else opened();
+  }
+
+  #tcpTarget() {
+    const { host, port } = this.#place;
+    return { host, port, onread: this.#target.onread };
+  }
+
+  #tlsTarget(onread?: OnReadOpts) {
+    const { host, port } = this.#place;
+    const { servername } = this.#target;
+    return { host, port, servername, onread, ca: this.#options.ca, sessions: this.#sessions };
+  }
+
+  /** From now on this is what fails, and what is closed on failure. */
+  #hold(socket: Socket): void {
+    this.#socket = socket;
+    const onGone = (cause: NodeJS.ErrnoException): void => {
+      if (this.#socket !== socket) return;
+      const isProxy = this.#phase === 'proxy' || this.#phase === 'tunnel';
+      const message = `The connection to the proxy failed (${cause.code ?? 'unknown'}).`;
+      this.fail(
+        isProxy
+          ? new ConnectError('proxy-unreachable', message, cause)
+          : connectFailure(cause, this.#handshaking),
+      );
+    };
+    socket.on('error', onGone);
+    // TLS inside of a tunnel ends with it, without an error.
+    socket.once('close', () => onGone(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
+  }
+
+  #succeed(socket: Socket, address: string | null): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    clearTimeout(this.#timer);
+    this.#target.onReached?.(address);
+    this.#callback(null, socket);
+  }
+
+  #onLate(): void {
+    const [kind, what] = lateness[this.#phase];
+    this.fail(new ConnectError(kind, `${what} took longer than ${this.#options.connectTimeoutMs} ms.`));
+  }
 }
 
 /**
- * A connector that checks where a connection goes when it is made: IP
- * literals and every address a name resolves to, and then connects to those very addresses. One forbidden
- * address among several refuses them all. Fails with `ConnectError`, whose `kind` the transport reports.
+ * A connector that checks where a connection goes when it is made: IP literals and every address a name resolves to,
+ * and then connects to those very addresses, or has a proxy connect to them. One forbidden address among several
+ * refuses them all. Fails with `ConnectError`, whose `kind` the transport reports.
  */
 export function createConnector(policy: OutboundPolicy, options: ConnectorOptions): Connector {
   const sessions = new TlsSessions();
   const lookup = options.lookup ?? (options.userAddress ? lookupWithoutThread(null) : lookupBySystem);
-
   return (target, callback) => {
-    const secure = target.protocol === 'https:';
-    const port = target.port === '' ? (secure ? 443 : 80) : Number(target.port);
-    const budget = new AbortController();
-    let socket: Socket | null = null;
-    let handshaking = false;
-    let settled = false;
-
-    const fail = (error: ConnectError): void => {
-      if (settled) return;
-      settled = true;
-      clearTimeout(timer);
-      budget.abort();
-      socket?.destroy();
-      callback(error, null);
-    };
-    const timer = setTimeout(() => {
-      const phase = socket === null ? 'The look-up of the host name' : 'Connecting';
-      const message = `${phase} took longer than ${options.connectTimeoutMs} ms.`;
-      fail(new ConnectError(socket === null ? 'dns' : 'connect-timeout', message));
-    }, options.connectTimeoutMs);
-
-    lookup(target.hostname, budget.signal, (error, addresses) => {
-      if (error !== null || addresses.length === 0) {
-        const code = (error as NodeJS.ErrnoException | null)?.code ?? 'no address';
-        return fail(new ConnectError('dns', `The host name was not resolved (${code}).`, error));
-      }
-      const refusal = refusalAmong(addresses, port, policy, options.userAddress);
-      if (refusal !== null) return fail(new OutboundForbiddenError(refusal));
-      const opened = openSocket(target, port, addresses, options, sessions);
-      socket = opened;
-      opened.setNoDelay(true).setKeepAlive(true, keepAliveMs);
-      opened.once('connect', () => {
-        handshaking = secure;
-      });
-      opened.once(secure ? 'secureConnect' : 'connect', () => {
-        if (settled) return;
-        settled = true;
-        clearTimeout(timer);
-        callback(null, opened);
-      });
-      opened.on('error', (cause) => fail(failureOf(cause, handshaking)));
-    });
-    return () => fail(new ConnectError('aborted', 'Nobody waits for this connection any more.'));
+    const connecting = new Connecting(policy, options, sessions, target, callback);
+    connecting.begin(lookup);
+    return () => connecting.fail(new ConnectError('aborted', 'Nobody waits for this connection any more.'));
   };
 }

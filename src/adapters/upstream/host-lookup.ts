@@ -45,16 +45,46 @@ function askSystem(
   });
 }
 
+/** One question to the system, and who waits for its answer. */
+interface Asked {
+  readonly sinceMs: number;
+  readonly waiting: Set<Parameters<HostLookup>[2]>;
+}
+
+/** By name. */
+const asked = new Map<string, Asked>();
+/** Whoever comes later asks anew: a question may be lost on its way, and the system waits five seconds for it. */
+const joinWithinMs = 1_000;
+
+function askOnce(host: string): Asked {
+  const known = asked.get(host);
+  if (known !== undefined && performance.now() - known.sinceMs < joinWithinMs) return known;
+  const question: Asked = { sinceMs: performance.now(), waiting: new Set() };
+  asked.set(host, question);
+  askSystem(host, (error, addresses) => {
+    if (asked.get(host) === question) asked.delete(host);
+    for (const callback of question.waiting) callback(error, addresses);
+  });
+  return question;
+}
+
 /**
  * The operating system's look-up: hosts file, search domains, all that operators expect of the addresses
- * they configure. It occupies a thread until it returns, so it is not for names that users choose.
+ * they configure. It occupies one of two threads until it returns, whoever has left meanwhile. So it is not for names
+ * that users choose, and those who want the same name wait for one answer.
  */
 export const lookupBySystem: HostLookup = (host, signal, callback) => {
   const known = knownAddresses(host);
   if (known !== null) return queueMicrotask(() => callback(null, known));
-  askSystem(host, (error, addresses) => {
-    if (!signal.aborted) callback(error, addresses);
-  });
+  if (signal.aborted) return;
+  const { waiting } = askOnce(host);
+  const answer: typeof callback = (error, addresses) => {
+    signal.removeEventListener('abort', leave);
+    callback(error, addresses);
+  };
+  const leave = (): void => void waiting.delete(answer);
+  waiting.add(answer);
+  signal.addEventListener('abort', leave, { once: true });
 };
 
 /** DNS has answered, and the answer is no. */

@@ -1,7 +1,8 @@
 import { PlacedList } from '../../core/placed-list.ts';
 import type { AfterNextPoll, PollWaiter } from './after-next-poll.ts';
-import type { ConnectionOwner, OpenSocket, Waiting } from './connection.ts';
+import type { OpenSocket } from './connection.ts';
 import { Connection } from './connection.ts';
+import type { ConnectionOwner, Waiting } from './connection-owner.ts';
 import type { PoolStats } from './upstream-connections.ts';
 import type { ConnectionPool, PoolSettings } from './upstream-pools.ts';
 
@@ -13,10 +14,15 @@ const hintMarginMs = 2_000;
  */
 const silencesThatTell = 2;
 
+/**
+ * So many connections are made to their end for nobody: where connecting hangs, each call that is given up would
+ * leave a socket for as long as that may take.
+ */
+const mostAhead = 32;
+
 /** The sockets to one origin. Nobody waits for a free one: each call has its own. */
 export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   heardAtMs = 0;
-  readonly connectsAhead: boolean;
   readonly #open: OpenSocket;
   readonly #limits: PoolSettings;
   readonly #monotonicMs: () => number;
@@ -27,6 +33,8 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   readonly #waiting: Waiting[] = [];
   /** All of them. */
   readonly #all = new PlacedList<Connection>();
+  /** Being made, and nobody waits for them. */
+  readonly #ahead = new Set<Connection>();
   #silences = 0;
   #silentAtMs = 0;
   #closed = false;
@@ -34,7 +42,6 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   constructor(open: OpenSocket, limits: PoolSettings, monotonicMs: () => number, looked: AfterNextPoll) {
     this.#open = open;
     this.#limits = limits;
-    this.connectsAhead = limits.connectsAhead;
     this.#monotonicMs = monotonicMs;
     this.#looked = looked;
   }
@@ -83,7 +90,14 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
     }
   }
 
+  connectsAhead(connection: Connection): boolean {
+    if (!this.#limits.connectsAhead || this.#ahead.size >= mostAhead) return false;
+    this.#ahead.add(connection);
+    return true;
+  }
+
   onFree(connection: Connection): void {
+    if (this.#ahead.size > 0) this.#ahead.delete(connection);
     connection.idleSinceMs = this.#monotonicMs();
     connection.idleSinceTurn = this.#looked.turn;
     if (this.#closed || this.#keepUntilMs(connection) <= connection.idleSinceMs) {
@@ -94,6 +108,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   }
 
   onClosed(connection: Connection): void {
+    this.#ahead.delete(connection);
     this.#all.remove(connection);
     const at = this.#idle.lastIndexOf(connection);
     if (at >= 0) this.#idle.splice(at, 1);
@@ -133,10 +148,10 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
     return null;
   }
 
-  #keepUntilMs({ idleSinceMs, keepAliveHintMs }: Connection): number {
-    const { keepAliveMs, longestKeepAliveMs } = this.#limits;
+  #keepUntilMs({ idleSinceMs, keepAliveHintMs, openedAtMs }: Connection): number {
+    const { keepAliveMs, longestKeepAliveMs, longestLifeMs } = this.#limits;
     const ownMs = keepAliveHintMs === null ? keepAliveMs : keepAliveHintMs - hintMarginMs;
-    return idleSinceMs + Math.min(ownMs, longestKeepAliveMs);
+    return Math.min(idleSinceMs + Math.min(ownMs, longestKeepAliveMs), openedAtMs + longestLifeMs);
   }
 
   #connect(call: Waiting): void {

@@ -1,9 +1,10 @@
 import type { TransportFailure, UpstreamCall, UpstreamControl, UpstreamListener } from '../../chat/ports.ts';
 import type { IpClass } from '../../core/net/ip-class.ts';
-import type { Connection, ConnectionCall, ConnectionFault, Waiting } from './connection.ts';
+import { ConnectError } from './connect-error.ts';
+import type { Connection, ConnectionCall, ConnectionFault } from './connection.ts';
+import type { Waiting } from './connection-owner.ts';
 import type { ContentDecoder } from './content-decoder.ts';
 import { decoderFor } from './content-decoder.ts';
-import { ConnectError } from './guarded-connector.ts';
 import type { ResponseHead } from './response-head.ts';
 import { transportFailure } from './upstream-http-port.ts';
 import type { PoolLease } from './upstream-pools.ts';

@@ -4,14 +4,16 @@ import type { OutboundPolicy } from '../../core/net/outbound-policy.ts';
 import { residencyAllows } from '../../core/request/residency.ts';
 import { AfterNextPoll } from './after-next-poll.ts';
 import type { OpenSocket } from './connection.ts';
-import type { Connector } from './guarded-connector.ts';
+import type { Connector } from './connector.ts';
 import { openFilesLimit } from './open-files.ts';
 import { OriginPool } from './origin-pool.ts';
 import { ActiveCall, requestHead } from './upstream-call.ts';
 import { connectionsOf } from './upstream-connections.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
-import type { OpenPool, UserLimits } from './upstream-pools.ts';
-import { UpstreamPools, userLimitsWithin } from './upstream-pools.ts';
+import type { OpenPool } from './upstream-pools.ts';
+import { UpstreamPools } from './upstream-pools.ts';
+import type { UserLimits } from './user-limits.ts';
+import { userLimitsWithin } from './user-limits.ts';
 
 /** Idle sockets are looked at this often. */
 const sweepMs = 500;
@@ -22,7 +24,13 @@ function openerTo(origin: string, connect: Connector): OpenSocket {
   const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   const isName = !bare.includes(':') && !/^[\d.]+$/.test(bare);
   const target = { hostname: bare, host, protocol, port, ...(isName ? { servername: bare } : {}) };
-  return (read, done) => connect({ ...target, onread: read }, done);
+  return (read, done) => {
+    let reached: string | null = null;
+    const onReached = (address: string | null): void => {
+      reached = address;
+    };
+    return connect({ ...target, onread: read, onReached }, (error, socket) => done(error, socket, reached));
+  };
 }
 
 /** The `host` header of an origin. */

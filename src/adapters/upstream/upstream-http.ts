@@ -8,15 +8,17 @@ import type {
 } from '../../chat/ports.ts';
 import type { OutboundPolicy } from '../../core/net/outbound-policy.ts';
 import { residencyAllows } from '../../core/request/residency.ts';
+import { ConnectError } from './connect-error.ts';
 import { decoderFor } from './content-decoder.ts';
-import { ConnectError } from './guarded-connector.ts';
 import { openFilesLimit } from './open-files.ts';
 import type { PoolStats } from './upstream-connections.ts';
 import { connectionsOf } from './upstream-connections.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
 import { transportFailure } from './upstream-http-port.ts';
-import type { ConnectionPool, OpenPool, UserLimits } from './upstream-pools.ts';
-import { UpstreamPools, userLimitsWithin } from './upstream-pools.ts';
+import type { ConnectionPool, OpenPool } from './upstream-pools.ts';
+import { UpstreamPools } from './upstream-pools.ts';
+import type { UserLimits } from './user-limits.ts';
+import { userLimitsWithin } from './user-limits.ts';
 
 /** Answers that say that the answer is still to come (1xx); one or two are in use. */
 const maxInterimAnswers = 16;

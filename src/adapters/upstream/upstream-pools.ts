@@ -3,11 +3,14 @@ import type { UpstreamCall } from '../../chat/ports.ts';
 import { FairPlaces } from '../../core/fair-places.ts';
 import type { OutboundPolicy } from '../../core/net/outbound-policy.ts';
 import { slotOf } from '../../core/shared-room.ts';
-import type { Connector } from './guarded-connector.ts';
+import type { Connector } from './connector.ts';
 import { createConnector } from './guarded-connector.ts';
 import type { PoolStats } from './upstream-connections.ts';
+import type { UserLimits } from './user-limits.ts';
+import type { Way } from './way.ts';
+import { wayOf } from './way.ts';
 
-/** DNS, TCP and TLS together (docs/decisions): a black hole costs no more than this. */
+/** DNS, TCP, a proxy and TLS together (docs/decisions): a black hole costs no more than this. */
 const connectTimeoutMs = 5_000;
 /** Idle sockets are kept a little shorter than common servers keep them, unless the server says otherwise. */
 const keepAliveMs = 4_000;
@@ -15,30 +18,15 @@ const keepAliveMs = 4_000;
 const vendorKeepAliveMs = 600_000;
 /** A user's server may not: each idle socket is a file of ours that it decides about. */
 const userKeepAliveMs = 10_000;
+/**
+ * In use without a pause a socket would stay with the address that its name had once. Where the name leads now is asked
+ * this often; a handshake in five minutes costs nothing.
+ */
+const longestLifeMs = 300_000;
 /** Users' origins with open pools; users can name any, so the least recently used without a call are let go. */
 const maxUserOrigins = 1_000;
 /** Pools of users' origins that had no call for one to two of these are closed. */
 const sweepMs = 15_000;
-
-/** What servers that users name may take of this process. */
-export interface UserLimits {
-  /** Calls to all of them under way, and with them sockets: each has one, and idle ones make room. */
-  readonly sockets: number;
-  /** Calls of one user under way to any of them. */
-  readonly perUser: number;
-}
-
-/**
- * A socket takes some 50 KiB of this process, so that all of them are 100 MiB where files are no bound. What the kernel
- * takes for one whose client does not keep up, 6 MiB, is not in it: `SentAnswers` bounds that.
- */
-const mostUserSockets = 2048;
-
-/** A quarter of all files for users' servers, and a quarter of that for one user. */
-export function userLimitsWithin(openFiles: number): UserLimits {
-  const sockets = Math.min(mostUserSockets, Math.floor(openFiles / 4));
-  return { sockets, perUser: Math.max(1, Math.floor(sockets / 4)) };
-}
 
 /** The sockets to one origin, of whichever client. */
 export interface ConnectionPool {
@@ -55,6 +43,8 @@ export interface PoolSettings {
   readonly keepAliveMs: number;
   /** And at most, whatever the server says. */
   readonly longestKeepAliveMs: number;
+  /** A socket that is older is not used again. */
+  readonly longestLifeMs: number;
   /** A socket that is being made when its call ends is made all the same, for the next call. */
   readonly connectsAhead: boolean;
 }
@@ -114,12 +104,14 @@ class UserLease<P> implements PoolLease<P> {
 const vendorSettings: PoolSettings = {
   keepAliveMs,
   longestKeepAliveMs: vendorKeepAliveMs,
+  longestLifeMs,
   connectsAhead: true,
 };
 /** A black hole would hold a socket for as long as connecting may take, though its call has left. */
 const userSettings: PoolSettings = {
   keepAliveMs,
   longestKeepAliveMs: userKeepAliveMs,
+  longestLifeMs,
   connectsAhead: false,
 };
 
@@ -158,13 +150,14 @@ export class UpstreamPools<P extends ConnectionPool> {
 
   /** Null: the user has too many calls under way, be it that all of them together have many. */
   take(call: UpstreamCall): PoolLease<P> | null {
-    const { provider, origin } = call;
+    const { provider } = call;
+    const way = wayOf(call, this.#policy.egress);
     // A user's address and a vendor's are never the same pool: different rules opened their sockets.
     if (!call.userAddress)
-      return this.#vendors.get(provider)?.get(origin) ?? this.#openVendor(provider, origin);
+      return this.#vendors.get(provider)?.get(way.name) ?? this.#openVendor(provider, way);
     const slot = slotOf(call.userId, this.#seed);
     if (!this.#places.take(slot)) return null;
-    return new UserLease(this.#userPool(provider, origin), this.#places, slot);
+    return new UserLease(this.#userPool(provider, way), this.#places, slot);
   }
 
   /** All that are open, with their providers. */
@@ -179,16 +172,16 @@ export class UpstreamPools<P extends ConnectionPool> {
     await Promise.all([...this.entries()].map(([, pool]) => pool.destroy()));
   }
 
-  #openVendor(provider: string, origin: string): VendorLease<P> {
-    const connect = createConnector(this.#policy, { userAddress: false, connectTimeoutMs });
+  #openVendor(provider: string, { name, origin, mayPassProxies }: Way): VendorLease<P> {
+    const connect = createConnector(this.#policy, { userAddress: false, connectTimeoutMs, mayPassProxies });
     const lease = new VendorLease(this.#open(origin, connect, vendorSettings));
     const origins = this.#vendors.get(provider) ?? new Map<string, VendorLease<P>>();
-    this.#vendors.set(provider, origins.set(origin, lease));
+    this.#vendors.set(provider, origins.set(name, lease));
     return lease;
   }
 
-  #userPool(provider: string, origin: string): UserPool<P> {
-    const name = `${provider} ${origin}`;
+  #userPool(provider: string, { name: way, origin, mayPassProxies }: Way): UserPool<P> {
+    const name = `${provider} ${way}`;
     const known = this.#users.get(name);
     if (known !== undefined) {
       this.#users.delete(name);
@@ -196,7 +189,9 @@ export class UpstreamPools<P extends ConnectionPool> {
       return known;
     }
     if (this.#users.size >= maxUserOrigins) this.#makeRoom();
-    const connect = this.#counted(createConnector(this.#policy, { userAddress: true, connectTimeoutMs }));
+    const connect = this.#counted(
+      createConnector(this.#policy, { userAddress: true, connectTimeoutMs, mayPassProxies }),
+    );
     const entry = { provider, pool: this.#open(origin, connect, userSettings), calls: 0, resting: false };
     this.#users.set(name, entry);
     return entry;

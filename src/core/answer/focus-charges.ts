@@ -1,3 +1,4 @@
+import { microsPerHour } from '../timestamp.ts';
 import { formatMicroUsd } from './cost.ts';
 
 /** What one request used and cost. */
@@ -23,7 +24,6 @@ interface Charge {
   costMicroUsd: bigint;
 }
 
-const microsPerHour = 3_600_000_000n;
 /** Held of one hour; beyond it what there is goes out, and the hour has several rows of one name, as FOCUS allows. */
 const maxHeld = 50_000;
 

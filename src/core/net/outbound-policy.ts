@@ -1,13 +1,14 @@
-import type { Cidr } from './ip-class.ts';
+import type { Egress } from './egress.ts';
+import { directEgress } from './egress.ts';
 import {
   canonicalAddress,
   classifyAddress,
-  isInCidr,
   isLinkLocalNetwork,
   isMetadataAddress,
-  parseCidr,
   reachedAddresses,
 } from './ip-class.ts';
+import type { Network } from './network.ts';
+import { isInNetwork, parseNetwork } from './network.ts';
 
 export interface Endpoint {
   /** An IP literal. */
@@ -15,20 +16,16 @@ export interface Endpoint {
   readonly port: number;
 }
 
-/** A network that the operator opened: on one port, or (null) on all of them. */
-export interface AllowedNetwork {
-  readonly cidr: Cidr;
-  readonly port: number | null;
-}
-
 /** What the connections of this process may reach. Decided on the resolved address, when it is connected to. */
 export interface OutboundPolicy {
   /** `public-only` for deployments whose users do not trust each other or are not trusted by the operator. */
   readonly mode: 'public-only' | 'allow-private';
   /** Exceptions to `public-only`. */
-  readonly allowedNetworks: readonly AllowedNetwork[];
+  readonly allowedNetworks: readonly Network[];
   /** Our own Postgres, Redis, Kubernetes API and listeners: no user may speak to them through us. */
   readonly ownEndpoints: readonly Endpoint[];
+  /** By which way they go there. */
+  readonly egress: Egress;
 }
 
 export type OutboundRefusal =
@@ -38,42 +35,25 @@ export type OutboundRefusal =
   | 'private-address'
   | 'unroutable-address';
 
-/** `[fd00::/8]:8000`, `[fd00::/8]`, or a CIDR and a port; a colon alone would be part of an IPv6 address. */
-const networkForm = /^(?:\[([^[\]]+)\]|([^:]+|[^[\]]+\/\d+))(?::(\d{1,5}))?$/;
-const largestPort = 65_535;
-
-/** Null when the text is neither a network nor a network with a port. */
-function allowedNetwork(text: string): AllowedNetwork | null {
-  const everywhere = parseCidr(text);
-  if (everywhere !== null) return { cidr: everywhere, port: null };
-  const [, bracketed, bare, portText] = networkForm.exec(text.trim()) ?? [];
-  const cidr = parseCidr(bracketed ?? bare ?? '');
-  if (cidr === null) return null;
-  if (portText === undefined) return { cidr, port: null };
-  const port = Number(portText);
-  return port >= 1 && port <= largestPort ? { cidr, port } : null;
-}
-
 /** Compiles the operator's settings. Throws RangeError naming the network that cannot be read. */
 export function outboundPolicy(
   mode: OutboundPolicy['mode'],
   allowedCidrs: readonly string[],
   ownEndpoints: readonly Endpoint[],
+  egress: Egress = directEgress,
 ): OutboundPolicy {
   const allowedNetworks = allowedCidrs.map((text) => {
-    const network = allowedNetwork(text);
+    const network = parseNetwork(text);
     if (network !== null) return network;
     throw new RangeError(
       `"${text.trim()}" is not a network such as 10.0.0.0/8, 10.0.0.0/8:8000 or [fd00::/8]:8000.`,
     );
   });
-  return { mode, allowedNetworks, ownEndpoints };
+  return { mode, allowedNetworks, ownEndpoints, egress };
 }
 
-function isAllowed(address: string, port: number, networks: readonly AllowedNetwork[]): boolean {
-  return networks.some(
-    (network) => (network.port === null || network.port === port) && isInCidr(address, network.cidr),
-  );
+function isAllowed(address: string, port: number, networks: readonly Network[]): boolean {
+  return networks.some((network) => isInNetwork(address, port, network));
 }
 
 /** An own listener on loopback or on every interface answers on all of 127.0.0.0/8 and on ::1. */

@@ -162,8 +162,3 @@ export function maskEchoes(texts: readonly string[], request: object): string[] 
     return clean;
   });
 }
-
-/** `maskEchoes` of one text. */
-export function maskEcho(text: string, request: object): string {
-  return maskEchoes([text], request)[0] as string;
-}

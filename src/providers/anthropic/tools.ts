@@ -1,5 +1,5 @@
-import { isForced } from '../../core/capability.ts';
 import type { ChatRequest } from '../../core/request/chat-request.ts';
+import { isForced } from '../../core/request/request-needs.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import type { MessagesRequest, Tool, ToolChoice } from './wire.ts';

@@ -1,5 +1,5 @@
-import { isForced } from '../../core/capability.ts';
 import type { ChatRequest } from '../../core/request/chat-request.ts';
+import { isForced } from '../../core/request/request-needs.ts';
 import type { ModelFacts } from '../../core/tables/model-facts.ts';
 import type { TranslationContext, UpstreamRequest } from '../provider.ts';
 import type { Dialect } from './dialect.ts';

@@ -6,12 +6,9 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer as createTcpServer } from 'node:net';
 import { Client } from 'undici';
 import { afterEach, describe, expect, test } from 'vitest';
+import { ConnectError, OutboundForbiddenError } from '../../../src/adapters/upstream/connect-error.ts';
 import type { ConnectorOptions } from '../../../src/adapters/upstream/guarded-connector.ts';
-import {
-  ConnectError,
-  createConnector,
-  OutboundForbiddenError,
-} from '../../../src/adapters/upstream/guarded-connector.ts';
+import { createConnector } from '../../../src/adapters/upstream/guarded-connector.ts';
 import type { HostLookup } from '../../../src/adapters/upstream/host-lookup.ts';
 import type { OutboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';

@@ -1,10 +1,12 @@
 import type { Socket } from 'node:dgram';
 import { createSocket } from 'node:dgram';
+import dnsModule from 'node:dns';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { HostAddress } from '../../../src/adapters/upstream/host-lookup.ts';
 import { lookupBySystem, lookupWithoutThread } from '../../../src/adapters/upstream/host-lookup.ts';
 import type { Names } from '../../../src/adapters/upstream/name-files.ts';
@@ -111,6 +113,57 @@ describe('both look-ups', () => {
     const { server } = await nameServer(() => 'nxdomain');
     await expect(resolve(lookupBySystem, 'does-not-exist.invalid')).rejects.toThrow();
     await expect(resolve(lookupWithoutThread([server]), 'does-not-exist.invalid')).rejects.toThrow();
+  });
+});
+
+describe("the system's look-up", () => {
+  const answers: ((error: Error | null, addresses: readonly HostAddress[]) => void)[] = [];
+  const systemLookup = dnsModule.lookup;
+  let nowMs = 0;
+
+  beforeEach(() => {
+    answers.length = 0;
+    nowMs = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const held = (_host: string, _options: object, done: (typeof answers)[number]) => void answers.push(done);
+    Object.assign(dnsModule, { lookup: held });
+    syncBuiltinESMExports();
+  });
+
+  afterEach(() => {
+    vi.restoreAllMocks();
+    Object.assign(dnsModule, { lookup: systemLookup });
+    syncBuiltinESMExports();
+  });
+
+  const found: readonly HostAddress[] = [{ address: '10.0.0.1', family: 4 }];
+
+  test('asks once for all who want a name, also for those who have left', async () => {
+    for (let turn = 0; turn < 1_000; turn += 1) {
+      const leaving = new AbortController();
+      lookupBySystem('many.example', leaving.signal, () => expect.unreachable());
+      leaving.abort();
+    }
+    const staying = [resolve(lookupBySystem, 'many.example'), resolve(lookupBySystem, 'many.example')];
+    expect(answers).toHaveLength(1);
+    answers[0]?.(null, found);
+    expect(await Promise.all(staying)).toEqual([found, found]);
+    const next = resolve(lookupBySystem, 'many.example');
+    expect(answers).toHaveLength(2);
+    answers[1]?.(null, found);
+    await next;
+  });
+
+  test('asks anew after a second without an answer', async () => {
+    const first = resolve(lookupBySystem, 'lost.example');
+    nowMs += 1_001;
+    const second = resolve(lookupBySystem, 'lost.example');
+    const third = resolve(lookupBySystem, 'lost.example');
+    expect(answers).toHaveLength(2);
+    answers[1]?.(null, found);
+    expect(await Promise.all([second, third])).toEqual([found, found]);
+    answers[0]?.(new Error('lost'), []);
+    await expect(first).rejects.toThrow('lost');
   });
 });
 

@@ -31,7 +31,8 @@ class Vendor {
   private constructor(port: number, hanging: ServerResponse[]) {
     this.#port = port;
     this.#hanging = hanging;
-    const settings = { keepAliveMs: 600_000, longestKeepAliveMs: 600_000, connectsAhead: true };
+    const kept = { keepAliveMs: 600_000, longestKeepAliveMs: 600_000, longestLifeMs: 600_000_000 };
+    const settings = { ...kept, connectsAhead: true };
     this.#pool = new OriginPool(this.#open, settings, () => this.#nowMs, new AfterNextPoll());
     cleanUp.push(() => this.#pool.destroy());
   }
@@ -55,7 +56,7 @@ class Vendor {
 
   readonly #open: OpenSocket = ({ buffer, callback }, done) => {
     const socket = connect({ port: this.#port, host: '127.0.0.1', onread: { buffer, callback } });
-    socket.once('connect', () => done(null, socket));
+    socket.once('connect', () => done(null, socket, '127.0.0.1'));
     return () => socket.destroy();
   };
 
