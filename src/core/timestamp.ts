@@ -8,6 +8,7 @@ const iso =
   /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?:[Zz]|([+\- ])(\d{2})(?::?(\d{2}))?)$/;
 
 const microsPerSecond = 1_000_000n;
+export const microsPerHour = 3_600_000_000n;
 /** 0001-01-01T00:00:00Z: what Postgres and the timestamp text both hold begins there. */
 export const earliestMicros = -62_135_596_800_000_000n;
 /** 9999-12-31T23:59:59.999999Z: nothing later can be written. */
@@ -53,4 +54,16 @@ export function formatTimestampMicros(micros: bigint | number): string {
   const fraction = ((exact % microsPerSecond) + microsPerSecond) % microsPerSecond;
   const date = new Date(Number((exact - fraction) / 1000n));
   return `${date.toISOString().slice(0, wholeSecondsLength)}.${String(fraction).padStart(6, '0')}Z`;
+}
+
+/** From one instant up to another, in microseconds since the epoch; `untilMicros` is exclusive. */
+export interface Period {
+  readonly sinceMicros: bigint;
+  readonly untilMicros: bigint;
+}
+
+/** The beginning of its hour, in microseconds since the epoch. */
+export function hourOf(micros: bigint): bigint {
+  const into = micros % microsPerHour;
+  return micros - (into < 0n ? into + microsPerHour : into);
 }

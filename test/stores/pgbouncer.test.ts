@@ -9,7 +9,7 @@ import { registerWithKeys } from '../harness/gateway/register.ts';
 import { expectLedgersAgree } from '../harness/ledgers/fault-ledgers.ts';
 import { startLoad } from '../harness/ledgers/fault-load.ts';
 import { eventually } from '../harness/measure/eventually.ts';
-import { untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
+import { metric, untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
 import { sql } from '../harness/servers/fault-postgres.ts';
 import { adminDatabaseUrl, createDatabase } from '../harness/servers/postgres.ts';
 import { useServer, useStarted } from '../harness/servers/use-started.ts';
@@ -89,6 +89,30 @@ test('a statement that waits for a lock is ended by the server, and the pooler k
     const [left] = await sql(pgbouncer.through(database.url), 'SHOW statement_timeout');
     expect(left).toEqual({ statement_timeout: '0' });
   }
+});
+
+test('a pooler without DATABASE_DIRECT_URL is told of, and a deleted provider key is dead there too', async () => {
+  const deaf = await world.startReplica({
+    DATABASE_URL: pgbouncer.through(database.url),
+    DATABASE_DIRECT_URL: undefined,
+    GW_MIGRATE: 'off',
+  });
+  await untilReadyIs(deaf, 200);
+  await eventually(async () => {
+    const told = deaf.logs().find(({ msg }) => String(msg).startsWith('key changes are not received'));
+    return told === undefined
+      ? undefined
+      : String(told['reason']).includes('DATABASE_DIRECT_URL') || undefined;
+  });
+  expect(await metric(deaf, 'gw_key_changes_listening')).toBe(0);
+  for (const one of replicas.both) expect(await metric(one, 'gw_key_changes_listening')).toBe(1);
+
+  const user = await registerWithKeys(world.url, ['openai', 'anthropic']);
+  expect(await providerOf(deaf.url, user.key)).toBe('openai');
+  const keys = (await user.client.get('/v1/keys')).json<KeyRecord[]>();
+  const doomed = keys.find(({ provider }) => provider === 'openai');
+  expect((await user.client.request('DELETE', `/v1/keys/${doomed?.id}`)).status).toBe(204);
+  await eventually(async () => (await providerOf(deaf.url, user.key)) === 'anthropic' || undefined);
 });
 
 async function providerOf(url: string, key: string): Promise<string> {

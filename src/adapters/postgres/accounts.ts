@@ -92,6 +92,7 @@ class CachedAccounts implements PostgresAccounts {
       ...{ url: directUrl, hosts: directHosts, clock },
       onChange: (userId) => this.invalidate(userId),
       onRevoked: ({ userId, serviceKeyId }) => this.revoke(userId, serviceKeyId),
+      notify: (channel, payload) => pool.query('SELECT pg_notify($1, $2)', [channel, payload]),
       ...(onListening === undefined ? {} : { onState: onListening }),
     });
   }

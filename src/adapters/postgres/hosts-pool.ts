@@ -67,30 +67,26 @@ export class HostsPool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>;
   override connect(callback: Callback): void;
   override connect(callback?: Callback): Promise<pg.PoolClient> | undefined {
-    // With one host there is nothing to choose, and each batch of rows would pay for it.
-    if (this.#choice.count === 1 && callback !== undefined) {
-      super.connect(callback);
+    if (callback !== undefined) {
+      this.#connectToAny(1, callback);
       return undefined;
     }
-    const client = this.#connectToAny();
-    if (callback === undefined) return client;
-    client.then(
-      (connected) => callback(undefined, connected, (error?: Error) => connected.release(error)),
-      (error: Error) => callback(error, undefined, () => {}),
-    );
-    return undefined;
+    return new Promise((resolve, reject) => {
+      this.#connectToAny(1, (error, client) => {
+        if (client === undefined) reject(error);
+        else resolve(client);
+      });
+    });
   }
 
-  async #connectToAny(): Promise<pg.PoolClient> {
-    for (let tries = 1; ; tries += 1) {
-      const at = this.#choice.current;
-      try {
-        return await super.connect();
-      } catch (error) {
-        if (this.#choice.count === 1 || (error as Error).message === crowdedMessage) throw error;
-        this.#choice.failed(at);
-        if (tries >= this.#choice.count) throw error;
-      }
-    }
+  /** Each host is tried once. Nothing is tried again while it is our own connections that are all in use. */
+  #connectToAny(tries: number, callback: Callback): void {
+    const at = this.#choice.current;
+    super.connect((error, client, done) => {
+      const isSilent = error !== undefined && error.message !== crowdedMessage;
+      if (isSilent) this.#choice.failed(at);
+      if (isSilent && tries < this.#choice.count) this.#connectToAny(tries + 1, callback);
+      else callback(error, client, done);
+    });
   }
 }

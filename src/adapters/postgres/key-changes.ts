@@ -3,9 +3,11 @@ import postgres from 'postgres';
 import type { Clock } from '../../chat/ports.ts';
 import { postgresOptions } from './connection-options.ts';
 import { HostChoice, ReadOnlyServer } from './host-choice.ts';
+import { ListeningProof, proofChannel } from './listening-proof.ts';
 import { keyChangesChannel } from './provider-keys.ts';
 import type { RevokedKey } from './revoked-keys.ts';
 import { readRevoked, revokedKeysChannel } from './revoked-keys.ts';
+import { within } from './within.ts';
 
 /**
  * Receives on one connection which users' keys changed and which service keys were revoked, and knows up to which
@@ -26,6 +28,8 @@ export interface KeyChangesOptions {
   readonly hosts?: HostChoice | undefined;
   readonly onChange: (userId: string) => void;
   readonly onRevoked: (revoked: RevokedKey) => void;
+  /** Notifies over another connection; what it says must arrive here, or this one receives nothing. */
+  readonly notify: (channel: string, payload: string) => Promise<unknown>;
   /** Called at each change of state, the first attempt included; `reason` says why nothing is received. */
   readonly onState?: (listening: boolean, reason: string | null) => void;
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -49,6 +53,7 @@ function connect(
   { url, onChange, onRevoked }: KeyChangesOptions,
   at: number,
   onClose: () => void,
+  onProof: (payload: string) => void,
 ): Connection {
   // `onnotify` is what the library's own `listen` uses. That one reconnects by itself, silently and
   // without an end to a hung socket; here one connection lives once, and its end is seen.
@@ -62,27 +67,13 @@ function connect(
     prepare: false,
     onnotice: () => {},
     onnotify: (channel: string, payload: string) => {
-      if (channel === revokedKeysChannel) onRevoked(readRevoked(payload));
+      if (channel === proofChannel) onProof(payload);
+      else if (channel === revokedKeysChannel) onRevoked(readRevoked(payload));
       else onChange(payload);
     },
     onclose: onClose,
   };
   return postgres(options);
-}
-
-/** Rejects after `timeoutMs`, or when `signal` fires. */
-async function within<T>(work: Promise<T>, timeoutMs: number, signal: AbortSignal): Promise<T> {
-  const timer = new AbortController();
-  const expiry = sleep(timeoutMs, undefined, { signal: AbortSignal.any([signal, timer.signal]) }).then(() => {
-    throw new Error('no answer in time');
-  });
-  try {
-    return await Promise.race([work, expiry]);
-  } finally {
-    timer.abort();
-    expiry.catch(() => {});
-    work.catch(() => {});
-  }
 }
 
 /** An abort says only that the driver saw the connection end. */
@@ -110,11 +101,15 @@ export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
   async function listenOnce(at: number, onWorking: () => void): Promise<void> {
     const lost = new AbortController();
     const signal = AbortSignal.any([closing.signal, lost.signal]);
-    const sql = connect(options, at, () => lost.abort());
+    const proof = new ListeningProof();
+    const sql = connect(options, at, () => lost.abort(), proof.onNotified);
     try {
-      const listen = sql.unsafe(`LISTEN ${keyChangesChannel}; LISTEN ${revokedKeysChannel}`).simple();
+      const channels = [keyChangesChannel, revokedKeysChannel, proofChannel];
+      const listen = sql.unsafe(channels.map((channel) => `LISTEN ${channel}`).join(';')).simple();
       await within(listen, connectTimeoutSeconds * 1000, signal);
-      heardUpToMs = clock.monotonicMs();
+      const listensSinceMs = clock.monotonicMs();
+      await proof.prove(options.notify, signal);
+      heardUpToMs = listensSinceMs;
       listeningSinceMs = heardUpToMs;
       onWorking();
       while (!signal.aborted) {

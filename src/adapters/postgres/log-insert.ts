@@ -1,16 +1,14 @@
 import type pg from 'pg';
+import { newRowType } from '../../core/log/log-columns.ts';
 import { otherName } from '../../core/other-name.ts';
-import type { LogRow } from './log-columns.ts';
-import { binaryRows, lineOf, logColumns } from './log-columns.ts';
+import type { LogRow } from './encode-log-rows.ts';
+import { binaryRows, encodedColumns, lineOf } from './encode-log-rows.ts';
 import { isAway, sqlState } from './pool.ts';
 import { unsummedColumns } from './rollup-sums.ts';
 
-const names = logColumns.map(({ name }) => name).join(', ');
-const recordset = logColumns.map(({ name, type }) => `${name} ${type}`).join(', ');
+const names = encodedColumns.map(({ name }) => name).join(', ');
+const recordset = encodedColumns.map(({ name, type }) => `${name} ${type}`).join(', ');
 const insertRows = `INSERT INTO request_logs (created_at, ${names}) SELECT created_at, ${names} FROM input`;
-
-/** The type of new rows. A change of the columns needs another: releases run side by side. */
-export const newRowType = 'new_log_row_with_binder';
 
 /** What is to be summed of the rows that were inserted; rollup-keeper.ts does it. */
 const insertUnsummed = `INSERT INTO unsummed_requests (${unsummedColumns})

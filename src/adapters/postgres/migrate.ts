@@ -1,114 +1,84 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
-import { connectClient } from './host-choice.ts';
-import { sqlState } from './pool.ts';
+import type { Logger } from 'pino';
+import type { SchemaState } from './applied-migrations.ts';
+import { compareSchema, readApplied } from './applied-migrations.ts';
+import type { BriefWork } from './brief-transaction.ts';
+import { briefly, statementTimeoutMs } from './brief-transaction.ts';
+import type { Migration } from './migration-files.ts';
+import { readMigrations } from './migration-files.ts';
+import { withOwnClient } from './own-client.ts';
 
-/** Beside this file in `src` and in `dist`. */
-const folder = new URL('./migrations/', import.meta.url);
-const fileName = /^(\d{4})-[a-z0-9-]+\.sql$/;
 /** Any number will do as long as no other lock of this program uses it. */
 const migrationLock = 7_163_001;
-const connectTimeoutMs = 5000;
-/** After this long without a sign the network is asked whether the server is still there. */
-const keepAliveDelayMs = 10_000;
-/** For another process that migrates, and for one statement of ours on a large table. */
-const statementTimeoutMs = 600_000;
-/** Whoever queues for a strong lock holds up every query behind it: better to step back and queue again. */
-const lockTimeoutMs = 2_000;
-/** About a minute of tries, with the pauses between them. */
-const lockTries = 20;
-const lockPauseMs = 1_000;
-const lockTimeoutState = '55P03';
+/** For another process that migrates, and for one statement where nobody else is: in an empty database. */
+const patientTimeoutMs = 600_000;
+/** Files up to this one are older than that rule. They came before the first release: no large database lacks them. */
+const lastPatientVersion = 9;
 
-interface Migration {
-  readonly version: number;
-  readonly name: string;
+export interface MigrateOptions {
+  readonly log?: Pick<Logger, 'info' | 'warn'>;
+  /** Those of this release unless given. */
+  readonly migrations?: readonly Migration[];
+  readonly signal?: AbortSignal | undefined;
 }
 
-function listMigrations(): Migration[] {
-  const migrations = readdirSync(folder)
-    .filter((name) => name.endsWith('.sql'))
-    .sort()
-    .map((name) => ({ version: Number(fileName.exec(name)?.[1]), name }));
-  migrations.forEach(({ version, name }, index) => {
-    if (version !== index + 1) throw new Error(`migration ${name} is not number ${index + 1}`);
-  });
-  return migrations;
+type Work = Required<Pick<MigrateOptions, 'migrations'>> & BriefWork;
+
+const tableSql = `
+  CREATE TABLE IF NOT EXISTS schema_migrations (
+    version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`;
+/** Releases before wrote rows without them, and may again. */
+const columnsSql = `
+  ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS checksum text,
+    ADD COLUMN IF NOT EXISTS oldest_code integer`;
+const hasColumnsSql = `
+  SELECT FROM pg_attribute
+  WHERE attrelid = 'schema_migrations'::regclass AND attname IN ('checksum', 'oldest_code') AND NOT attisdropped`;
+
+const insertSql =
+  'INSERT INTO schema_migrations (version, name, checksum, oldest_code) VALUES ($1, $2, $3, $4)';
+
+/** The table of what was applied, with its later columns: looked for first, since adding them takes a strong lock. */
+async function prepareTable(work: Work): Promise<void> {
+  const { client } = work;
+  await client.query(tableSql);
+  if ((await client.query(hasColumnsSql)).rowCount === 2) return;
+  await briefly(work, 'schema_migrations', () => client.query(columnsSql));
 }
 
-/** The schema this build was written for. */
-export function neededSchemaVersion(): number {
-  return listMigrations().length;
-}
-
-/** The newest migration applied; 0 for an empty database. */
-export async function schemaVersion(pool: Pick<pg.Pool, 'query'>): Promise<number> {
-  try {
-    const { rows } = await pool.query<{ version: number | null }>(
-      'SELECT max(version) AS version FROM schema_migrations',
-    );
-    return rows[0]?.version ?? 0;
-  } catch (error) {
-    if (sqlState(error) === '42P01') return 0;
-    throw error;
+async function bringUp(work: Work): Promise<SchemaState> {
+  const { client, log, migrations } = work;
+  await prepareTable(work);
+  const applied = await readApplied(client);
+  const state = compareSchema(applied, migrations);
+  for (const { version, checksum } of state.unsealed)
+    await client.query('UPDATE schema_migrations SET checksum = $2 WHERE version = $1', [version, checksum]);
+  if (state.unsealed.length > 0)
+    log?.info({ migrations: state.unsealed.length }, 'checksums of what was applied are taken on');
+  for (const { version, name, sql, checksum, oldestCode } of state.missing) {
+    const isPatient = applied.length === 0 || version <= lastPatientVersion;
+    const startedAtMs = performance.now();
+    const applyFile = async (): Promise<void> => {
+      await client.query(sql);
+      await client.query(insertSql, [version, name, checksum, oldestCode]);
+    };
+    await briefly(work, `migration ${name}`, applyFile, isPatient ? patientTimeoutMs : statementTimeoutMs);
+    log?.info({ migration: name, ms: Math.round(performance.now() - startedAtMs) }, 'migration applied');
   }
-}
-
-/** Again where a lock did not come in time, since nothing of the file has been done then. */
-async function apply(client: pg.Client, migration: Migration, signal?: AbortSignal): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await applyOnce(client, migration);
-    } catch (error) {
-      if (sqlState(error) !== lockTimeoutState || tries === lockTries) throw error;
-      await client.query('ROLLBACK');
-      await sleep(lockPauseMs, undefined, { signal });
-    }
-  }
-}
-
-async function applyOnce(client: pg.Client, { version, name }: Migration): Promise<void> {
-  const sql = readFileSync(new URL(name, folder), 'utf8');
-  await client.query(`BEGIN; SET LOCAL lock_timeout = ${lockTimeoutMs}`);
-  await client.query(sql);
-  await client.query('INSERT INTO schema_migrations (version, name) VALUES ($1, $2)', [version, name]);
-  await client.query('COMMIT');
+  return { ...state, missing: [], unsealed: [] };
 }
 
 /**
  * Brings the schema up to date. Any number of processes may run it at once: one works, the others wait
  * on an advisory lock, which falls with its connection. Each file is one transaction, so a process killed
  * half way leaves whole steps and the next one goes on from there. `databaseUrl` must be a direct
- * connection; a transaction-mode pooler would lose the lock. Rejects when Postgres is away, a file fails,
- * or a lock does not come within a minute.
+ * connection; a transaction-mode pooler would lose the lock. Rejects when Postgres is away or a file fails; with
+ * SchemaProblem when what was applied is not what this release has, or a lock does not come within a minute.
  */
-export async function migrate(databaseUrl: string, signal?: AbortSignal): Promise<void> {
-  signal?.throwIfAborted();
-  const client = await connectClient(databaseUrl, '-migrate', {
-    connectionTimeoutMillis: connectTimeoutMs,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: keepAliveDelayMs,
-  });
-  const abort = (): void => void client.end().catch(() => {});
-  signal?.addEventListener('abort', abort, { once: true });
-  try {
-    signal?.throwIfAborted();
-    await client.query(`SET statement_timeout = ${statementTimeoutMs}`);
+export function migrate(databaseUrl: string, options: MigrateOptions = {}): Promise<SchemaState> {
+  const { migrations = readMigrations(), signal } = options;
+  return withOwnClient(databaseUrl, signal, async (client) => {
+    await client.query(`SET statement_timeout = ${patientTimeoutMs}`);
     await client.query('SELECT pg_advisory_lock($1)', [migrationLock]);
-    await client.query(
-      `CREATE TABLE IF NOT EXISTS schema_migrations (
-         version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`,
-    );
-    const applied = await schemaVersion(client as unknown as Pick<pg.Pool, 'query'>);
-    for (const migration of listMigrations()) {
-      if (migration.version > applied) await apply(client, migration, signal);
-    }
-  } catch (error) {
-    signal?.throwIfAborted();
-    throw error;
-  } finally {
-    signal?.removeEventListener('abort', abort);
-    await client.end().catch(() => {});
-  }
+    return await bringUp({ ...options, migrations, client });
+  });
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { inTransaction } from './pool.ts';
+import { inTransaction, sqlState } from './pool.ts';
 
 /** Any number will do as long as no other lock of this program uses it. */
 const maintenanceLock = 7_163_002;
@@ -18,6 +18,8 @@ const lockTimeoutMs = 500;
 
 /** Moving stray rows or deleting old ones may take longer than a management call. */
 const statementTimeoutMs = 60_000;
+
+const partitionViolation = '23514';
 
 const partitionName = /^request_logs_(\d{4})(\d{2})(\d{2})$/;
 
@@ -89,7 +91,19 @@ async function createPartition(client: pg.PoolClient, startMs: number): Promise<
 }
 
 /** One small transaction under the lock; false when another process holds it. */
-async function underLock(
+function underLock(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient, existing: Set<string>) => Promise<void>,
+): Promise<boolean> {
+  const once = () => lockedOnce(pool, work);
+  // A row came to the default partition after the others had been moved out of it: this time it is moved as well.
+  return once().catch((error: unknown) => {
+    if (sqlState(error) !== partitionViolation) throw error;
+    return once();
+  });
+}
+
+async function lockedOnce(
   pool: pg.Pool,
   work: (client: pg.PoolClient, existing: Set<string>) => Promise<void>,
 ): Promise<boolean> {

@@ -47,6 +47,8 @@ class PooledPool extends HostsPool {
 export interface PoolOptions {
   /** How long a statement may take. */
   readonly patienceMs?: number;
+  /** How long to wait for a connection. */
+  readonly connectMs?: number;
   /** The URL leads to a pooler that hands out connections for a transaction at a time. */
   readonly pooled?: boolean;
   /** Shared with other connections of the same URL, so that what one of them finds out they all know. */
@@ -59,10 +61,11 @@ export interface PoolOptions {
  * Throws DatabaseUrlError.
  */
 export function createPool(url: string, max: number, options: PoolOptions = {}): pg.Pool {
-  const { patienceMs = statementTimeoutMs, pooled = false, hosts = new HostChoice(url) } = options;
+  const { patienceMs = statementTimeoutMs, connectMs = connectTimeoutMs } = options;
+  const { pooled = false, hosts = new HostChoice(url) } = options;
   const config: pg.PoolConfig = {
     max,
-    connectionTimeoutMillis: connectTimeoutMs,
+    connectionTimeoutMillis: connectMs,
     query_timeout: patienceMs + queryGraceMs,
     idleTimeoutMillis: idleTimeoutMs,
     keepAlive: true,
@@ -111,6 +114,15 @@ export function isAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as NodeJS.ErrnoException).code;
   return (typeof code === 'string' && awayCodes.test(code)) || awayMessage.test(error.message);
+}
+
+/** A table or a column is not there. */
+const schemaStates = new Set(['42P01', '42703']);
+
+/** True when the error, or what it was made of, is a schema that is not there yet, or not all of it. */
+export function lacksSchema(error: unknown): boolean {
+  const cause = error instanceof StoreAway ? error.cause : error;
+  return schemaStates.has(sqlState(cause) ?? '');
 }
 
 /** What a query threw, as StoreAway when that is what it says. */

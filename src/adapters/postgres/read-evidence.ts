@@ -1,16 +1,15 @@
 import type pg from 'pg';
 import type { EvidenceRow } from '../../core/evidence/listed-request.ts';
-import { hourOf, microsPerHour } from '../../core/evidence/report-lines.ts';
 import type { HourlyRows } from '../../core/evidence/write-report.ts';
-import { formatTimestampMicros } from '../../core/timestamp.ts';
-import type { ReadPeriod } from './read-through-cursor.ts';
+import type { Period } from '../../core/timestamp.ts';
+import { formatTimestampMicros, hourOf, microsPerHour } from '../../core/timestamp.ts';
+import { microsOf } from './log-row-reader.ts';
 import { inSnapshot, portionsOf } from './read-through-cursor.ts';
 
 /** Counted by one statement: a day of a busy gateway takes a second, and a year of hours no longer than that. */
 const stretchMicros = 24n * microsPerHour;
 
 const within = `created_at >= $1::timestamptz AND created_at < $2::timestamptz AND ($3::uuid IS NULL OR user_id = $3)`;
-const microsOf = (time: string): string => `(extract(epoch FROM ${time}) * 1000000)::bigint`;
 
 const hoursSql = `
   SELECT ${microsOf("date_trunc('hour', created_at, 'UTC')")} AS hour_micros, count(*) AS rows
@@ -36,7 +35,7 @@ export type EvidencePart =
 
 async function* readParts(
   client: pg.Client,
-  { sinceMicros, untilMicros }: ReadPeriod,
+  { sinceMicros, untilMicros }: Period,
   userId: string | null,
 ): AsyncGenerator<EvidencePart> {
   const { rows } = await client.query<{ read_micros: string; oldest_micros: string | null }>(momentSql);
@@ -60,6 +59,6 @@ async function* readParts(
 /** What is known of the requests of a period, of one user or (null) of all. As `inSnapshot`. */
 export const readEvidence = (
   url: string,
-  period: ReadPeriod,
+  period: Period,
   userId: string | null,
 ): AsyncGenerator<EvidencePart> => inSnapshot(url, 'report', (client) => readParts(client, period, userId));

@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { formatTimestampMicros } from '../../core/timestamp.ts';
+import { formatTimestampMicros, hourOf } from '../../core/timestamp.ts';
 import { withDatabase } from './pool.ts';
-import { ceilHour, floorHour } from './read-sums.ts';
+import { ceilHour } from './read-sums.ts';
 import { rollupsOf } from './rollup-sums.ts';
 
 /** What one user spent in a period. */
@@ -24,7 +24,7 @@ export interface SpendPeriod {
 }
 
 /** Users in one answer; the rest spent no more than any of them. */
-export const maxSpenders = 10_000;
+const maxSpenders = 10_000;
 
 /** Of a period of whole UTC hours. */
 export interface Spend extends SpendPeriod {
@@ -58,7 +58,7 @@ const sums = `
  * whole hours. Throws StoreAway.
  */
 export async function readSpend(pool: pg.Pool, asked: SpendPeriod): Promise<Spend> {
-  const fromMicros = floorHour(asked.fromMicros);
+  const fromMicros = hourOf(asked.fromMicros);
   const toMicros = ceilHour(asked.toMicros);
   const bounds = [fromMicros, toMicros].map(formatTimestampMicros);
   const { rows } = await withDatabase(() =>

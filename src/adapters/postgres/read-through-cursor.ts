@@ -1,18 +1,14 @@
 import type pg from 'pg';
+import type { Period } from '../../core/timestamp.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
 import { connectClient } from './host-choice.ts';
+import type { RawLogRow } from './log-row-reader.ts';
 
 const connectTimeoutMs = 5_000;
 /** Rows that are held at once: a few megabytes. */
 const portionRows = 5_000;
 /** For one portion, whatever else the server has to do. */
 const portionTimeoutMs = 60_000;
-
-/** Microseconds since the epoch; `untilMicros` is exclusive. */
-export interface ReadPeriod {
-  readonly sinceMicros: bigint;
-  readonly untilMicros: bigint;
-}
 
 export interface Portion<Row> {
   readonly rows: readonly Row[];
@@ -60,13 +56,24 @@ export async function* portionsOf<Row extends { readonly created_micros: string 
   await client.query('CLOSE portions');
 }
 
-/** All rows of a query over a period, `$1` to `$2` in the order of `created_micros`. As `inSnapshot`. */
-export function readThroughCursor<Row extends { readonly created_micros: string }>(
+/** A query of rows over a period, `$1` to `$2`, in the order of `created_micros`. */
+export interface PeriodQuery<Row> {
+  /** As `inSnapshot`. */
+  readonly purpose: string;
+  readonly sql: string;
+  readonly row: (raw: RawLogRow) => Row;
+}
+
+/** All rows of a query. As `inSnapshot`. */
+export function readThroughCursor<Row>(
   url: string,
-  purpose: string,
-  sql: string,
-  { sinceMicros, untilMicros }: ReadPeriod,
+  { purpose, sql, row }: PeriodQuery<Row>,
+  { sinceMicros, untilMicros }: Period,
 ): AsyncGenerator<Portion<Row>> {
   const bounds = [formatTimestampMicros(sinceMicros), formatTimestampMicros(untilMicros)];
-  return inSnapshot(url, purpose, (client) => portionsOf<Row>(client, sql, bounds));
+  return inSnapshot(url, purpose, async function* (client) {
+    for await (const portion of portionsOf<RawLogRow>(client, sql, bounds)) {
+      yield { ...portion, rows: portion.rows.map(row) };
+    }
+  });
 }

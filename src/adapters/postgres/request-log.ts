@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { RowSpool } from '../spool/row-spool.ts';
-import { lineOf } from './log-columns.ts';
+import { lineOf } from './encode-log-rows.ts';
 import type { InsertNewRows } from './log-insert.ts';
 import { newRowsInto } from './log-insert.ts';
 import { recoverInBackground } from './log-recovery.ts';

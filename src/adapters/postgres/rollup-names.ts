@@ -1,11 +1,12 @@
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { shownModel, shownProvider } from '../../core/settled-request.ts';
+import { microsPerHour } from '../../core/timestamp.ts';
 
 /** Statistics of one user and hour tell so many models apart, per replica; all further ones are `_other`. */
 const maxNamesPerUser = 1_000;
 /** Names of all users that are kept to be known again: some 10 MB. */
 const maxKeptNames = 50_000;
-const microsPerHour = 3_600_000_000;
+const hourMicros = Number(microsPerHour);
 
 /**
  * Which rows are summed under `_other`. An override may name any model, and each name of each hour is a rollup row that
@@ -21,7 +22,7 @@ export class RollupNames {
   isOther(settled: SettledRequest): boolean {
     const { userId, createdAtMicros, mode } = settled;
     if (mode !== 'override') return false;
-    this.#begin(Math.floor(createdAtMicros / microsPerHour));
+    this.#begin(Math.floor(createdAtMicros / hourMicros));
     const name = `${userId} ${shownProvider(settled)} ${shownModel(settled)}`;
     if (this.#known.has(name)) return false;
     const count = this.#counts.get(userId) ?? 0;

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import { migrate, neededSchemaVersion, schemaVersion } from './migrate.ts';
+import type { SchemaState } from './applied-migrations.ts';
+import { compareSchema, readApplied, SchemaProblem } from './applied-migrations.ts';
+import { migrate } from './migrate.ts';
+import { readMigrations } from './migration-files.ts';
 import { isAway, sqlState } from './pool.ts';
 
 const firstRetryMs = 250;
@@ -34,49 +37,52 @@ const reasonByState: Readonly<Record<string, string>> = {
   '57': 'Postgres is starting or stopping',
 };
 
-/** A fixed text per kind of failure; the log has the error itself. */
-export function reasonOf(error: unknown): string {
+/** A fixed text per kind of failure; the log has the error itself. Migrations are named: every copy of us has them. */
+function reasonOf(error: unknown): string {
+  if (error instanceof SchemaProblem) return error.message;
   const state = sqlState(error);
   if (state !== null) return reasonByState[state.slice(0, 2)] ?? 'Postgres answered with an error';
   return isAway(error) ? 'Postgres cannot be reached' : 'Postgres is not ready';
 }
 
-async function openOnce({
-  pool,
-  directUrl,
-  migrateAtBoot,
-  signal,
-}: SchemaGateOptions): Promise<string | null> {
-  if (migrateAtBoot) await migrate(directUrl, signal);
-  const version = await schemaVersion(pool);
-  const needed = neededSchemaVersion();
-  return version >= needed
-    ? null
-    : `schema version is ${version}, ${needed} is needed: run "model-gateway migrate"`;
+/** Throws SchemaProblem. */
+async function lookAtSchema(options: SchemaGateOptions): Promise<SchemaState> {
+  const { pool, directUrl, migrateAtBoot, log, signal } = options;
+  if (migrateAtBoot) return await migrate(directUrl, { log, signal });
+  const migrations = readMigrations();
+  const state = compareSchema(await readApplied(pool), migrations);
+  if (state.missing.length === 0) return state;
+  const version = migrations.length - state.missing.length;
+  throw new SchemaProblem(
+    `schema version is ${version}, ${migrations.length} is needed: run "model-gateway migrate"`,
+  );
 }
 
 /**
  * Waits for Postgres and its schema in the background, so that a database that starts late delays
- * readiness and nothing else. Once open it stays open: later outages are each request's own affair.
+ * readiness and nothing else. Once open it stays open: later outages are each request's own affair. It never opens on a
+ * schema that this release must not work with, and says why.
  */
 export function openSchemaGate(options: SchemaGateOptions): SchemaGate {
   let ready = false;
   let reason: string | null = 'Postgres has not been reached yet';
   const wait = async (): Promise<void> => {
     for (let delayMs = firstRetryMs; !ready; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
-      let cause: unknown;
       try {
-        const problem = await openOnce(options);
-        ready = problem === null;
-        reason = problem;
+        const { newer } = await lookAtSchema(options);
+        if (newer.length > 0)
+          options.log.warn(
+            { migrations: newer },
+            'a newer release has migrated the database; this one works on',
+          );
+        ready = true;
+        reason = null;
       } catch (error) {
         options.signal.throwIfAborted();
         reason = reasonOf(error);
-        cause = error;
+        options.log.warn({ reason, err: error }, 'waiting for the database');
+        await sleep(delayMs, undefined, { signal: options.signal });
       }
-      if (ready) return;
-      options.log.warn({ reason, err: cause }, 'waiting for the database');
-      await sleep(delayMs, undefined, { signal: options.signal });
     }
   };
   const opened = wait();

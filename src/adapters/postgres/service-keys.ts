@@ -34,7 +34,7 @@ export type AddedServiceKey =
 export type DeletedServiceKey = 'deleted' | 'unknown' | 'last';
 
 /** Enough for every environment and machine of a team; each is a row that authentication may be asked for. */
-export const maxServiceKeysPerUser = 20;
+const maxServiceKeysPerUser = 20;
 
 interface Row {
   readonly id: string;
@@ -115,15 +115,24 @@ async function deleteKey(client: pg.PoolClient, userId: string, keyId: string): 
   );
   if (!rows.some(({ id }) => id === keyId)) return 'unknown';
   if (!rows.some((row) => row.live && row.id !== keyId)) return 'last';
-  await notifyRevoked(client, userId, keyId);
-  await client.query('DELETE FROM service_keys WHERE user_id = $1 AND id = $2', [userId, keyId]);
-  await client.query('SELECT pg_notify($1, $2)', [keyChangesChannel, userId]);
+  await takeAway(client, userId, keyId);
   return 'deleted';
 }
 
+/** False: the user has no such key. */
+async function takeAway(client: pg.PoolClient, userId: string, keyId: string): Promise<boolean> {
+  await notifyRevoked(client, userId, keyId);
+  const { rowCount } = await client.query('DELETE FROM service_keys WHERE user_id = $1 AND id = $2', [
+    userId,
+    keyId,
+  ]);
+  await client.query('SELECT pg_notify($1, $2)', [keyChangesChannel, userId]);
+  return rowCount === 1;
+}
+
 /**
- * Revokes a service key of the user and notifies every replica; never the last one that is live, since nobody could
- * give the user another. Throws StoreAway.
+ * Revokes a service key for its owner and notifies every replica; never the last one that is live, since who has none
+ * cannot make another. Throws StoreAway.
  */
 export async function deleteServiceKey(
   pool: pg.Pool,
@@ -132,4 +141,18 @@ export async function deleteServiceKey(
 ): Promise<DeletedServiceKey> {
   if (!isUuid(keyId)) return 'unknown';
   return withDatabase(() => inTransaction(pool, (client) => deleteKey(client, userId, keyId)));
+}
+
+/**
+ * Revokes a service key for an operator, who can give the user another: the last one too. It notifies every replica.
+ * False: the user has no such key. Throws StoreAway.
+ */
+export async function revokeServiceKey(pool: pg.Pool, userId: string, keyId: string): Promise<boolean> {
+  if (!isUuid(keyId)) return false;
+  return withDatabase(() =>
+    inTransaction(pool, async (client) => {
+      await lockUser(client, userId);
+      return takeAway(client, userId, keyId);
+    }),
+  );
 }

@@ -1,4 +1,4 @@
-import type { LogRow } from './log-columns.ts';
+import type { LogRow } from './encode-log-rows.ts';
 
 /** Where a row ended: committed by the group commit, lying in the spool, or printed because neither took it. */
 export type RowPlace = 'committed' | 'spooled' | 'dropped';

@@ -1,6 +1,7 @@
-import { appendFile, mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SegmentWriter } from './segment-writer.ts';
+import { setAside } from './set-aside.ts';
 import { encodeSpoolLine } from './spool-line.ts';
 import type { SpoolLock } from './spool-lock.ts';
 import { tryLock } from './spool-lock.ts';
@@ -27,7 +28,6 @@ const maxSlots = 64;
 const reserveShare = 8;
 /** Small enough that replay frees space step by step. */
 const segmentBytes = 8 * 1024 * 1024;
-const maxBadBytes = 16 * 1024 * 1024;
 const batchRows = 200;
 const segmentName = /^(\d{10})\.ndjson$/;
 
@@ -222,17 +222,9 @@ export class RowSpool {
     }
   }
 
-  /** Keeps what cannot be stored, up to a bound, for a person to look at. Never rejects. */
-  async setAside(lines: readonly (Buffer | string)[]): Promise<void> {
-    if (lines.length === 0) return;
-    const path = join(this.#folder, 'bad.ndjson');
-    const size = await stat(path).then(
-      (found) => found.size,
-      () => 0,
-    );
-    if (size > maxBadBytes) return;
-    const text = Buffer.concat(lines.flatMap((line) => [Buffer.from(line), Buffer.from('\n')]));
-    await appendFile(path, text, { mode: 0o600 }).catch(() => {});
+  /** Keeps rows that cannot be stored for a person to look at. Never rejects. */
+  setAside(lines: readonly (Buffer | string)[]): Promise<void> {
+    return setAside(this.#folder, lines);
   }
 
   /** Every whole row in the spool, oldest first, without taking it out. */

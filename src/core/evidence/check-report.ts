@@ -1,8 +1,9 @@
-import { formatTimestampMicros, parseTimestampMicros } from '../timestamp.ts';
-import { addCounts, countRequest, firstDifference, noCounts } from './evidence-counts.ts';
+import { formatTimestampMicros, hourOf, parseTimestampMicros } from '../timestamp.ts';
+import { firstDifference } from './evidence-counts.ts';
 import { fingerprint, isSignedBy } from './evidence-key.ts';
+import { HourChain } from './hour-chain.ts';
 import type { ReportEnd, ReportHeader, ReportLine, ReportRequest } from './report-lines.ts';
-import { hourOf, microsPerHour, reportLineSchema } from './report-lines.ts';
+import { reportLineSchema } from './report-lines.ts';
 import type { ReadLine } from './sealed-line.ts';
 import { beginning, hashAfter, maxLineBytes, readLine } from './sealed-line.ts';
 
@@ -39,28 +40,25 @@ export class ReportCheck {
   broken: BrokenLink | null = null;
   header: ReportHeader | null = null;
   readonly #publicKey: string | null;
-  readonly #totals = noCounts();
   #line = 0;
   #end: ReportEnd | null = null;
-  /** Of the hour that is being read. */
-  #counts = noCounts();
-  #hourMicros = 0n;
+  #chain = new HourChain(0n, beginning);
   #sinceMicros = 0n;
   #untilMicros = 0n;
-  #hours = 0;
-  /** Of the last hour's line, or the header. */
-  #previous = beginning;
-  /** Of the line above, within an hour. */
-  #last = '';
   #latest = { micros: -1n, id: -1 };
 
   constructor(publicKey: string | null) {
     this.#publicKey = publicKey;
   }
 
-  /** Where the report has come to; null before its header. */
-  get atMicros(): bigint | null {
-    return this.header === null ? null : this.#hourMicros;
+  /** Where the check has come to in the period of the report; null before its header. Microseconds since the epoch. */
+  get progress(): Readonly<Record<'sinceMicros' | 'atMicros' | 'untilMicros', bigint>> | null {
+    if (this.header === null) return null;
+    return {
+      sinceMicros: this.#sinceMicros,
+      atMicros: this.#chain.hourMicros,
+      untilMicros: this.#untilMicros,
+    };
   }
 
   /** The next line, without its line feed. */
@@ -126,20 +124,17 @@ export class ReportCheck {
     }
     this.header = header;
     this.#sinceMicros = from;
-    this.#hourMicros = hourOf(from);
     this.#untilMicros = to;
-    this.#previous = hash;
-    this.#last = hash;
+    this.#chain = new HourChain(from, hash);
     return null;
   }
 
   #request(request: ReportRequest, { text, hash }: ReadLine): string | null {
     const problem = this.#placeProblem(request);
     if (problem !== null) return problem;
-    if (hashAfter(this.#last, text) !== hash) return changed;
+    if (hashAfter(this.#chain.last, text) !== hash) return changed;
     this.#latest = { micros: micros(request.created_at), id: request.id };
-    countRequest(this.#counts, request);
-    this.#last = hash;
+    this.#chain.add(request, hash);
     return null;
   }
 
@@ -147,11 +142,11 @@ export class ReportCheck {
   #placeProblem({ number, created_at, id, user_id }: ReportRequest): string | null {
     const createdMicros = micros(created_at);
     if (this.#isOver) return 'is behind the last hour';
-    if (hourOf(createdMicros) !== this.#hourMicros) {
+    if (hourOf(createdMicros) !== this.#chain.hourMicros) {
       const hour = formatTimestampMicros(hourOf(createdMicros));
       return `is of the hour ${hour}: the hour that belongs here is missing or out of place`;
     }
-    const expected = this.#totals.listed + this.#counts.listed + 1;
+    const expected = this.#chain.nextNumber;
     if (number !== expected) {
       const why = number > expected ? 'requests are missing or out of place' : 'it is out of place';
       return `is request ${number} where ${expected} belongs: ${why}`;
@@ -167,31 +162,27 @@ export class ReportCheck {
 
   #hour(line: HourLine, { text, hash }: ReadLine): string | null {
     if (hashAfter(line.previous, text) !== hash) return changed;
-    if (this.#isOver || line.hour !== this.#hourText || line.previous !== this.#previous) {
+    if (this.#isOver || line.hour !== this.#hourText || line.previous !== this.#chain.previous) {
       const expected = this.#isOver ? 'nothing more' : this.#hourText;
       return `is the hour ${line.hour} where ${expected} belongs: hours are missing or out of place`;
     }
-    const counts = this.#counts;
-    if (line.listed !== counts.listed || line.requests_hash !== this.#last) {
+    const { counts, last } = this.#chain;
+    if (line.listed !== counts.listed || line.requests_hash !== last) {
       return `lists ${line.listed} requests and ${counts.listed} stand above: some are missing or were changed`;
     }
     counts.rows = line.rows;
     const wrong = firstDifference(line, counts);
     if (wrong !== null || line.rows < line.listed) return `${badCounts}: ${wrong ?? 'rows'}`;
-    addCounts(this.#totals, counts);
-    this.#counts = noCounts();
-    this.#hours += 1;
-    this.#hourMicros += microsPerHour;
-    this.#previous = hash;
-    this.#last = hash;
+    this.#chain.close(hash);
     return null;
   }
 
   #finishWith(end: ReportEnd, { text, hash, signature }: ReadLine): string | null {
     if (hashAfter(end.previous, text) !== hash) return changed;
     if (!this.#isOver) return `is the end where the hour ${this.#hourText} belongs: hours are missing`;
-    if (end.previous !== this.#previous) return 'is the end of another report';
-    const wrong = end.hours === this.#hours ? firstDifference(end, this.#totals) : 'hours';
+    const { hours, totals, previous } = this.#chain;
+    if (end.previous !== previous) return 'is the end of another report';
+    const wrong = end.hours === hours ? firstDifference(end, totals) : 'hours';
     if (wrong !== null) return `${badCounts}: ${wrong}`;
     if (!isSignedBy(this.header?.public_key ?? '', hash, signature ?? '')) {
       return 'has a signature that the key of the header has not made: the report was written anew';
@@ -201,11 +192,11 @@ export class ReportCheck {
   }
 
   get #isOver(): boolean {
-    return this.#hourMicros >= this.#untilMicros;
+    return this.#chain.hourMicros >= this.#untilMicros;
   }
 
   get #hourText(): string {
-    return formatTimestampMicros(this.#hourMicros);
+    return formatTimestampMicros(this.#chain.hourMicros);
   }
 
   #break(problem: string, id: number | null = null): void {

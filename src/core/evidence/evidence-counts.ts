@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { ResidencyBinder } from '../request/residency.ts';
 import { residencies, residencyBinders } from '../request/residency.ts';
+import { count } from '../shown-values.ts';
 
 /** Where a request was served; `none`: nobody answered. */
 export const servedPlaces = [...residencies, 'cache', 'none'] as const;
 export type ServedPlace = (typeof servedPlaces)[number];
 
-const count = z.int().min(0);
 const countsOf = <const Names extends readonly string[]>(names: Names) =>
   z.strictObject(
     Object.fromEntries(names.map((name) => [name, count])) as Record<Names[number], typeof count>,

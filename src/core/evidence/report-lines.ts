@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { ipClasses } from '../net/ip-class.ts';
 import { residencies, residencyBinders } from '../request/residency.ts';
 import { requestStatuses } from '../settled-request.ts';
+import { instant } from '../shown-values.ts';
 import { countsSchema, servedPlaces } from './evidence-counts.ts';
 import { beginning } from './sealed-line.ts';
 
 /** What the lines of a report hold: one header, the requests of each hour and its own line, one end. */
 
-const instant = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const signature = z.string().optional();
 
@@ -106,11 +106,3 @@ export const reportLineSchema = z.discriminatedUnion('kind', [
   endSchema,
 ]);
 export type ReportLine = z.output<typeof reportLineSchema>;
-
-export const microsPerHour = 3_600_000_000n;
-
-/** The beginning of the hour, in microseconds since the epoch. */
-export function hourOf(micros: bigint): bigint {
-  const into = micros % microsPerHour;
-  return micros - (into < 0n ? into + microsPerHour : into);
-}

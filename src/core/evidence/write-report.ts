@@ -1,19 +1,10 @@
-import { formatTimestampMicros } from '../timestamp.ts';
-import { addCounts, countRequest, noCounts } from './evidence-counts.ts';
+import type { Period } from '../timestamp.ts';
+import { formatTimestampMicros, hourOf } from '../timestamp.ts';
+import { HourChain } from './hour-chain.ts';
 import type { EvidenceRow } from './listed-request.ts';
 import { listedRequest } from './listed-request.ts';
-import type { ReportHeader } from './report-lines.ts';
-import { hourOf, microsPerHour } from './report-lines.ts';
+import type { ReportFacts } from './report-facts.ts';
 import { beginning, sealLine } from './sealed-line.ts';
-
-export interface ReportPeriod {
-  /** Microseconds since the epoch; `untilMicros` is exclusive. */
-  readonly sinceMicros: bigint;
-  readonly untilMicros: bigint;
-}
-
-/** What the header says beside the period. */
-export type ReportFacts = Omit<ReportHeader, 'kind' | 'format' | 'from' | 'to' | 'hash'>;
 
 /** All rows of an hour, by its beginning in microseconds since the epoch; none where it is not there. */
 export type HourlyRows = ReadonlyMap<bigint, number>;
@@ -23,21 +14,13 @@ export type HourlyRows = ReadonlyMap<bigint, number>;
  * that are listed (`requests`), then `end`. Every hour of the period gets its line, also where it has nothing to say.
  */
 export class ReportWriter {
-  readonly #period: ReportPeriod;
-  readonly #totals = noCounts();
-  #counts = noCounts();
+  readonly #period: Period;
+  #chain: HourChain;
   #rows: HourlyRows = new Map();
-  /** The hour that is being written. */
-  #hourMicros: bigint;
-  #hours = 0;
-  /** Of the last hour's line, or the header. */
-  #previous = '';
-  /** Of the last request, or of the line above the hour's first. */
-  #last = '';
 
-  constructor(period: ReportPeriod) {
+  constructor(period: Period) {
     this.#period = period;
-    this.#hourMicros = hourOf(period.sinceMicros);
+    this.#chain = new HourChain(period.sinceMicros, beginning);
   }
 
   begin({ gateway, ...facts }: ReportFacts): string {
@@ -51,8 +34,7 @@ export class ReportWriter {
       ...facts,
     };
     const { line, hash } = sealLine(beginning, header);
-    this.#previous = hash;
-    this.#last = hash;
+    this.#chain = new HourChain(sinceMicros, hash);
     return line;
   }
 
@@ -68,10 +50,9 @@ export class ReportWriter {
     let text = '';
     for (const row of rows) {
       text += this.#closeUntil(hourOf(BigInt(row.created_micros)));
-      const request = listedRequest(row, this.#totals.listed + this.#counts.listed + 1);
-      countRequest(this.#counts, request);
-      const { line, hash } = sealLine(this.#last, request);
-      this.#last = hash;
+      const request = listedRequest(row, this.#chain.nextNumber);
+      const { line, hash } = sealLine(this.#chain.last, request);
+      this.#chain.add(request, hash);
       text += line;
     }
     return text;
@@ -80,32 +61,28 @@ export class ReportWriter {
   /** `sign`: of the hash of the last line. */
   end(sign: (hash: string) => string): string {
     const text = this.#closeUntil(this.#period.untilMicros);
-    const end = { kind: 'end', hours: this.#hours, ...this.#totals, previous: this.#previous };
-    return text + sealLine(this.#previous, end, sign).line;
+    const { hours, totals, previous } = this.#chain;
+    const end = { kind: 'end', hours, ...totals, previous };
+    return text + sealLine(previous, end, sign).line;
   }
 
   #closeUntil(micros: bigint): string {
     let text = '';
-    while (this.#hourMicros < micros) text += this.#closeHour();
+    while (this.#chain.hourMicros < micros) text += this.#closeHour();
     return text;
   }
 
   #closeHour(): string {
-    const counts = this.#counts;
-    counts.rows = this.#rows.get(this.#hourMicros) ?? 0;
-    const { line, hash } = sealLine(this.#previous, {
+    const { hourMicros, counts, last, previous } = this.#chain;
+    counts.rows = this.#rows.get(hourMicros) ?? 0;
+    const { line, hash } = sealLine(previous, {
       kind: 'hour',
-      hour: formatTimestampMicros(this.#hourMicros),
+      hour: formatTimestampMicros(hourMicros),
       ...counts,
-      requests_hash: this.#last,
-      previous: this.#previous,
+      requests_hash: last,
+      previous,
     });
-    addCounts(this.#totals, counts);
-    this.#counts = noCounts();
-    this.#hours += 1;
-    this.#hourMicros += microsPerHour;
-    this.#previous = hash;
-    this.#last = hash;
+    this.#chain.close(hash);
     return line;
   }
 }

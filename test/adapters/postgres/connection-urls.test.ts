@@ -243,6 +243,8 @@ async function listeningSession(url: string): Promise<Session | 'refused' | unde
     clock,
     onChange: (changed) => changed === user && heard.resolve(),
     onRevoked: () => undefined,
+    // What it hears is shown below.
+    notify: () => Promise.reject(new Error('there is nobody to ask')),
     onState: (listening, reason) =>
       state.resolve(listening ? 'listening' : isLate(reason) ? 'late' : 'refused'),
   });

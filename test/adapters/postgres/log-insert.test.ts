@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { LogRow } from '../../../src/adapters/postgres/log-columns.ts';
-import { lineOf, logColumns } from '../../../src/adapters/postgres/log-columns.ts';
-import { insertLogRows, newRowsInto, newRowType } from '../../../src/adapters/postgres/log-insert.ts';
+import type { LogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
+import { lineOf } from '../../../src/adapters/postgres/encode-log-rows.ts';
+import { insertLogRows, newRowsInto } from '../../../src/adapters/postgres/log-insert.ts';
 import { createPool, isDataError } from '../../../src/adapters/postgres/pool.ts';
 import { noUsage } from '../../../src/core/answer/usage.ts';
+import { logColumnNames, newRowType } from '../../../src/core/log/log-columns.ts';
 import { residencyBinders } from '../../../src/core/request/residency.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { cacheResults } from '../../../src/core/settled-request.ts';
@@ -19,7 +20,7 @@ const rowOf = (change: Partial<SettledRequest> = {}, isOther = false): LogRow =>
   settled: logRow(change),
   isOther,
 });
-const columns = logColumns.map(({ name }) => `request_logs.${name}::text`).join(', ');
+const columns = logColumnNames.map((name) => `request_logs.${name}::text`).join(', ');
 
 /** The row, and what it leaves to be summed, as text. */
 async function stored({ settled }: LogRow): Promise<unknown> {

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { aroundEach, expect, test } from 'vitest';
-import { encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
+import { encodedColumns, encodeLogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { SpoolReplay } from '../../../src/adapters/postgres/spool-replay.ts';
 import { RowSpool } from '../../../src/adapters/spool/row-spool.ts';
 import { noUsage } from '../../../src/core/answer/usage.ts';
+import { newRowType } from '../../../src/core/log/log-columns.ts';
 import { useDatabase, useFolder, usePool } from '../../harness/servers/use-started.ts';
 import { logRow } from './log-rows.ts';
 
@@ -17,6 +18,23 @@ const stored = async (rowId: string, columns: string): Promise<unknown> => {
   return rows[0];
 };
 const storedKeyId = (rowId: string): Promise<unknown> => stored(rowId, 'key_id');
+
+/** Of a table or type, with their types, in its order. */
+async function columnsOf(relation: string): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ column: string }>(
+    `SELECT attname || ' ' || format_type(atttypid, null) AS column
+     FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
+    [relation],
+  );
+  return rows.map(({ column }) => column);
+}
+
+test('the table of columns is what the log has, in the order of the type of new rows', async () => {
+  const ours = encodedColumns.map(({ name, type }) => `${name} ${type}`);
+  const created = 'created_at timestamp with time zone';
+  expect(await columnsOf(newRowType)).toEqual([created, 'is_other boolean', ...ours]);
+  expect((await columnsOf('request_logs')).toSorted()).toEqual(['id bigint', created, ...ours].toSorted());
+});
 
 test('the key that served is on the row, and null where none did', async () => {
   const keyId = randomUUID();

@@ -1,5 +1,5 @@
 import { aroundEach, expect, test } from 'vitest';
-import { encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
+import { encodeLogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { maintainPartitions } from '../../../src/adapters/postgres/partitions.ts';
 import { eventually } from '../../harness/measure/eventually.ts';

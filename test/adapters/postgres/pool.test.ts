@@ -125,3 +125,20 @@ test('a transaction that throws leaves nothing behind', async () => {
   await expect(twice).rejects.toMatchObject({ code: '23505' });
   expect((await pool.query('SELECT 1 FROM things')).rowCount).toBe(0);
 });
+
+test('of several hosts the first that is there is taken, whichever way it is asked for', async () => {
+  const url = new URL(database.url);
+  const gone = '127.0.0.1:1';
+  const several = createPool(database.url.replace(url.host, `${gone},${gone},${url.host}`), 2);
+  const said = await Promise.all([several.query('SELECT 1 AS one'), several.connect()]);
+  expect(said[0].rows).toEqual([{ one: 1 }]);
+  said[1].release();
+  await several.end();
+});
+
+test('of several hosts that are all gone the error of the last is told, whichever way it is asked for', async () => {
+  const none = createPool(database.url.replace(new URL(database.url).host, '127.0.0.1:1,127.0.0.1:2'), 2);
+  await expect(none.query('SELECT 1')).rejects.toMatchObject({ code: 'ECONNREFUSED', port: 2 });
+  await expect(none.connect()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  await none.end();
+});

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
+import { encodeLogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { maintainPartitions } from '../../../src/adapters/postgres/partitions.ts';
 import { encodeLogCursor } from '../../../src/core/log-cursor.ts';

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type pg from 'pg';
 import { expect, test } from 'vitest';
+import { asOther, encodeLogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { latencyBucketCount, latencyPercentile } from '../../../src/adapters/postgres/latency-buckets.ts';
-import { asOther, encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
+import { readSums, slicesOf } from '../../../src/adapters/postgres/read-sums.ts';
 import { sumUp } from '../../../src/adapters/postgres/rollup-keeper.ts';
 import { formatMicroUsd } from '../../../src/core/answer/cost.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
@@ -126,6 +127,56 @@ test('groups add up to the totals and to the rows', async () => {
   }
   const { groups } = await readStats(pool, userId, { ...all, groupBy: ['day'] });
   expect(groups[0]).toMatchObject({ day: '2026-11-20' });
+});
+
+test('a long time is read in several statements, and comes to the same', async () => {
+  const userId = randomUUID();
+  const models = ['gpt-6', 'sarvam-105b', 'claude-sonnet-5'];
+  const rows = Array.from({ length: 60 }, (_, index) =>
+    logRow({
+      userId,
+      createdAtMicros: tenOClockMicros + index * 7 * hourMicros,
+      target: { provider: 'openai', model: models[index % 3] as string },
+      latencyMs: 10 + index * 30,
+    }),
+  );
+  await insert(rows.slice(0, 40));
+  await sumUp(pool);
+  await insert(rows.slice(40));
+  const from = BigInt(tenOClockMicros);
+  const day = 24n * BigInt(hourMicros);
+  for (const since of [null, from - 100n * day, from + 3n * day])
+    for (const until of [null, from + 9n * day, from + 900n * day])
+      for (const groupBy of [[], ['model'], ['day', 'model']] as const) {
+        const query = { since, until, groupBy };
+        const whole = await readSums(pool, userId, query, 10_000n * day);
+        for (const slice of [day, 5n * day])
+          expect(await readSums(pool, userId, query, slice)).toEqual(whole);
+      }
+});
+
+test.each([
+  ['what is open', null, null, 10, [null, 20, 30, null]],
+  ['no sums at all', null, null, null, [null, null]],
+  ['a bound before the first sums', 0, 25, 10, [0, 20, 25]],
+  ['a bound after them', 15, 25, 10, [15, 25]],
+  ['a time that ends with a slice', 10, 30, 10, [10, 20, 30]],
+  ['a time without any', 50, 40, 10, [50, 40]],
+  ['a time that ends long after now', 10, 78_000_000, 10, [10, 20, 30, 78_000_000]],
+  ['a time that begins long before the first sums', -78_000_000, 25, 10, [-78_000_000, 20, 25]],
+  ['the same without sums', -78_000_000, 78_000_000, null, [-78_000_000, 78_000_000]],
+])('%s is cut where its parts meet', (_, since, until, first, bounds) => {
+  const micros = (hour: number | null) => (hour === null ? null : BigInt(hour) * BigInt(hourMicros));
+  const nowMicros = 35n * BigInt(hourMicros);
+  const slices = slicesOf(
+    { since: micros(since), until: micros(until) },
+    micros(first),
+    10n * BigInt(hourMicros),
+    nowMicros,
+  );
+  expect(slices).toEqual(
+    bounds.slice(1).map((bound, index) => ({ since: micros(bounds[index] ?? null), until: micros(bound) })),
+  );
 });
 
 test('bounds are widened to whole hours', async () => {

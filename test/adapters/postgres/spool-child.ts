@@ -1,4 +1,4 @@
-import { encodeLogRow } from '../../../src/adapters/postgres/log-columns.ts';
+import { encodeLogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { RowSpool } from '../../../src/adapters/spool/row-spool.ts';
 import { logRow } from './log-rows.ts';
 

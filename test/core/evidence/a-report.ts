@@ -4,8 +4,9 @@ import { ReportCheck } from '../../../src/core/evidence/check-report.ts';
 import { publicKeyText, signerWith } from '../../../src/core/evidence/evidence-key.ts';
 import { LineSplitter } from '../../../src/core/evidence/line-splitter.ts';
 import type { EvidenceRow } from '../../../src/core/evidence/listed-request.ts';
-import type { ReportFacts, ReportPeriod } from '../../../src/core/evidence/write-report.ts';
+import type { ReportFacts } from '../../../src/core/evidence/report-facts.ts';
 import { ReportWriter } from '../../../src/core/evidence/write-report.ts';
+import type { Period } from '../../../src/core/timestamp.ts';
 import { parseTimestampMicros } from '../../../src/core/timestamp.ts';
 
 /** Reports for tests, as the command writes them. */
@@ -16,7 +17,7 @@ export const key = generateKeyPairSync('ed25519').privateKey;
 export const otherKey = generateKeyPairSync('ed25519').privateKey;
 
 /** Half an hour at its beginning, and five hours of which nothing happened in the second. */
-export const period: ReportPeriod = {
+export const period: Period = {
   sinceMicros: microsOf('2026-11-10T09:30:00Z'),
   untilMicros: microsOf('2026-11-10T14:00:00Z'),
 };

@@ -20,6 +20,9 @@ const nobody = [
   ...['--inh-caps', '-all,+dac_override', '--ambient-caps', '+dac_override'],
 ];
 
+/** What comes before a program that refuses to run as root, and its arguments. */
+export const unprivileged: readonly string[] = process.getuid?.() === 0 ? ['setpriv', ...nobody, '--'] : [];
+
 /** A program on 127.0.0.1; resolves once `port` takes connections. */
 export async function startServerProcess(
   program: string,

@@ -1,0 +1,32 @@
+import type pg from 'pg';
+import { connectClient } from './host-choice.ts';
+
+const connectTimeoutMs = 5000;
+/** After this long without a sign the network is asked whether the server is still there. */
+const keepAliveDelayMs = 10_000;
+
+/** A connection for work that outlasts every request, held to its end; an abort closes it. */
+export async function withOwnClient<Result>(
+  databaseUrl: string,
+  signal: AbortSignal | undefined,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  signal?.throwIfAborted();
+  const client = await connectClient(databaseUrl, '-migrate', {
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveDelayMs,
+  });
+  const abort = (): void => void client.end().catch(() => {});
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    signal?.throwIfAborted();
+    return await work(client);
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', abort);
+    await client.end().catch(() => {});
+  }
+}
