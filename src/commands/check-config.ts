@@ -18,11 +18,7 @@ function write(out: Out, json: true | undefined, report: ConfigReport, text: str
  * One OK line, or the first problems with their paths and a CommandError. Exactly the check that a running gateway
  * makes before it takes a document into use.
  */
-export async function checkConfig(
-  path: string,
-  { json }: JsonOption,
-  out: Out = process.stdout,
-): Promise<void> {
+async function checkConfig(path: string, { json }: JsonOption, out: Out = process.stdout): Promise<void> {
   const { readTablesFile } = await import('../adapters/tables/tables-file.ts');
   const read = readTablesFile(path);
   if (!read.ok) {

@@ -1,4 +1,4 @@
-/** What the binary ends with, and when. The help shows it, and a test compares README.md. */
+/** What the binary ends with, and when. The help shows it, and a test compares docs/commands.md. */
 export const exitRows = [
   ['done', 0, 'done'],
   ['failed', 1, 'it could not be done, or what was checked is not good; the message says why'],

@@ -1,10 +1,11 @@
-import { once } from 'node:events';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import { FocusCharges } from '../core/answer/focus-charges.ts';
+import { chargedRow, exportedLine } from '../core/log/exported-line.ts';
 import { addCommand } from './command.ts';
 import { directDatabaseUrl } from './migrate.ts';
-import { instantArgument, periodOf } from './period.ts';
+import { writeAsRead } from './output.ts';
+import { addPeriod, periodOf } from './period.ts';
 import { Progress } from './progress.ts';
 
 const formats = ['focus', 'csv', 'ndjson'] as const;
@@ -45,22 +46,19 @@ class LineWriter {
       }
       this.#began = true;
     }
-    // Whoever reads slowly holds the cursor back, not the memory.
-    if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain');
+    await writeAsRead(text);
   }
 }
 
 async function exportRows({ format, from, to }: ExportOptions): Promise<void> {
-  const { chargedRow, exportedRow, readExportedRows } = await import(
-    '../adapters/postgres/read-exported-rows.ts'
-  );
+  const { readExportedRows } = await import('../adapters/postgres/read-exported-rows.ts');
   const period = periodOf(from, to);
   const progress = new Progress(period);
   const writer = new LineWriter(format === 'ndjson');
   const charges = new FocusCharges();
   try {
     for await (const { rows, untilMicros } of readExportedRows(directDatabaseUrl(), period)) {
-      if (format !== 'focus') await writer.write(rows.map(exportedRow));
+      if (format !== 'focus') await writer.write(rows.map(exportedLine));
       else {
         const charged = rows.map(chargedRow).filter((row) => row !== null);
         await writer.write(charged.flatMap((row) => charges.add(row)));
@@ -74,16 +72,15 @@ async function exportRows({ format, from, to }: ExportOptions): Promise<void> {
 }
 
 export function addExport(program: Command): void {
-  addCommand(program, {
+  const command = addCommand(program, {
     name: 'export',
     summary: 'write what requests used and cost to stdout',
     details:
       'focus: a CSV of FOCUS 1.2, one charge for each hour, user, provider key and model. csv, ndjson: every row of the request logs. Of all users; prompts and answers are not kept.',
     example:
       'DATABASE_URL=postgres://… model-gateway export --format focus --from 2026-11-01 --to 2026-12-01 > costs.csv',
-  })
-    .addOption(new Option('--format <format>', 'what is written').choices([...formats]).makeOptionMandatory())
-    .requiredOption('--from <time>', 'a date, a time with its zone, or 7d or 12h ago', instantArgument)
-    .option('--to <time>', 'the same, exclusive; now by default', instantArgument)
-    .action(exportRows);
+  }).addOption(
+    new Option('--format <format>', 'what is written').choices([...formats]).makeOptionMandatory(),
+  );
+  addPeriod(command, '--from', '--to').action(exportRows);
 }

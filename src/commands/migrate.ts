@@ -10,8 +10,12 @@ export function directDatabaseUrl(settings = readSettings()): string {
 
 async function migrateSchema(): Promise<void> {
   const { migrate } = await import('../adapters/postgres/migrate.ts');
-  await migrate(directDatabaseUrl());
+  const { buildOnlineIndexes, onlineIndexes } = await import('../adapters/postgres/online-indexes.ts');
+  const url = directDatabaseUrl();
+  const { newer } = await migrate(url);
+  await buildOnlineIndexes(url, onlineIndexes);
   process.stdout.write('schema is up to date\n');
+  if (newer.length > 0) process.stdout.write(`a newer release applied ${newer.join(', ')}\n`);
 }
 
 export function addMigrate(program: Command): void {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { exitCodes } from './exit-codes.ts';
 
 /** Resolves when whoever reads stdout and stderr has all that was written: a pipe takes 64 KiB at a time. */
@@ -7,6 +8,16 @@ export async function allRead(): Promise<void> {
       stream.write('', () => resolve());
     });
   }
+}
+
+/** For long outputs: whoever reads slowly holds the cursor back that they come from, not the memory. */
+export async function writeAsRead(text: string): Promise<void> {
+  if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain');
+}
+
+/** One document, on one line. */
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
 /** A reader that has enough, as `head` has, is no failure. */

@@ -1,8 +1,10 @@
+import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
-import { parseTimestampMicros } from '../core/timestamp.ts';
+import type { Period } from '../core/timestamp.ts';
+import { microsPerHour, parseTimestampMicros } from '../core/timestamp.ts';
 import { CommandError } from './exit-codes.ts';
 
-const microsPer = { h: 3_600_000_000n, d: 86_400_000_000n } as const;
+const microsPer = { h: microsPerHour, d: 24n * microsPerHour } as const;
 
 /** Microseconds since the epoch of `2026-11-20T10:00:00Z`, `2026-11-20` (its beginning in UTC), `7d` or `12h` ago. */
 export function instantArgument(text: string): bigint {
@@ -16,10 +18,11 @@ export function instantArgument(text: string): bigint {
   throw new InvalidArgumentError('It must be a date, a time with its zone, or days or hours ago such as 7d.');
 }
 
-/** As microseconds since the epoch; `untilMicros` is exclusive. */
-export interface Period {
-  readonly sinceMicros: bigint;
-  readonly untilMicros: bigint;
+/** The options that name a period, by these names. */
+export function addPeriod(command: Command, from: '--from' | '--since', to: '--to' | '--until'): Command {
+  return command
+    .requiredOption(`${from} <time>`, 'a date (UTC), a time with its zone, or 7d or 12h ago', instantArgument)
+    .option(`${to} <time>`, 'the same, exclusive; now by default', instantArgument);
 }
 
 /** `until`: now, unless it is named. Throws CommandError for a period that ends before it begins. */

@@ -1,4 +1,5 @@
 import { Command, CommanderError, Help } from 'commander';
+import { StoreAway } from '../core/store-away.ts';
 import { addCheckConfig } from './check-config.ts';
 import { addCompletion } from './completion.ts';
 import { addDemo } from './demo.ts';
@@ -19,6 +20,8 @@ import { addVerifyReport } from './verify-report.ts';
 import { addWait } from './wait.ts';
 
 const about = 'Self-hosted LLM gateway. Without a command it serves; settings come from the environment.';
+
+const unmigrated = 'the database lacks the schema of this release: run "model-gateway migrate"';
 
 const plain = new Help();
 /** The same on every terminal, and where there is none. */
@@ -77,10 +80,13 @@ function pathOf(command: Command): string {
   return parent === null || parent.parent === null ? command.name() : `${pathOf(parent)} ${command.name()}`;
 }
 
-async function codeOf(error: unknown): Promise<number> {
-  if (error instanceof CommandError) return error.exitCode;
-  const { isAway } = await import('../adapters/postgres/pool.ts');
-  return isAway(error) ? exitCodes.away : exitCodes.failed;
+/** Of what a command threw: what it tells, and its exit code. */
+async function endOf(error: unknown): Promise<{ readonly message: string; readonly code: number }> {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof CommandError) return { message, code: error.exitCode };
+  const { isAway, lacksSchema } = await import('../adapters/postgres/pool.ts');
+  if (lacksSchema(error)) return { message: unmigrated, code: exitCodes.failed };
+  return { message, code: error instanceof StoreAway || isAway(error) ? exitCodes.away : exitCodes.failed };
 }
 
 /** Runs what the arguments name, `serve` without any, and resolves with the exit code. What went wrong is on stderr. */
@@ -98,8 +104,8 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   } catch (error) {
     // It has written already what there is to say.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
-    const message = error instanceof Error ? error.message : String(error);
+    const { message, code } = await endOf(error);
     process.stderr.write(`model-gateway ${running}: ${message}\n`);
-    return codeOf(error);
+    return code;
   }
 }

@@ -1,4 +1,4 @@
-import type { Period } from './period.ts';
+import type { Period } from '../core/timestamp.ts';
 
 /** Where progress goes: stderr, whose reader may be a person. */
 export interface ProgressOut {

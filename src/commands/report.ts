@@ -1,23 +1,22 @@
 import type { KeyObject } from 'node:crypto';
-import { once } from 'node:events';
 import type { Command } from 'commander';
 import { publicKeyText, readPrivateKey, signerWith } from '../core/evidence/evidence-key.ts';
-import { hourOf, microsPerHour } from '../core/evidence/report-lines.ts';
+import { reportFacts } from '../core/evidence/report-facts.ts';
 import { ReportWriter } from '../core/evidence/write-report.ts';
-import { formatTimestampMicros } from '../core/timestamp.ts';
+import type { Period } from '../core/timestamp.ts';
+import { hourOf, microsPerHour } from '../core/timestamp.ts';
 import type { Settings } from '../settings.ts';
 import { readSettings } from '../settings.ts';
 import { addCommand } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { directDatabaseUrl } from './migrate.ts';
-import type { Period } from './period.ts';
-import { instantArgument, periodOf } from './period.ts';
+import { withUser } from './named-user.ts';
+import { writeAsRead } from './output.ts';
+import { addPeriod, periodOf } from './period.ts';
 import { Progress } from './progress.ts';
 
 /** Eleven years: each hour is a line, and nobody keeps rows for so long. */
 const maxHours = 100_000n;
-/** Rows are committed within 50 ms of their request or go to the spool; clocks of hosts may differ by more. */
-const settlingMicros = 60_000_000n;
 
 interface ReportOptions {
   readonly from: bigint;
@@ -54,16 +53,7 @@ function reportPeriod(from: bigint, to: bigint | undefined): Period {
 async function userIdOf(idOrEmail: string): Promise<string> {
   const { isUuid } = await import('../adapters/postgres/pool.ts');
   if (isUuid(idOrEmail)) return idOrEmail.toLowerCase();
-  const { findUser } = await import('../adapters/postgres/operators.ts');
-  const { withPool } = await import('./with-pool.ts');
-  const user = await withPool((pool) => findUser(pool, idOrEmail));
-  if (user === null) throw new CommandError('notFound', `there is no user ${idOrEmail}`);
-  return user.id;
-}
-
-async function write(text: string): Promise<void> {
-  // Whoever reads slowly holds the cursor back, not the memory.
-  if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain');
+  return withUser(idOrEmail, async (_pool, { id }) => id);
 }
 
 async function report({ from, to, user, key: keyPath }: ReportOptions): Promise<void> {
@@ -74,52 +64,41 @@ async function report({ from, to, user, key: keyPath }: ReportOptions): Promise<
   const userId = user === undefined ? null : await userIdOf(user);
   const { readEvidence } = await import('../adapters/postgres/read-evidence.ts');
   const { packageVersion } = await import('../http/openapi.ts');
+  const { storageRegion } = settings;
+  const origin = { gateway: packageVersion(), userId, storageRegion, publicKey: publicKeyText(key) };
   const progress = new Progress(period);
   const writer = new ReportWriter(period);
   try {
     for await (const part of readEvidence(url, period, userId)) {
       switch (part.kind) {
-        case 'moment': {
-          const settledMicros = part.readMicros - settlingMicros;
-          const completeMicros = settledMicros < period.untilMicros ? settledMicros : period.untilMicros;
-          const header = {
-            gateway: packageVersion(),
-            user_id: userId,
-            storage_region: settings.storageRegion,
-            read_at: formatTimestampMicros(part.readMicros),
-            complete_until: formatTimestampMicros(completeMicros),
-            oldest_row: part.oldestMicros === null ? null : formatTimestampMicros(part.oldestMicros),
-            public_key: publicKeyText(key),
-          };
-          await write(writer.begin(header));
+        case 'moment':
+          await writeAsRead(writer.begin(reportFacts(origin, part, period.untilMicros)));
           break;
-        }
         case 'hours':
-          await write(writer.hours(part.sinceMicros, part.rows));
+          await writeAsRead(writer.hours(part.sinceMicros, part.rows));
           progress.passed(0, part.sinceMicros);
           break;
         case 'requests':
-          await write(writer.requests(part.rows));
+          await writeAsRead(writer.requests(part.rows));
           progress.passed(part.rows.length, part.untilMicros);
       }
     }
-    await write(writer.end(signerWith(key)));
+    await writeAsRead(writer.end(signerWith(key)));
   } finally {
     progress.end();
   }
 }
 
 export function addReport(program: Command): void {
-  addCommand(program, {
+  const command = addCommand(program, {
     name: 'report',
     summary: 'write signed evidence of where requests bound to India were served',
     details:
       'Every request that asked for or was bound to India, as lines of JSON: by whose word, where it was served, by which key, and what its attempts reached; per hour the counts, each hour bound to the one before, signed at the end. "verify-report" checks it.',
     example:
       'DATABASE_URL=postgres://… model-gateway report --from 2026-11-01 --to 2026-12-01 --key evidence.pem > november.ndjson',
-  })
-    .requiredOption('--from <time>', 'a date, a time with its zone, or 7d or 12h ago', instantArgument)
-    .option('--to <time>', 'the same, exclusive; now by default', instantArgument)
+  });
+  addPeriod(command, '--from', '--to')
     .option('--user <user>', 'of this user only: id or e-mail address')
     .option('--key <file>', 'Ed25519 private key (PEM), - for stdin; else that of GW_EVIDENCE_KEY_FILE')
     .action(report);

@@ -3,13 +3,13 @@ import { formatMicroUsd } from '../core/answer/cost.ts';
 import type { RepricedModel, RepricedSums } from '../core/answer/repricing.ts';
 import { Repricing } from '../core/answer/repricing.ts';
 import { compileTables } from '../core/tables/compile-tables.ts';
+import type { Period } from '../core/timestamp.ts';
 import { formatTimestampMicros } from '../core/timestamp.ts';
 import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { directDatabaseUrl } from './migrate.ts';
-import type { Period } from './period.ts';
-import { instantArgument, periodOf } from './period.ts';
+import { addPeriod, periodOf } from './period.ts';
 import { Progress } from './progress.ts';
 
 interface RepriceOptions extends JsonOption {
@@ -96,16 +96,14 @@ async function reprice({ tables: path, since, until, json: asJson }: RepriceOpti
 }
 
 export function addReprice(program: Command): void {
-  addCommand(program, {
+  const command = addCommand(program, {
     name: 'reprice',
     summary: 'what requests would have cost under other prices',
     details:
       'Reads the request logs of all users, writes nothing. Costs are dollars; unpriced: requests whose model those tables have no price for.',
     example: 'DATABASE_URL=postgres://… model-gateway reprice --tables tables.yaml --since 7d',
-  })
-    .requiredOption('--tables <file>', 'tables document with the prices')
-    .requiredOption('--since <time>', 'a date, a time with its zone, or 7d or 12h ago', instantArgument)
-    .option('--until <time>', 'the same, exclusive; now by default', instantArgument)
+  }).requiredOption('--tables <file>', 'tables document with the prices');
+  addPeriod(command, '--since', '--until')
     .option(...jsonOption)
     .action(reprice);
 }

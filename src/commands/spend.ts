@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
-import { shownText } from './output.ts';
-import { instantArgument, periodOf } from './period.ts';
+import { printJson, shownText } from './output.ts';
+import { addPeriod, periodOf } from './period.ts';
 import { withPool } from './with-pool.ts';
 
 interface SpendOptions extends JsonOption {
@@ -18,7 +18,7 @@ async function spend({ from, to, json }: SpendOptions): Promise<void> {
   const report = spendReport(await withPool((pool) => readSpend(pool, period)));
   if (report.more) process.stderr.write(`only the ${report.users.length} users who spent most\n`);
   if (json) {
-    process.stdout.write(`${JSON.stringify(report)}\n`);
+    printJson(report);
     return;
   }
   process.stdout.write(`from ${report.from} to ${report.to}\n`);
@@ -31,18 +31,13 @@ async function spend({ from, to, json }: SpendOptions): Promise<void> {
 }
 
 export function addSpend(program: Command): void {
-  addCommand(program, {
+  const command = addCommand(program, {
     name: 'spend',
     summary: 'show what each user spent in a period',
     details: 'From hourly sums: bounds are widened to whole UTC hours. Deleted users have an id only.',
     example: 'model-gateway spend --from 2026-11-01 --to 2026-12-01 --json',
-  })
-    .requiredOption(
-      '--from <time>',
-      'a date (UTC), a time with its zone, or 30d: as many days ago',
-      instantArgument,
-    )
-    .option('--to <time>', 'the same, exclusive; else now', instantArgument)
+  });
+  addPeriod(command, '--from', '--to')
     .option(...jsonOption)
     .action(spend);
 }

@@ -1,10 +1,16 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import type { LimitChanges, LimitName, UserLimits } from '../core/limits/user-limits.ts';
-import { limitChangesSchema, limitNames } from '../core/limits/user-limits.ts';
+import {
+  countedText,
+  dollarsText,
+  isMoney,
+  limitChangesSchema,
+  limitNames,
+} from '../core/limits/user-limits.ts';
 import type { JsonOption } from './command.ts';
-import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
+import { addUserCommand } from './named-user.ts';
 
 /** What the option of each limit says; the name of the option follows from that of the limit. */
 const meanings: Readonly<Record<LimitName, string>> = {
@@ -22,13 +28,10 @@ function limitArgument(name: LimitName): (text: string) => string | number {
   return (text) => {
     const value = text.trim().toLowerCase();
     if (value === 'none' || value === 'default') return value;
-    const given = name.startsWith('budget') || !/^\d+$/.test(value) ? value : Number(value);
+    const given = isMoney(name) || !/^\d+$/.test(value) ? value : Number(value);
     if (limitChangesSchema.shape[name].safeParse(given).success) return given;
-    throw new InvalidArgumentError(
-      name.startsWith('budget')
-        ? 'It must be dollars above 0 such as 2.50, none or default.'
-        : 'It must be a whole number from 1 to 1000000000, none or default.',
-    );
+    const number = isMoney(name) ? dollarsText : countedText;
+    throw new InvalidArgumentError(`It must be ${number}, none or default.`);
   };
 }
 
@@ -59,15 +62,13 @@ export function addUserLimits(
   users: Command,
   decide: (idOrEmail: string, policy: { limits: LimitChanges }, options: JsonOption) => Promise<void>,
 ): void {
-  const command = addCommand(users, {
+  const command = addUserCommand(users, {
     name: 'limits',
     summary: 'make a user an exception from the limits of the tables',
     details:
       'Each limit is a number, "none", or "default": as the tables say again. The others stay as they are.',
     example: 'model-gateway users limits ada@example.com --requests-per-minute 600 --streams none',
-  })
-    .argument('<user>', 'id or e-mail address')
-    .option(...jsonOption);
+  });
   for (const name of limitNames) {
     command.option(`${optionOf(name)} <limit>`, meanings[name], limitArgument(name));
   }

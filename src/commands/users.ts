@@ -1,29 +1,22 @@
 import type { Command } from 'commander';
 import { Argument } from 'commander';
-import type pg from 'pg';
 import type { UserFacts, UserPolicy } from '../adapters/postgres/operators.ts';
 import type { UserRecord } from '../http/operator-schemas.ts';
-import type { CommandText, JsonOption } from './command.ts';
+import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
-import { allRead, shownText } from './output.ts';
-import { instantArgument } from './period.ts';
+import { addUserCommand, noUser, withUser } from './named-user.ts';
+import { allRead, printJson, shownText } from './output.ts';
+import { addUserKeys } from './user-keys.ts';
 import { addUserLimits, limitsText } from './user-limits.ts';
 import { withPool } from './with-pool.ts';
 
 /** Read and printed at once, whatever their number. */
 const usersPerPage = 500;
 
-interface KeyOptions extends JsonOption {
-  readonly label?: string;
-  readonly expires?: bigint;
-}
-
 /** Imported when a command runs. */
 const operators = () => import('../adapters/postgres/operators.ts');
 const records = () => import('../http/operator-records.ts');
-
-const printJson = (value: unknown): boolean => process.stdout.write(`${JSON.stringify(value)}\n`);
 
 function line({
   user_id,
@@ -43,10 +36,10 @@ const heading = `${'user'.padEnd(36)}  ${'since'.padEnd(10)}  ${'state'.padEnd(8
 
 async function list({ json }: JsonOption): Promise<void> {
   const [{ listUsers }, { userRecord }] = await Promise.all([operators(), records()]);
-  if (!json) process.stdout.write(heading);
   await withPool(async (pool) => {
     for (let after: string | null = null, isLast = false; !isLast; ) {
       const page: UserFacts[] = await listUsers(pool, after, usersPerPage);
+      if (!json && after === null) process.stdout.write(heading);
       for (const record of page.map(userRecord))
         json ? printJson(record) : process.stdout.write(line(record));
       await allRead();
@@ -56,21 +49,6 @@ async function list({ json }: JsonOption): Promise<void> {
   });
 }
 
-/** Calls `act` with the user that the operator named. Throws CommandError where there is none. */
-function withUser<Result>(
-  idOrEmail: string,
-  act: (pool: pg.Pool, user: UserFacts) => Promise<Result>,
-): Promise<Result> {
-  return withPool(async (pool) => {
-    const user = await (await operators()).findUser(pool, idOrEmail);
-    if (user === null) throw noUser(idOrEmail);
-    return act(pool, user);
-  });
-}
-
-const noUser = (idOrEmail: string): CommandError =>
-  new CommandError('notFound', `there is no user ${idOrEmail}`);
-
 async function add(email: string, { json }: JsonOption): Promise<void> {
   const { registerUser } = await import('../adapters/postgres/users.ts');
   const { registerUserSchema } = await import('../core/account/account-requests.ts');
@@ -78,24 +56,21 @@ async function add(email: string, { json }: JsonOption): Promise<void> {
   if (!checked.success) throw new CommandError('usage', `the e-mail ${checked.error.issues[0]?.message}`);
   const user = await withPool((pool) => registerUser(pool, checked.data));
   if (user === null) throw new CommandError('failed', 'this e-mail address is already registered');
-  const { userId: user_id, apiKey: api_key } = user;
-  if (json) printJson({ user_id, email, api_key, shown_once: true });
-  else process.stdout.write(`${api_key}\n`);
+  const { registeredUser } = await records();
+  if (json) printJson(registeredUser(user));
+  else process.stdout.write(`${user.apiKey}\n`);
 }
 
 async function show(idOrEmail: string, { json }: JsonOption): Promise<void> {
   const { listServiceKeys } = await import('../adapters/postgres/service-keys.ts');
   const { listProviderKeys } = await import('../adapters/postgres/provider-keys.ts');
-  const { serviceKeyFacts, storedKeyFacts, userRecord } = await records();
-  await withUser(idOrEmail, async (pool, user) => {
-    const record = userRecord(user);
-    const serviceKeys = (await listServiceKeys(pool, user.id)).map(serviceKeyFacts);
-    const providerKeys = (await listProviderKeys(pool, user.id)).map(storedKeyFacts);
-    if (json) {
-      printJson({ user: record, service_keys: serviceKeys, provider_keys: providerKeys });
-      return;
-    }
-    process.stdout.write(`${heading}${line(record)}limits: ${limitsText(record.limits)}\n`);
+  const { shownUser } = await records();
+  await withUser(idOrEmail, async (pool, found) => {
+    const serviceKeys = await listServiceKeys(pool, found.id);
+    const shown = shownUser(found, serviceKeys, await listProviderKeys(pool, found.id));
+    if (json) return printJson(shown);
+    const { user, service_keys, provider_keys } = shown;
+    process.stdout.write(`${heading}${line(user)}limits: ${limitsText(user.limits)}\n`);
     const details = (name: string, rows: readonly object[]): string =>
       rows
         .map(
@@ -105,7 +80,7 @@ async function show(idOrEmail: string, { json }: JsonOption): Promise<void> {
               .join('  ')}\n`,
         )
         .join('');
-    process.stdout.write(details('service key ', serviceKeys) + details('provider key', providerKeys));
+    process.stdout.write(details('service key ', service_keys) + details('provider key', provider_keys));
   });
 }
 
@@ -115,28 +90,9 @@ async function decide(idOrEmail: string, policy: UserPolicy, { json }: JsonOptio
   await withUser(idOrEmail, async (pool, { id }) => {
     const user = await setUserPolicy(pool, id, policy);
     if (user === null) throw noUser(idOrEmail);
-    if (json) return void printJson(userRecord(user));
+    if (json) return printJson(userRecord(user));
     process.stdout.write(heading + line(userRecord(user)));
     if (policy.limits !== undefined) process.stdout.write(`limits: ${limitsText(user.limits)}\n`);
-  });
-}
-
-async function newKey(idOrEmail: string, { label, expires, json }: KeyOptions): Promise<void> {
-  const { addServiceKey } = await import('../adapters/postgres/service-keys.ts');
-  const { newServiceKeySchema } = await import('../core/account/account-requests.ts');
-  const { serviceKeyFacts } = await records();
-  const checked = newServiceKeySchema.safeParse({ label });
-  if (!checked.success) throw new CommandError('usage', `--label ${checked.error.issues[0]?.message}`);
-  if (expires !== undefined && expires <= BigInt(Date.now()) * 1000n)
-    throw new CommandError('usage', '--expires lies in the past');
-  await withUser(idOrEmail, async (pool, { id }) => {
-    const added = await addServiceKey(pool, id, { label: label ?? null, expiresAtMicros: expires ?? null });
-    if (added.kind === 'no-user') throw noUser(idOrEmail);
-    if (added.kind === 'too-many')
-      throw new CommandError('failed', `the user has ${added.most} service keys already`);
-    if (json)
-      printJson({ user_id: id, ...serviceKeyFacts(added.row), api_key: added.apiKey, shown_once: true });
-    else process.stdout.write(`${added.apiKey}\n`);
   });
 }
 
@@ -146,12 +102,6 @@ async function erase(idOrEmail: string, { json }: JsonOption): Promise<void> {
     if (!(await deleteUser(pool, id))) throw noUser(idOrEmail);
     json ? printJson({ user_id: id, deleted: true }) : process.stdout.write(`${id} is deleted\n`);
   });
-}
-
-function addUserCommand(users: Command, text: CommandText): Command {
-  return addCommand(users, text)
-    .argument('<user>', 'id or e-mail address')
-    .option(...jsonOption);
 }
 
 export function addUsers(program: Command): void {
@@ -210,12 +160,5 @@ export function addUsers(program: Command): void {
     details: 'Sums and log rows stay, under an id that leads to nobody.',
     example: 'model-gateway users delete ada@example.com',
   }).action(erase);
-  addUserCommand(users, {
-    name: 'new-key',
-    summary: 'make another service key of a user, and print it',
-    example: 'model-gateway users new-key ada@example.com --label recovery --expires 2027-01-01',
-  })
-    .option('--label <text>', 'what it is for')
-    .option('--expires <time>', 'a date (UTC), or a time with its zone', instantArgument)
-    .action(newKey);
+  addUserKeys(users);
 }

@@ -3,11 +3,10 @@ import type { ReportVerdict } from '../core/evidence/check-report.ts';
 import { ReportCheck } from '../core/evidence/check-report.ts';
 import { fingerprint, publicKeyText, readPublicKey } from '../core/evidence/evidence-key.ts';
 import { LineSplitter } from '../core/evidence/line-splitter.ts';
-import { parseTimestampMicros } from '../core/timestamp.ts';
 import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
-import { shownText } from './output.ts';
+import { printJson, shownText } from './output.ts';
 import { Progress } from './progress.ts';
 
 interface VerifyOptions extends JsonOption {
@@ -37,12 +36,9 @@ async function check(path: string, publicKey: string | null): Promise<ReportVerd
         count += 1;
       }
       if (report.broken !== null) break;
-      const { header, atMicros } = report;
-      if (header === null || atMicros === null) continue;
-      const [sinceMicros, untilMicros] = [header.from, header.to].map(
-        (time) => parseTimestampMicros(time) ?? 0n,
-      );
-      progress ??= new Progress({ sinceMicros: sinceMicros ?? 0n, untilMicros: untilMicros ?? 0n });
+      if (report.progress === null) continue;
+      const { atMicros, ...period } = report.progress;
+      progress ??= new Progress(period);
       progress.passed(count, atMicros);
     }
   } finally {
@@ -76,7 +72,7 @@ async function verifyReport(path: string, { publicKey: keyPath, json }: VerifyOp
   const verdict = await check(path, publicKey);
   if (verdict.kind === 'broken') {
     const { line, hour, id, problem } = verdict.at;
-    if (json) process.stdout.write(`${JSON.stringify({ verdict: 'broken', line, hour, id, problem })}\n`);
+    if (json) printJson({ verdict: 'broken', line, hour, id, problem });
     const where = [...(hour === null ? [] : [`hour ${hour}`]), ...(id === null ? [] : [`request ${id}`])];
     const place = where.length === 0 ? '' : ` (${where.join(', ')})`;
     throw new CommandError('broken', `${path}: line ${line}${place} ${shownText(problem)}`);
@@ -87,8 +83,7 @@ async function verifyReport(path: string, { publicKey: keyPath, json }: VerifyOp
     const { kind: _kind, hash: _hash, signature: _signature, previous: _previous, ...counts } = end;
     const { from, to, user_id, storage_region, complete_until } = header;
     const facts = { from, to, user_id, storage_region, complete_until, key: fingerprint(header.public_key) };
-    const said = { verdict: isProven ? 'proven' : 'unproven', ...facts, ...counts };
-    process.stdout.write(`${JSON.stringify(said)}\n`);
+    printJson({ verdict: isProven ? 'proven' : 'unproven', ...facts, ...counts });
   } else process.stdout.write(intactText(path, verdict));
   if (!isProven)
     throw new CommandError('unproven', 'nothing proves who signed it: name their key with --public-key');

@@ -12,7 +12,7 @@ import { peerAddress } from './peer-address.ts';
 import { WindowCounter } from './window-counter.ts';
 
 /** Of one client, by each replica: enough for an operator who mistypes, and no way to find 32 characters. */
-export const wrongTokensPerMinute = 10;
+const wrongTokensPerMinute = 10;
 
 export interface AdminAuthDeps {
   readonly token: Secret;

@@ -75,6 +75,15 @@ export const adminRoutes = {
     status: 201,
     answer: newUserKeySchema,
   },
+  revokeUserKey: {
+    method: 'DELETE',
+    path: '/admin/users/{user}/service-keys/{key_id}',
+    summary: 'Revoke a service key of a user, the last one too',
+    auth: 'admin-token',
+    needsStore: true,
+    status: 204,
+    answer: null,
+  },
   readSpend: {
     method: 'GET',
     path: '/admin/spend',

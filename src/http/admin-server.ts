@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest }
 import { fastify, LogController } from 'fastify';
 import type { TablesStatus } from '../adapters/tables/last-good-tables.ts';
 import type { LaterTurns } from '../chat/later-turn.ts';
+import type { Clock } from '../chat/ports.ts';
 import { NotFoundError } from '../core/errors.ts';
 import type { AdminAuthDeps } from './admin-auth.ts';
 import { requireAdminToken } from './admin-auth.ts';
@@ -20,7 +21,7 @@ import { nodeHttpOptions, refuseOddRequests } from './odd-requests.ts';
 import { answerParserError } from './parser-errors.ts';
 import { requestIdOf } from './request-id.ts';
 import { allowedMethods, methodsOf } from './route-methods.ts';
-import type { OperatorsDeps } from './routes/operators.ts';
+import type { OperatorStore } from './routes/operators.ts';
 import { operatorsHandlers } from './routes/operators.ts';
 import { connectionsCheckMs, headersTimeoutMs, requestTimeoutMs } from './server-timeouts.ts';
 
@@ -43,10 +44,11 @@ export interface ReadyFacts {
 
 /** What operators may do, over HTTP. */
 export interface AdminApi extends AdminAuthDeps {
-  readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed' | 'adminRequestEnded' | 'requestShed'>;
+  readonly clock: Clock;
+  readonly httpTelemetry: HttpTelemetry;
   readonly later: LaterTurns;
   /** Null in a profile without a database. */
-  readonly store: OperatorsDeps | null;
+  readonly store: OperatorStore | null;
 }
 
 export interface AdminDeps extends ReadyFacts {
@@ -119,7 +121,7 @@ function serveProbes(app: FastifyInstance, deps: AdminDeps): void {
 }
 
 /** Its bodies have room of their own, so that neither port takes any from the other. */
-function serveAdminApi(app: FastifyInstance, api: AdminApi, store: OperatorsDeps): void {
+function serveAdminApi(app: FastifyInstance, api: AdminApi, store: OperatorStore): void {
   const { httpTelemetry } = api;
   acceptOnlyJson(app, new BodyBudget(bodiesBytes), api.later, () => httpTelemetry.requestShed('body_bytes'));
   app.register(async (scope) => {
@@ -133,6 +135,6 @@ function serveAdminApi(app: FastifyInstance, api: AdminApi, store: OperatorsDeps
       done();
     });
     requireAdminToken(scope, api);
-    mountTable(scope, adminRoutes, operatorsHandlers(store));
+    mountTable(scope, adminRoutes, operatorsHandlers(store, api));
   });
 }

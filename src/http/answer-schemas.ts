@@ -7,8 +7,9 @@ import { errorTypes } from '../core/errors.ts';
 import { providerNames } from '../core/provider-name.ts';
 import { residencies } from '../core/request/residency.ts';
 import { answeringProviders, shownResidencies } from '../core/settled-request.ts';
+import { count, instant, usd } from '../core/shown-values.ts';
 import { statsGroups } from '../core/stats-group.ts';
-import { attemptFields, count, instant, usd } from './answer-fields.ts';
+import { attemptFields } from './answer-fields.ts';
 
 /**
  * What the API answers. The description shows these schemas, and the compiler holds what is sent to their types;
@@ -21,6 +22,7 @@ export const registeredUserSchema = z.strictObject({
   api_key: z.string(),
   shown_once: z.literal(true),
 });
+export type RegisteredUserRecord = z.output<typeof registeredUserSchema>;
 
 export const providerKeyRecordSchema = z.strictObject({
   id: z.uuid(),

@@ -16,13 +16,21 @@ declare module 'fastify' {
 /** As much of a body is taken while its request waits: what Node would keep of it by itself. */
 export const earlyBytes = 64 * 1024;
 
+/**
+ * What has become of a body.
+ *
+ *   coming  there may be more of it
+ *   whole   that is all of it
+ *   lost    there was no room for what came: it is gone, and with it the request, once it is known who sent it
+ *
+ * coming → whole, and either → lost.
+ */
+export type EarlyState = 'coming' | 'whole' | 'lost';
+
 /** What has come of a body. */
 export interface EarlyBytes {
+  readonly state: EarlyState;
   readonly bytes: Buffer;
-  /** That is all of it. */
-  readonly isWhole: boolean;
-  /** There was no room for what came: it is gone, and with it the request, once it is known who sent it. */
-  readonly isLost: boolean;
 }
 
 /**
@@ -33,9 +41,9 @@ export class EarlyBody implements BodyReader {
   readonly #message: MeasuredMessage;
   readonly #bytes = new ByteBuffer();
   #hold: EarlyHold | null = null;
-  #isFull = false;
-  #isWhole = false;
-  #isLost = false;
+  #state: EarlyState = 'coming';
+  /** Its connection is not read: there is enough of it, or no room. */
+  #isPaused = false;
 
   constructor(raw: IncomingMessage) {
     this.#message = measured(raw);
@@ -50,22 +58,22 @@ export class EarlyBody implements BodyReader {
 
   /** What has come so far. The rest is the caller's: until it reads it, the message keeps it. */
   take(): EarlyBytes {
-    if (!this.#isWhole) this.#message.readBy(null);
-    if (this.#isFull) this.#message.socket.removeListener('resume', this.#pause).resume();
-    this.#isFull = false;
+    if (this.#state !== 'whole') this.#message.readBy(null);
+    if (this.#isPaused) this.#message.socket.removeListener('resume', this.#pause).resume();
+    this.#isPaused = false;
     this.#hold?.release();
-    return { bytes: this.#bytes.release(), isWhole: this.#isWhole, isLost: this.#isLost };
+    return { state: this.#state, bytes: this.#bytes.release() };
   }
 
   onWhole(): void {
-    this.#isWhole = true;
+    if (this.#state === 'coming') this.#state = 'whole';
   }
 
   /** Whoever waits for the request learns it from the message. */
   onGone(): void {}
 
   onBytes(chunk: Buffer): void {
-    if (this.#isLost) return;
+    if (this.#state === 'lost') return;
     if (this.#hold?.grow(chunk.length) === false) {
       this.#lose();
       return;
@@ -75,15 +83,15 @@ export class EarlyBody implements BodyReader {
   }
 
   #lose(): void {
-    this.#isLost = true;
+    this.#state = 'lost';
     this.#bytes.release();
     this.#hold?.release();
     this.#stop();
   }
 
   #stop(): void {
-    if (this.#isFull) return;
-    this.#isFull = true;
+    if (this.#isPaused) return;
+    this.#isPaused = true;
     // Whoever else has to do with the socket may make it go on.
     this.#message.socket.on('resume', this.#pause);
     this.#pause();

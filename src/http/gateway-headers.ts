@@ -14,9 +14,9 @@ const overridePattern = `^(${providerNames.join('|')}|self_hosted/[^:]+):.{1,${m
 /** One `X-Gateway-*` header. */
 interface HeaderDefinition<Value> {
   readonly name: string;
-  /** What may be sent, as README.md shows it. */
+  /** What may be sent, as docs/requests.md shows it. */
   readonly value: string;
-  /** In Markdown: in the OpenAPI description, and in README.md by `npm run generate`. */
+  /** In Markdown: in the OpenAPI description, and in docs/requests.md by `npm run generate`. */
   readonly description: string;
   /** The same as JSON Schema: values that are taken as they are. */
   readonly schema: Readonly<Record<string, unknown>>;

@@ -98,8 +98,13 @@ export type AuditEvent =
 export const legacySurfaces = ['key', 'mode', 'header'] as const;
 export type LegacySurface = (typeof legacySurfaces)[number];
 
+/** Who is told what was decided, beside refused authentication. */
+export interface Audit {
+  audited(event: AuditEvent, asker: Asker): void;
+}
+
 /** What the edge reports to its watchers. Calls are cheap and never throw. */
-export interface HttpTelemetry {
+export interface HttpTelemetry extends Audit {
   /** `trusted`: the peer is a proxy of the operator's (`GW_TRUSTED_PROXY_HOPS`). */
   requestStarted(
     method: string,
@@ -116,7 +121,6 @@ export interface HttpTelemetry {
   /** A client that took nothing of its answer for too long was let go. */
   readerStalled(): void;
   authFailed(reason: AuthFailure, asker: Asker): void;
-  audited(event: AuditEvent, asker: Asker): void;
   legacyUsed(surface: LegacySurface): void;
   /** One request of the admin API is over; `route` is its template. */
   adminRequestEnded(method: string, route: string, status: number): void;

@@ -3,7 +3,7 @@ import type { SharedCount } from './window-counter.ts';
 import { WindowCounter } from './window-counter.ts';
 
 /** Of one user: more than anybody needs who has a key for each vendor, too few to look through a network with. */
-export const maxKeyChecksPerMinute = 10;
+const maxKeyChecksPerMinute = 10;
 
 function refuseFor(waitSeconds: number): void {
   if (waitSeconds <= 0) return;

@@ -1,29 +1,16 @@
 import { z } from 'zod';
 import { usageBases } from '../core/answer/usage.ts';
 import { candidateFates } from '../core/candidate-fate.ts';
+import { detailColumns, listColumns } from '../core/log/log-columns.ts';
+import { shapesOf } from '../core/log/shown-columns.ts';
 import { ipClasses } from '../core/net/ip-class.ts';
-import { residencies, residencyBinders } from '../core/request/residency.ts';
-import { requestStatuses, shownProviders, shownResidencies } from '../core/settled-request.ts';
-import { attemptFields, count, instant, usd } from './answer-fields.ts';
+import { residencies } from '../core/request/residency.ts';
+import { count, instant } from '../core/shown-values.ts';
+import { attemptFields } from './answer-fields.ts';
 
 /** What the API answers of requests that are over; as `answer-schemas.ts`. */
 
-const logRowSchema = z.strictObject({
-  id: z.int(),
-  mode: z.string(),
-  provider: z.enum(shownProviders),
-  model: z.string(),
-  input_tokens: count,
-  output_tokens: count,
-  latency_ms: count,
-  cost_usd: usd,
-  cache_hit: z.boolean(),
-  status: z.enum(requestStatuses),
-  error: z.string().max(500).nullable(),
-  residency_requested: z.literal('india').nullable(),
-  residency_actual: z.enum(shownResidencies),
-  created_at: instant,
-});
+const logRowSchema = z.strictObject({ id: z.int(), ...shapesOf(listColumns), created_at: instant });
 
 export const logPageSchema = z.strictObject({
   data: z.array(logRowSchema),
@@ -36,14 +23,7 @@ const rate = z.string().regex(/^\d+(\.\d{1,6})?$/);
 
 /** A row and what explains it; null where nothing is to be said, or an earlier release wrote the row. */
 export const explainedLogRowSchema = logRowSchema.extend({
-  request_id: z.string(),
-  trace_id: z.string().nullable(),
-  /** Of the tables that planned and priced the request; `x-gateway-tables-version` of its answer. */
-  tables_version: z.string(),
-  stream: z.boolean(),
-  ttft_ms: count.nullable(),
-  /** The provider key that served. */
-  key_id: z.uuid().nullable(),
+  ...shapesOf(detailColumns),
   usage: z.strictObject({
     basis: z.enum(usageBases).nullable(),
     cached_input_tokens: count,
@@ -51,9 +31,6 @@ export const explainedLogRowSchema = logRowSchema.extend({
     cache_write_long_tokens: count,
     reasoning_tokens: count,
   }),
-  /** By whose word it had to stay in India. */
-  residency_bound_by: z.enum(residencyBinders).nullable(),
-  saved_usd: usd,
   /** What priced the tokens. */
   price: z
     .strictObject({

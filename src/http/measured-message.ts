@@ -32,19 +32,29 @@ export interface BodyReader {
 }
 
 /**
+ * What has become of the body of a message.
+ *
+ *   coming  the stream has it, or whoever reads it
+ *   cut     its chunks were too tiny: none of it is taken any more
+ *   read    a reader has had its end
+ *
+ * coming → cut or read. To a reader a body that is cut is lost, whatever comes behind it.
+ */
+type BodyState = 'coming' | 'cut' | 'read';
+
+/**
  * A request that is cut once its body comes in chunks that cost many times what they bring. On a connection that is
  * parsed no further it passes for an upgrade that nobody takes: Node then lets go of its parser and of the connection.
  */
 export class MeasuredMessage extends IncomingMessage {
   #chunks = 0;
   #bytes = 0;
-  #isCut = false;
+  #body: BodyState = 'coming';
   #reader: BodyReader | null = null;
-  #wasRead = false;
 
   static {
     // Node then lets go of the message, with all that its client sent.
-    endWhenRead(MeasuredMessage, (message) => message.#wasRead);
+    endWhenRead(MeasuredMessage, (message) => message.#body === 'read');
   }
 
   constructor(socket: MarkedSocket) {
@@ -69,7 +79,7 @@ export class MeasuredMessage extends IncomingMessage {
     const reader = this.#reader;
     if (chunk === null) return reader === null ? super.push(null) : this.#end();
     if (this.#isTooTiny(chunk.length)) {
-      if (!this.#isCut) this.#cut();
+      if (this.#body === 'coming') this.#cut();
       return false;
     }
     if (reader === null) return super.push(chunk, encoding);
@@ -87,22 +97,26 @@ export class MeasuredMessage extends IncomingMessage {
   #end(): true {
     const reader = this.#reader;
     this.#reader = null;
-    this.#wasRead = true;
-    reader?.onWhole();
+    if (this.#body === 'cut') reader?.onGone(null);
+    else {
+      this.#body = 'read';
+      reader?.onWhole();
+    }
     return true;
   }
 
   #isTooTiny(bytes: number): boolean {
     this.#chunks += 1;
     this.#bytes += bytes;
-    if (this.#chunks <= mostTinyChunks || this.#isCut) return this.#isCut;
+    const isCut = this.#body === 'cut';
+    if (isCut || this.#chunks <= mostTinyChunks) return isCut;
     return (
       this.#bytes < leastMeanChunkBytes * this.#chunks && this.headers['transfer-encoding'] !== undefined
     );
   }
 
   #cut(): void {
-    this.#isCut = true;
+    this.#body = 'cut';
     const error = Object.assign(new Error('The body comes in tiny chunks.'), { code: 'GW_TINY_CHUNKS' });
     answerParserError(error, this.socket);
     // What still comes costs as much: it is not read.

@@ -4,8 +4,8 @@ import type { z } from 'zod';
 import { NotFoundError } from '../core/errors.ts';
 import { smallBodyBytes } from './body-budget.ts';
 import { parseOrThrow } from './parse.ts';
-import type { Route, RouteName, Routes, RouteTable } from './route-table.ts';
-import { pathParameter, routeList, routes } from './route-table.ts';
+import type { PathParameter, Route, RouteName, Routes, RouteTable } from './route-table.ts';
+import { pathParameters, routeList, routes } from './route-table.ts';
 
 type DeepReadonly<Value> = Value extends readonly (infer Item)[]
   ? readonly DeepReadonly<Item>[]
@@ -26,8 +26,8 @@ export type AnswerOf<Given extends Route> = Given['answer'] extends z.ZodType
 export interface CallOf<Given extends Route> {
   readonly body: Parsed<FieldOf<Given, 'body'>>;
   readonly query: Parsed<FieldOf<Given, 'query'>>;
-  /** The parameter of the path, decoded; empty where there is none. */
-  readonly param: string;
+  /** The parameters of the path, decoded, by their names. */
+  readonly params: { readonly [Name in PathParameter<Given['path']>]: string };
   readonly request: FastifyRequest;
   /** For further headers. */
   readonly reply: FastifyReply;
@@ -52,13 +52,13 @@ type StoryHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<vo
 
 /** The path as Fastify's router writes it. */
 function routerPath(route: Route): string {
-  return route.path.replace(/\{(\w+)\}/, route.openEnd === true ? '*' : ':$1');
+  return route.path.replace(/\{(\w+)\}/g, route.openEnd === true ? '*' : ':$1');
 }
 
-function paramOf(route: Route, request: FastifyRequest): string {
-  const name = pathParameter(route);
-  if (name === null) return '';
-  return (request.params as Readonly<Record<string, string>>)[route.openEnd === true ? '*' : name] ?? '';
+function paramsOf(route: Route, request: FastifyRequest): Readonly<Record<string, string>> {
+  const params = request.params as Readonly<Record<string, string>>;
+  if (route.openEnd !== true) return params;
+  return Object.fromEntries(pathParameters(route).map((name) => [name, params['*'] ?? '']));
 }
 
 function answering(route: Route, handler: AnyHandler) {
@@ -66,7 +66,7 @@ function answering(route: Route, handler: AnyHandler) {
     const answer = await handler({
       body: (route.body && parseOrThrow(route.body, request.body)) as never,
       query: (route.query && parseOrThrow(route.query, request.query)) as never,
-      param: paramOf(route, request),
+      params: paramsOf(route, request) as never,
       request,
       reply,
     });

@@ -8,7 +8,7 @@ import { errorBodySchema } from './answer-schemas.ts';
 import type { RegistrationPolicy } from './registration-policy.ts';
 import { requestIdHeader } from './request-id.ts';
 import type { Route } from './route-table.ts';
-import { pathParameter, routeList } from './route-table.ts';
+import { pathParameters, routeList } from './route-table.ts';
 
 type Json = Record<string, unknown>;
 
@@ -141,22 +141,24 @@ function securityOf({ auth }: Route, { registration }: ApiFacts): Json {
 }
 
 /** Lists are written with commas. */
-const inQueryAs = ([name, { description, ...schema }]: [string, Json]): Json => ({
+const inQueryAs = (name: string, { description, ...schema }: Json, required: boolean): Json => ({
   name,
   in: 'query',
+  ...(required && { required }),
   ...(description !== undefined && { description }),
   ...(schema['type'] === 'array' && { style: 'form', explode: false }),
   schema,
 });
 
 function parametersOf(route: Route): Json {
-  const inPath = pathParameter(route);
-  const inQuery =
-    route.query === undefined ? {} : (jsonSchema(route.query)['properties'] as Record<string, Json>);
+  const { properties = {}, required = [] } = (route.query === undefined ? {} : jsonSchema(route.query)) as {
+    readonly properties?: Readonly<Record<string, Json>>;
+    readonly required?: readonly string[];
+  };
   const inHeaders = route.headers === undefined ? [] : [...Object.values(route.headers), requestIdHeader];
   const parameters = [
-    ...(inPath === null ? [] : [{ name: inPath, in: 'path', required: true, schema: text }]),
-    ...Object.entries(inQuery).map(inQueryAs),
+    ...pathParameters(route).map((name) => ({ name, in: 'path', required: true, schema: text })),
+    ...Object.entries(properties).map(([name, schema]) => inQueryAs(name, schema, required.includes(name))),
     ...inHeaders.map(({ name, description, schema }) => ({ name, in: 'header', description, schema })),
   ];
   return parameters.length === 0 ? {} : { parameters };

@@ -2,10 +2,14 @@ import type { UserFacts } from '../adapters/postgres/operators.ts';
 import type { ProviderKeyRow } from '../adapters/postgres/provider-keys.ts';
 import type { Spend, UserSpend } from '../adapters/postgres/read-spend.ts';
 import type { ServiceKeyRow } from '../adapters/postgres/service-keys.ts';
+import type { RegisteredUser } from '../adapters/postgres/users.ts';
 import { formatMicroUsd } from '../core/answer/cost.ts';
 import { formatTimestampMicros } from '../core/timestamp.ts';
+import type { RegisteredUserRecord } from './answer-schemas.ts';
 import type {
+  NewUserKey,
   ServiceKeyFacts,
+  ShownUser,
   SpendRecord,
   SpendReport,
   StoredKeyFacts,
@@ -49,6 +53,29 @@ export function storedKeyFacts({
   declaredRegion,
 }: ProviderKeyRow): StoredKeyFacts {
   return { id, provider, label, base_url: baseUrl, declared_region: declaredRegion };
+}
+
+/** A user who has just been registered, with the one service key in the clear. */
+export function registeredUser({ userId, email, apiKey }: RegisteredUser): RegisteredUserRecord {
+  return { user_id: userId, email, api_key: apiKey, shown_once: true };
+}
+
+/** A user with its keys, none of them in the clear. */
+export function shownUser(
+  user: UserFacts,
+  serviceKeys: readonly ServiceKeyRow[],
+  providerKeys: readonly ProviderKeyRow[],
+): ShownUser {
+  return {
+    user: userRecord(user),
+    service_keys: serviceKeys.map(serviceKeyFacts),
+    provider_keys: providerKeys.map(storedKeyFacts),
+  };
+}
+
+/** A service key that was made for a user, in the clear. */
+export function newUserKey(userId: string, row: ServiceKeyRow, apiKey: string): NewUserKey {
+  return { user_id: userId, ...serviceKeyFacts(row), api_key: apiKey, shown_once: true };
 }
 
 /** What a user spent, to the micro-dollar. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limitChangesSchema, userLimitsSchema } from '../core/limits/user-limits.ts';
-import { count, instant, usd } from './answer-fields.ts';
+import { count, instant, usd } from '../core/shown-values.ts';
 import {
   newServiceKeyRecordSchema,
   providerKeyRecordSchema,
@@ -10,7 +10,10 @@ import { pageLimit, parameter, queryInstant } from './query-schemas.ts';
 
 /** What operators get, on the admin port and from commands; and what they ask there. */
 
-const residency = z.literal('india').nullable().describe('What the operator bound the user to.');
+const residency = z
+  .literal('india', 'must be "india" or null')
+  .nullable()
+  .describe('What the operator bound the user to.');
 
 export const userRecordSchema = z.strictObject({
   user_id: z.uuid(),
@@ -53,6 +56,7 @@ export const shownUserSchema = z.strictObject({
   service_keys: z.array(serviceKeyFactsSchema),
   provider_keys: z.array(storedKeySchema),
 });
+export type ShownUser = z.output<typeof shownUserSchema>;
 
 /** `PATCH /admin/users/{user}`: what is left out stays as it is. */
 export const changeUserSchema = z
@@ -69,8 +73,9 @@ export const newUserKeySchema = z.strictObject({
   user_id: z.uuid(),
   ...newServiceKeyRecordSchema.omit({ current: true }).shape,
 });
+export type NewUserKey = z.output<typeof newUserKeySchema>;
 
-export const spendRecordSchema = z.strictObject({
+const spendRecordSchema = z.strictObject({
   user_id: z.uuid(),
   email: z.string().nullable().describe('Null: the user was deleted.'),
   requests: count,

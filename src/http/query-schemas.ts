@@ -10,7 +10,9 @@ const maxPage = 1000;
 export const defaultPage = 100;
 
 /** A parameter that is there twice is a list. */
-export const parameter = z.string('must be sent once');
+export const parameter = z.string({
+  error: ({ input }) => (input === undefined ? 'is missing' : 'must be sent once'),
+});
 
 export const queryInstant = instantText(parameter);
 

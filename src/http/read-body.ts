@@ -110,14 +110,14 @@ class ArrivingBody implements BodyReader {
   }
 
   #begun(early: EarlyBody): void {
-    const { bytes, isWhole, isLost } = early.take();
-    if (isLost) {
+    const { state, bytes } = early.take();
+    if (state === 'lost') {
       this.#limits.onShortage();
       this.#finish(overloaded());
       return;
     }
     if (bytes.length > 0) this.onBytes(bytes);
-    if (isWhole) this.#finish(null);
+    if (state === 'whole') this.#finish(null);
   }
 
   /** At most twice the interval between two looks passes until a body that has stopped is refused. */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 
 export const acceptableRequestId = /^[A-Za-z0-9_-]{1,128}$/;
 
-/** As the description and README.md show it. */
+/** As the description and docs/requests.md show it. */
 export const requestIdHeader = {
   name: 'X-Request-ID',
   value: '<token>',

@@ -27,9 +27,9 @@ import { logsQuerySchema, statsQuerySchema } from './query-schemas.ts';
  */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** As the description writes it: `/v1/keys/{key_id}`; at most one parameter. */
+  /** As the description writes it: `/v1/keys/{key_id}`. */
   readonly path: string;
-  /** The parameter, at the end, may hold slashes, encoded or not. */
+  /** Its one parameter, at the end, may hold slashes, encoded or not. */
   readonly openEnd?: true;
   readonly summary: string;
   /** Who may call it: the holder of a service key, whom the registration policy lets in, or operators. */
@@ -212,7 +212,12 @@ export type RouteNameWith<Field extends keyof Route, Value> = {
 /** All of them, as equals. */
 export const routeList: readonly Route[] = Object.values(routes);
 
-/** The name of the parameter in a path; null where it has none. */
-export function pathParameter({ path }: Pick<Route, 'path'>): string | null {
-  return /\{(\w+)\}/.exec(path)?.[1] ?? null;
+/** The names of the parameters in a path, as a type. */
+export type PathParameter<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | PathParameter<Rest>
+  : never;
+
+/** The same, in their order. */
+export function pathParameters({ path }: Pick<Route, 'path'>): readonly string[] {
+  return Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => name);
 }

@@ -8,49 +8,53 @@ import { mountRoutes, refuseStoreRoutes } from './mount.ts';
 import type { RouteNameWith } from './route-table.ts';
 import type { ChatRouteDeps } from './routes/chat-completions.ts';
 import { chatHandlers } from './routes/chat-completions.ts';
+import type { LogDetailStore } from './routes/explained-log.ts';
 import { explainedLog } from './routes/explained-log.ts';
-import type { KeyCheckRouteDeps } from './routes/key-check.ts';
+import type { KeyCheckRouteDeps, KeyCheckStore } from './routes/key-check.ts';
 import { keyCheckHandlers } from './routes/key-check.ts';
-import type { KeysDeps } from './routes/keys.ts';
+import type { KeyStore } from './routes/keys.ts';
 import { keysHandlers } from './routes/keys.ts';
-import type { LogsDeps } from './routes/logs.ts';
+import type { LogStore } from './routes/logs.ts';
 import { logPage } from './routes/logs.ts';
 import { modelsHandlers } from './routes/models.ts';
-import type { ServiceKeysDeps } from './routes/service-keys.ts';
+import type { ServiceKeyStore } from './routes/service-keys.ts';
 import { serviceKeysHandlers } from './routes/service-keys.ts';
-import type { StatsDeps } from './routes/stats.ts';
+import type { StatsStore } from './routes/stats.ts';
 import { stats } from './routes/stats.ts';
-import type { UsersDeps } from './routes/users.ts';
+import type { MayRegister, UserStore } from './routes/users.ts';
 import { registrationHook, usersHandlers } from './routes/users.ts';
 
-/** The routes that need Postgres. */
-export interface StoreRoutesDeps
-  extends Omit<KeysDeps, 'tables' | 'httpTelemetry'>,
-    Omit<ServiceKeysDeps, 'clock' | 'httpTelemetry'>,
-    LogsDeps,
-    StatsDeps,
-    Pick<KeyCheckRouteDeps, 'mayCheckKey' | 'readProviderKeyUses'>,
-    Omit<UsersDeps, 'httpTelemetry'> {}
+/** What the routes that need Postgres ask of it. */
+export interface RoutesStore
+  extends UserStore,
+    KeyStore,
+    ServiceKeyStore,
+    KeyCheckStore,
+    LogStore,
+    LogDetailStore,
+    StatsStore {
+  readonly mayRegister: MayRegister;
+}
 
 /** What the routes need of the rest, given once. */
-export interface RoutesDeps extends AuthDeps, ChatRouteDeps, Pick<KeyCheckRouteDeps, 'checkKey'> {
+export interface RoutesDeps extends AuthDeps, ChatRouteDeps, KeyCheckRouteDeps {
   readonly clock: Clock;
   readonly httpTelemetry: HttpTelemetry;
   /** The API description. */
   readonly describe: () => Readonly<Record<string, unknown>>;
   /** Null in a profile without a database. */
-  readonly store: StoreRoutesDeps | null;
+  readonly store: RoutesStore | null;
 }
 
 type StoreRouteName = Exclude<RouteNameWith<'needsStore', true>, RouteNameWith<'auth', 'registration'>>;
 
-function storeHandlers(store: StoreRoutesDeps, deps: RoutesDeps): Handlers<StoreRouteName> {
+function storeHandlers(store: RoutesStore, deps: RoutesDeps): Handlers<StoreRouteName> {
   return {
-    ...keysHandlers({ ...store, httpTelemetry: deps.httpTelemetry, tables: deps.tables }),
-    ...serviceKeysHandlers({ ...store, httpTelemetry: deps.httpTelemetry, clock: deps.clock }),
+    ...keysHandlers(store, deps),
+    ...serviceKeysHandlers(store, deps),
     readLogs: ({ query, request }) => logPage(store, request.account.userId, query),
-    ...keyCheckHandlers({ ...deps, ...store }),
-    explainLog: ({ param, request }) => explainedLog(store, request.account.userId, param),
+    ...keyCheckHandlers(store, deps),
+    explainLog: ({ params, request }) => explainedLog(store, request.account.userId, params.log_id),
     readStats: ({ query, request }) => stats(store, request.account.userId, query),
   };
 }
@@ -60,11 +64,8 @@ export async function registerRoutes(app: FastifyInstance, deps: RoutesDeps): Pr
   const { store, httpTelemetry } = deps;
   if (store === null) refuseStoreRoutes(app);
   else {
-    const register: Handlers<RouteNameWith<'auth', 'registration'>> = usersHandlers({
-      ...store,
-      httpTelemetry,
-    });
-    mountRoutes(app, register, [registrationHook(store)]);
+    const register: Handlers<RouteNameWith<'auth', 'registration'>> = usersHandlers(store, httpTelemetry);
+    mountRoutes(app, register, [registrationHook(store.mayRegister)]);
   }
   await app.register(async (scope) => {
     requireServiceKey(scope, deps);

@@ -3,8 +3,9 @@ import type { Socket } from 'node:net';
 import type { QueueReader, SocketQueues } from '../adapters/system/socket-queues.ts';
 import { peerName } from '../core/net/client-network.ts';
 import { AnswerReader, inTheWay } from './answer-reader.ts';
+import type { Leavers } from './leaving-connections.ts';
+import { LeavingConnections, reset, restore } from './leaving-connections.ts';
 import { responseOn } from './node-internals.ts';
-import { answerStallMs } from './stalled-readers.ts';
 
 /**
  * Of the heap, for what the kernel has of answers, on either side: 38 MiB in the smallest pod, beside 144 MiB for all
@@ -26,14 +27,6 @@ const lookMs = 500;
 /** Vendors' connections that are held back fill up without a word, as fast as vendors send. */
 const heldBackLookMs = 100;
 
-/** A connection that is to be closed when its client has taken what was sent. */
-interface Leaver {
-  readonly name: string;
-  /** In the kernel, and since when it is so many. */
-  bytes: number;
-  sinceMs: number;
-}
-
 /**
  * What the kernel has taken of answers and their clients have not, on clients' connections and on vendors' that are
  * held back for them: memory of the container, some megabytes for each connection, also when it is closed meanwhile.
@@ -48,7 +41,7 @@ export class SentAnswers {
   readonly #bySocket = new WeakMap<Socket, AnswerReader>();
   /** Whose vendors are held back. */
   readonly #heldBack = new Set<AnswerReader>();
-  readonly #leavers = new Map<Socket, Leaver>();
+  readonly #leavers = new LeavingConnections();
   #port = 0;
   /** In the kernel when it was looked, and written since. */
   #heldBytes = 0;
@@ -115,7 +108,7 @@ export class SentAnswers {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     for (const { socket } of this.#readers.values()) restore(socket);
-    for (const socket of this.#leavers.keys()) socket.destroy();
+    this.#leavers.destroyAll();
   }
 
   /** In place of the socket's own `destroy`, which Node calls itself when both sides have ended. */
@@ -124,11 +117,7 @@ export class SentAnswers {
     if (socket.bytesWritten <= fewBytes) return restore(socket).destroy(error);
     // Its answer is cut.
     if (responseOn(socket) !== null || error !== undefined) return reset(socket);
-    this.#leavers.set(socket, { name, bytes: Number.POSITIVE_INFINITY, sinceMs: performance.now() });
-    socket.end();
-    // No request is read any more, only the client's end.
-    socket.removeAllListeners('data').on('data', () => undefined);
-    socket.setTimeout(0).resume();
+    this.#leavers.add(socket, name);
     this.#lookLater();
     return socket;
   }
@@ -164,7 +153,7 @@ export class SentAnswers {
     if (this.#looking || this.#stopped) return;
     this.#looking = true;
     this.#looks += 1;
-    const [look, leavers, sinceBytes] = [this.#looks, [...this.#leavers], this.#sinceBytes];
+    const [look, leavers, sinceBytes] = [this.#looks, this.#leavers.now(), this.#sinceBytes];
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     const queues = await this.#queues.read(this.#port).catch(notRead);
@@ -177,7 +166,7 @@ export class SentAnswers {
   #lookNow(): void {
     if (this.#stopped) return;
     this.#looks += 1;
-    this.#saw(this.#readNow(), [...this.#leavers], this.#sinceBytes);
+    this.#saw(this.#readNow(), this.#leavers.now(), this.#sinceBytes);
     this.#lookAgainIfNeeded();
   }
 
@@ -194,27 +183,12 @@ export class SentAnswers {
   }
 
   /** Null: the system does not tell. Undefined: it could not, and all stays as it is. */
-  #saw(
-    queues: SocketQueues | null | undefined,
-    leavers: readonly [Socket, Leaver][],
-    sinceBytes: number,
-  ): void {
+  #saw(queues: SocketQueues | null | undefined, leavers: Leavers, sinceBytes: number): void {
     if (queues === null) this.stop();
     if (!queues) return;
     this.#sinceBytes -= sinceBytes;
-    this.#letLeave(leavers, queues.sent);
+    for (const socket of this.#leavers.letLeave(leavers, queues.sent)) this.#letGo(socket);
     this.#makeRoom(queues);
-  }
-
-  /** Closes those whose clients have taken everything, and those that take nothing. */
-  #letLeave(leavers: readonly [Socket, Leaver][], queues: ReadonlyMap<string, number>): void {
-    const nowMs = performance.now();
-    for (const [socket, leaver] of leavers) {
-      const bytes = queues.get(leaver.name) ?? 0;
-      if (bytes !== leaver.bytes) Object.assign(leaver, { bytes, sinceMs: nowMs });
-      if (bytes === 0) restore(socket).destroy();
-      else if (nowMs - leaver.sinceMs >= answerStallMs) this.#letGo(socket);
-    }
   }
 
   #makeRoom({ sent, unread }: SocketQueues): void {
@@ -241,17 +215,3 @@ export class SentAnswers {
 
 /** The kernel was asked, and could not tell. */
 const notRead = (): undefined => undefined;
-
-/** Gives the socket its own `destroy` back. */
-function restore(socket: Socket): Socket {
-  delete (socket as Partial<Pick<Socket, 'destroy'>>).destroy;
-  return socket;
-}
-
-/** What the kernel has of its answers is freed at once. */
-function reset(socket: Socket): Socket {
-  // Not between the request for the end of the stream and that end: libuv would refuse.
-  const isEnding = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
-  if (isEnding) return socket.once('finish', () => reset(socket));
-  return restore(socket).resetAndDestroy();
-}

@@ -1,11 +1,11 @@
 import { deleteUser, findUser, listUsers, setUserPolicy } from '../adapters/postgres/operators.ts';
 import { listProviderKeys } from '../adapters/postgres/provider-keys.ts';
 import { readSpend } from '../adapters/postgres/read-spend.ts';
-import { addServiceKey, listServiceKeys } from '../adapters/postgres/service-keys.ts';
+import { addServiceKey, listServiceKeys, revokeServiceKey } from '../adapters/postgres/service-keys.ts';
 import { registerUser } from '../adapters/postgres/users.ts';
 import type { LaterTurns } from '../chat/later-turn.ts';
 import type { AdminApi } from '../http/admin-server.ts';
-import type { OperatorsDeps } from '../http/routes/operators.ts';
+import type { OperatorStore } from '../http/routes/operators.ts';
 import type { Foundation } from './foundation.ts';
 
 /** What the admin API needs; null without an admin token. */
@@ -18,22 +18,25 @@ export function adminApi(foundation: Foundation, later: LaterTurns): AdminApi | 
     life,
     httpTelemetry: telemetry,
     later,
-    store: operatorsDeps(foundation),
+    store: operatorStore(foundation),
   };
 }
 
 /** What operators do with the database; null where there is none. */
-function operatorsDeps({ stores, metrics, clock, telemetry }: Foundation): OperatorsDeps | null {
+function operatorStore({ stores, metrics }: Foundation): OperatorStore | null {
   const { database, accounts } = stores;
   if (database === null) return null;
   const { operatorsPool: pool } = database;
   const timeQuery = metrics.stores.timeQuery.bind(metrics.stores);
   return {
-    clock,
-    httpTelemetry: telemetry,
     registerUser: timeQuery('register_user', (user) => registerUser(pool, user)),
     addServiceKey: timeQuery('add_service_key', (userId, key) => addServiceKey(pool, userId, key)),
     listServiceKeys: timeQuery('list_service_keys', (userId) => listServiceKeys(pool, userId)),
+    revokeServiceKey: timeQuery('delete_service_key', async (userId, keyId) => {
+      const isRevoked = await revokeServiceKey(pool, userId, keyId);
+      if (isRevoked) accounts.revoke(userId, keyId);
+      return isRevoked;
+    }),
     listProviderKeys: timeQuery('list_keys', (userId) => listProviderKeys(pool, userId)),
     listUsers: timeQuery('list_users', (afterId, limit) => listUsers(pool, afterId, limit)),
     findUser: timeQuery('find_user', (idOrEmail) => findUser(pool, idOrEmail)),

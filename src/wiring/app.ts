@@ -29,7 +29,7 @@ import { drain } from './drain.ts';
 import type { Foundation } from './foundation.ts';
 import { openFoundation } from './foundation.ts';
 import { countedBy, limitGateOn } from './limits.ts';
-import { storeRoutesDeps } from './store-routes.ts';
+import { routesStore } from './store-routes.ts';
 import { watchGauges, watchPressure } from './watch-gauges.ts';
 
 /** Keys that are remembered because their server wants another form of request than the usual one. */
@@ -84,7 +84,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
   const app = await createServer(settings, life, later, log, telemetry, () => tables.current());
   watchGauges(metrics, { settings, tables, stores, life, breakers, upstream, version: packageVersion() });
   watchPressure(metrics, () => app.memoryUsage(), settings, life.bodies, answers);
-  const store = storeRoutesDeps(settings, stores, sealer, clock.monotonicMs, {
+  const store = routesStore(settings, stores, sealer, clock.monotonicMs, {
     metrics: metrics.stores,
     httpTelemetry: telemetry,
   });

@@ -12,6 +12,8 @@ import type { NamedEndpoint } from '../adapters/upstream/own-endpoints.ts';
 import { OwnEndpoints } from '../adapters/upstream/own-endpoints.ts';
 import type { UpstreamHttp } from '../adapters/upstream/upstream-http-port.ts';
 import type { Clock } from '../chat/ports.ts';
+import type { Egress } from '../core/net/egress.ts';
+import { mayPassProxies, proxyEndpoints } from '../core/net/egress.ts';
 import { outboundPolicy } from '../core/net/outbound-policy.ts';
 import { BodyBudget, bodiesHeapShare } from '../http/body-budget.ts';
 import { Life } from '../http/life.ts';
@@ -66,8 +68,11 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     cleanups.defer(async () => tracing?.close());
     const clock = createSystemClock();
     const sealer = createSealer(sealingKeys(settings));
-    const own = new OwnEndpoints([...storeEndpoints(settings), ...settings.kubernetesApi], lookupBySystem);
-    const policy = outboundPolicy(settings.outboundPolicy, settings.outboundAllowedCidrs, []);
+    const { outboundPolicy: mode, outboundAllowedCidrs, egress } = settings;
+    const policy = outboundPolicy(mode, outboundAllowedCidrs, [], egress);
+    const ours = [...storeEndpoints(settings), ...proxyEndpoints(egress), ...settings.kubernetesApi];
+    const own = new OwnEndpoints(ours, lookupBySystem);
+    reportProxies(egress, log);
     const metrics = new Metrics();
     const audit = cleanups.adopt(createAuditLog(log, clock.monotonicMs), (opened) => opened.reportLeftOut());
     const tables = cleanups.adopt(await openTables(settings, clock, metrics, log), (opened) =>
@@ -108,6 +113,15 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     await cleanups.disposeAsync();
     throw error;
   }
+}
+
+/** Says once by which way providers are reached, and what that forbids. */
+function reportProxies(egress: Egress, log: Logger): void {
+  const proxies = proxyEndpoints(egress);
+  if (proxies.length === 0) return;
+  log.info({ proxies, region: egress.residency }, 'providers are reached through a proxy');
+  if (mayPassProxies(egress, 'india')) return;
+  log.warn('requests that must stay in India do not pass the proxy: see GW_EGRESS_PROXY_REGION and NO_PROXY');
 }
 
 async function storesOf(

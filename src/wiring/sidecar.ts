@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { MemoryResponseCache } from '../adapters/cache/memory-cache.ts';
-import { encodeLogRow } from '../adapters/postgres/log-columns.ts';
+import { encodeLogRow } from '../adapters/postgres/encode-log-rows.ts';
 import type { RequestLogStats } from '../adapters/postgres/request-log-contract.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
 import type { Accounts, Caller } from '../chat/ports.ts';

@@ -12,7 +12,7 @@ import type { HttpTelemetry } from '../http/http-telemetry.ts';
 import { askerOf } from '../http/http-telemetry.ts';
 import { keyCheckLimit } from '../http/key-check-limit.ts';
 import { registrationGuard } from '../http/registration-policy.ts';
-import type { StoreRoutesDeps } from '../http/routes.ts';
+import type { RoutesStore } from '../http/routes.ts';
 import { UserTurns } from '../http/user-turns.ts';
 import type { Settings } from '../settings.ts';
 import type { StoreMetrics } from '../telemetry/store-metrics.ts';
@@ -28,14 +28,14 @@ export interface StoreRoutesWatch {
 const turnsOf = ({ options }: pg.Pool): UserTurns =>
   new UserTurns({ connections: options.max, maxWaitMs: connectTimeoutMs });
 
-/** What the routes that need Postgres do; null where there is none. */
-export function storeRoutesDeps(
+/** What the routes ask of Postgres; null where there is none. */
+export function routesStore(
   settings: Settings,
   stores: Stores,
   sealer: Sealer,
   monotonicMs: () => number,
   watch: StoreRoutesWatch,
-): StoreRoutesDeps | null {
+): RoutesStore | null {
   if (stores.database === null) return null;
   const { pool, queryPool } = stores.database;
   const { accounts } = stores;

@@ -8,6 +8,7 @@ import type { PostgresAccounts } from '../adapters/postgres/accounts.ts';
 import { createAccounts } from '../adapters/postgres/accounts.ts';
 import { HostChoice } from '../adapters/postgres/host-choice.ts';
 import { newRowsInto } from '../adapters/postgres/log-insert.ts';
+import { keepOnlineIndexes } from '../adapters/postgres/online-indexes.ts';
 import { keepPartitions } from '../adapters/postgres/partition-keeper.ts';
 import { createPool } from '../adapters/postgres/pool.ts';
 import { readSpent } from '../adapters/postgres/read-spent.ts';
@@ -172,6 +173,7 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   opened.push(() => accounts.close());
   keepPartitions(pool, gate.opened, settings.logRetentionDays, log, stopping.signal);
   keepRollups(pool, gate.opened, log, stopping.signal);
+  if (migrateAtBoot) keepOnlineIndexes(directUrl, gate.opened, log, stopping.signal);
   const redis =
     settings.redisUrl === null
       ? null

@@ -1,43 +1,17 @@
 /** Limits of users over replicas: exact while Redis answers, from there on alone when it does not. */
 import { once } from 'node:events';
-import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { RedisConnection } from '../../src/adapters/redis/connection.ts';
-import { connectRedis } from '../../src/adapters/redis/connection.ts';
-import { leaseMs, RedisLimits } from '../../src/adapters/redis/shared-limits.ts';
-import { minuteMs } from '../../src/core/limits/minute.ts';
+import { RedisLimits } from '../../src/adapters/redis/shared-limits.ts';
+import { minuteMs, streamLeaseMs } from '../../src/core/limits/minute.ts';
 import type { Limits } from '../../src/core/limits/user-limits.ts';
 import { compileDefaults } from '../../src/core/limits/user-limits.ts';
 import type { Decision } from '../../src/http/limits/user-minutes.ts';
 import { UserMinutes } from '../../src/http/limits/user-minutes.ts';
 import { eventually } from '../harness/measure/eventually.ts';
-import type { RedisProcess } from '../harness/servers/redis.ts';
-import { startRedis } from '../harness/servers/redis.ts';
+import { useRedis } from '../harness/servers/use-redis.ts';
 
-/** Here slowness is not what is tested: a busy machine must not look like a sick server. */
-const patientMs = 5_000;
-
-let server: RedisProcess;
-let direct: Redis;
-let undo: (() => void)[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  direct = new Redis(server.url);
-  direct.on('error', () => undefined);
-});
-
-afterAll(async () => {
-  direct?.disconnect();
-  await server?.close();
-});
-
-beforeEach(() => direct.flushall());
-
-afterEach(() => {
-  for (const step of undo) step();
-  undo = [];
-});
+const { server, direct, connect } = useRedis();
 
 interface Replica {
   readonly minutes: UserMinutes;
@@ -47,9 +21,8 @@ interface Replica {
 
 let made = 0;
 
-async function replica(commandTimeoutMs = patientMs): Promise<Replica> {
-  const redis = connectRedis(server.url, { commandTimeoutMs });
-  if (redis.status !== 'ready') await once(redis, 'ready');
+async function replica(commandTimeoutMs?: number): Promise<Replica> {
+  const redis = await connect(commandTimeoutMs);
   made += 1;
   const decided: string[] = [];
   const minutes = new UserMinutes({
@@ -57,10 +30,7 @@ async function replica(commandTimeoutMs = patientMs): Promise<Replica> {
     store: new RedisLimits(redis, `replica-${made}`, minuteMs),
     onDecided: (by) => decided.push(by),
   });
-  undo.push(() => {
-    minutes.close();
-    redis.disconnect();
-  });
+  onTestFinished(() => minutes.close());
   return { minutes, redis, decided };
 }
 
@@ -147,7 +117,7 @@ describe('streams', () => {
         ?.slice(2),
     );
     expect(lease).toBeGreaterThan(nowMs);
-    expect(lease).toBeLessThanOrEqual(Number((await direct.time())[0]) * 1000 + 1000 + leaseMs);
+    expect(lease).toBeLessThanOrEqual(Number((await direct.time())[0]) * 1000 + 1000 + streamLeaseMs);
   });
 });
 

@@ -1,45 +1,14 @@
 /** Limits that all replicas share: exact while Redis answers, silent (null) at once when it does not. */
-import { once } from 'node:events';
-import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { RedisConnection } from '../../src/adapters/redis/connection.ts';
-import { connectRedis } from '../../src/adapters/redis/connection.ts';
+import { describe, expect, test } from 'vitest';
 import { SharedWindows } from '../../src/adapters/redis/shared-windows.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
-import type { RedisProcess } from '../harness/servers/redis.ts';
-import { startRedis } from '../harness/servers/redis.ts';
+import { useRedis } from '../harness/servers/use-redis.ts';
 
 const windowMs = 60_000;
-/** Here slowness is not what is tested: a busy machine must not look like a sick server. */
-const patientMs = 5_000;
+const { server, direct, connect } = useRedis();
 
-let server: RedisProcess;
-let direct: Redis;
-let connections: RedisConnection[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  direct = new Redis(server.url);
-  direct.on('error', () => undefined);
-});
-
-afterAll(async () => {
-  direct?.disconnect();
-  await server?.close();
-});
-
-beforeEach(() => direct.flushall());
-
-afterEach(() => {
-  for (const redis of connections) redis.disconnect();
-  connections = [];
-});
-
-async function replica(commandTimeoutMs = patientMs, duration = windowMs): Promise<SharedWindows> {
-  const redis = connectRedis(server.url, { commandTimeoutMs });
-  connections.push(redis);
-  if (redis.status !== 'ready') await once(redis, 'ready');
-  return new SharedWindows(redis, 'registrations', duration);
+async function replica(commandTimeoutMs?: number, duration = windowMs): Promise<SharedWindows> {
+  return new SharedWindows(await connect(commandTimeoutMs), 'registrations', duration);
 }
 
 const ofClient = (limit: number, name = '203.0.113.7') => ({ name, limit });
@@ -66,7 +35,7 @@ describe('a window', () => {
   });
 
   test('ends by itself, and begins anew with the next call', async () => {
-    const windows = await replica(patientMs, 200);
+    const windows = await replica(undefined, 200);
     expect(await windows.take([ofClient(1)])).toBe(0);
     expect(await windows.take([ofClient(1)])).toBeGreaterThan(0);
     await expect.poll(() => direct.exists('gw:limit:{registrations}:203.0.113.7')).toBe(0);

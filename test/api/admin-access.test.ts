@@ -5,25 +5,21 @@ import { adminRouteList } from '../../src/http/admin-routes.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import { httpClient, sendRaw } from '../harness/gateway/http-client.ts';
 import { registerUser } from '../harness/gateway/register.ts';
-import type { GatewayOptions } from '../harness/gateway/start-gateway.ts';
-import { startForTest, useGateway } from '../harness/gateway/use-gateway.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
+import { startReplicaForTest, useReplica } from '../harness/gateway/use-replica.ts';
 import { metric } from '../harness/measure/fault-metrics.ts';
 
 const token = 'an-admin-token-of-sufficient-length';
 const gateway = useGateway({ env: { GW_ADMIN_TOKEN: token } });
-const closed = useGateway(() => ({ database: gateway.database, vendors: gateway.vendors }));
+const closed = useReplica(gateway);
 
 const operations = adminRouteList.map(
-  ({ method, path }) => [method, path.replace('{user}', randomUUID())] as const,
+  ({ method, path }) => [method, path.replaceAll(/\{\w+\}/g, () => randomUUID())] as const,
 );
 const unknownPath = { status: 404, type: 'not_found_error', code: 'not_found' };
 
 /** Wrong tokens are remembered for a minute by the gateway that saw them: such tests have one of their own. */
-const sharing = (): GatewayOptions => ({
-  database: gateway.database,
-  vendors: gateway.vendors,
-  env: { GW_ADMIN_TOKEN: token },
-});
+const withToken = { env: { GW_ADMIN_TOKEN: token } };
 
 describe.each(operations)('%s %s', (method, path) => {
   test('is unknown without an admin token, and on the API port', async () => {
@@ -43,7 +39,7 @@ describe.each(operations)('%s %s', (method, path) => {
 
 describe('a token', () => {
   /** Wrong tokens are counted: these tests send fewer than are refused. */
-  const guarded = useGateway(sharing);
+  const guarded = useReplica(gateway, withToken);
 
   test.each<[name: string, headers: string]>([
     ['in the query', ''],
@@ -82,7 +78,7 @@ describe('a token', () => {
 });
 
 test('whoever guesses is refused for a while, with the right token too; probes and metrics are answered', async () => {
-  const one = await startForTest(sharing());
+  const one = await startReplicaForTest(gateway, withToken);
   const ask = (key: string | null) => httpClient(one.adminUrl, key).get('/admin/users');
   // Nobody guesses by sending nothing.
   for (let count = 0; count < 20; count += 1) expect((await ask(null)).status).toBe(401);

@@ -9,17 +9,14 @@ import { httpClient } from '../harness/gateway/http-client.ts';
 import { registerUser, registerWithKeys } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { useGateway } from '../harness/gateway/use-gateway.ts';
+import { useReplica } from '../harness/gateway/use-replica.ts';
+import { eventually } from '../harness/measure/eventually.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
 import { uuidPattern } from '../harness/vendors/wire-types.ts';
 
 const token = 'an-admin-token-of-sufficient-length';
 const gateway = useGateway({ env: { GW_ADMIN_TOKEN: token, GW_REGISTRATION: 'open' } });
-/** Another replica on the same database. */
-const other = useGateway(() => ({
-  database: gateway.database,
-  vendors: gateway.vendors,
-  env: { GW_ADMIN_TOKEN: token, GW_SEALING_KEYS: gateway.env['GW_SEALING_KEYS'], GW_REGISTRATION: 'closed' },
-}));
+const other = useReplica(gateway, { env: { GW_ADMIN_TOKEN: token, GW_REGISTRATION: 'closed' } });
 
 const operator = (at: GatewayUnderTest = gateway): HttpClient => httpClient(at.adminUrl, token);
 const patch = (path: string, body: unknown, at?: GatewayUnderTest): Promise<HttpResponse> =>
@@ -65,7 +62,11 @@ describe('a user', () => {
 
   test('is shown by id and by e-mail address in any case, as the command shows it', async () => {
     const user = await registerWithKeys(gateway.url, ['openai']);
-    const shown = await operator().get(`/admin/users/${user.id}`);
+    const shown = await eventually(async () => {
+      const now = await operator().get(`/admin/users/${user.id}`);
+      // Its use is noted when there is time for it.
+      return now.text.includes('"last_used_at":null') ? undefined : now;
+    });
     expect(shown.json()).toEqual(await printed('users', 'show', user.id));
     for (const name of [user.id.toUpperCase(), encodeURIComponent(user.email.toUpperCase())])
       expect((await operator().get(`/admin/users/${name}`)).json()).toEqual(shown.json());
@@ -78,6 +79,7 @@ describe('a user', () => {
     ['PATCH', '', { disabled: true }],
     ['DELETE', '', undefined],
     ['POST', '/service-keys', {}],
+    ['DELETE', `/service-keys/${randomUUID()}`, undefined],
   ])('that does not exist is 404: %s …%s', async (method, rest, body) => {
     for (const name of [
       randomUUID(),
@@ -106,6 +108,32 @@ describe('a user', () => {
       [{ scope: 'all' }, 'scope'],
     ] as const)
       expectInvalid(await operator().post(`/admin/users/${user.id}/service-keys`, body), param);
+  });
+
+  test('loses a key, the last one too, on every replica within a second', async () => {
+    const user = await registerUser(gateway.url);
+    const stranger = await registerUser(gateway.url);
+    await untilBothAnswer(user.key, 200);
+    const shown = (await operator().get(`/admin/users/${user.id}`)).json<{
+      service_keys: { id: string }[];
+    }>();
+    const [key] = shown.service_keys;
+    const path = `/admin/users/${user.email}/service-keys`;
+    for (const wrong of [
+      `${path}/${randomUUID()}`,
+      `${path}/x`,
+      `/admin/users/${stranger.id}/service-keys/${key?.id}`,
+    ])
+      expectError(await operator().delete(wrong), {
+        status: 404,
+        type: 'not_found_error',
+        code: 'not_found',
+      });
+    expect((await user.client.get('/v1/models')).status).toBe(200);
+    const revoked = await operator().delete(`${path}/${key?.id.toUpperCase()}`);
+    expect([revoked.status, revoked.text]).toEqual([204, '']);
+    expectInTime(await untilBothAnswer(user.key, 401), 1_000);
+    expect((await operator(other).delete(`${path}/${key?.id}`)).status).toBe(404);
   });
 });
 
@@ -192,8 +220,11 @@ describe('a decision', () => {
     ['', null],
   ])('%j is refused, and decides nothing', async (body, param) => {
     const user = await registerUser(gateway.url);
+    const shown = async () =>
+      (await operator().get(`/admin/users/${user.id}`)).json<{ user: unknown }>().user;
+    const before = await shown();
     expectInvalid(await patch(`/admin/users/${user.id}`, body), param);
-    expect((await user.client.get('/v1/models')).status).toBe(200);
+    expect(await shown()).toEqual(before);
   });
 
   test('erases a user once', async () => {

@@ -6,15 +6,12 @@ import { httpClient } from '../harness/gateway/http-client.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import { setLimits } from '../harness/gateway/set-limits.ts';
 import { useGateway } from '../harness/gateway/use-gateway.ts';
+import { useReplica } from '../harness/gateway/use-replica.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { metric, untilRowsStored } from '../harness/measure/fault-metrics.ts';
 
 const gateway = useGateway();
-const other = useGateway(() => ({
-  database: gateway.database,
-  vendors: gateway.vendors,
-  env: { GW_SEALING_KEYS: gateway.env['GW_SEALING_KEYS'] },
-}));
+const other = useReplica(gateway);
 
 describe.each([
   ['day', 'budget_usd_per_day', 'daily_budget_exceeded'],

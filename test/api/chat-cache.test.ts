@@ -1,7 +1,6 @@
 /** SPEC 4.5, routing rule 4, and 2.4: the opt-in cache. */
 import { randomUUID } from 'node:crypto';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   chat,
   chatBody,
@@ -13,10 +12,12 @@ import {
 } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import { providerSecret, registerWithKeys } from '../harness/gateway/register.ts';
-import { startForTest, useGateway, useUser } from '../harness/gateway/use-gateway.ts';
+import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
+import { startReplicaForTest } from '../harness/gateway/use-replica.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { metric } from '../harness/measure/fault-metrics.ts';
 import { startRedis } from '../harness/servers/redis.ts';
+import { useRedis } from '../harness/servers/use-redis.ts';
 import { useServer } from '../harness/servers/use-started.ts';
 import { answer, failure, tokensThen } from '../harness/vendors/vendor-plans.ts';
 import { gate, heldBy } from '../harness/vendors/vendor-reply.ts';
@@ -295,16 +296,9 @@ describe.each<Store>(['memory', 'redis'])('with the cache in %s', (store) => {
 });
 
 describe('in Redis', () => {
-  const redis = useServer(startRedis);
-  const gateway = useGateway(() => ({ redisUrl: redis.url }));
+  const { server, direct: client } = useRedis();
+  const gateway = useGateway(() => ({ redisUrl: server.url }));
   const user = useUser(gateway);
-  let client: Redis;
-
-  beforeAll(() => {
-    client = new Redis(redis.url);
-  });
-
-  afterAll(() => client?.disconnect());
 
   test.each([
     [undefined, 3600],
@@ -315,7 +309,6 @@ describe('in Redis', () => {
     ['9999999', 86_400],
     ['7200', 7200],
   ])('an answer with the TTL header %s is stored for %d seconds', async (header, seconds) => {
-    await client.flushall();
     const headers = header === undefined ? cached : { ...cached, 'x-gateway-cache-ttl': header };
     await chatOk(user.client, fresh(), headers);
     const ttls = await eventually(async () => {
@@ -329,7 +322,6 @@ describe('in Redis', () => {
   test.each(['', 'null', '{"v":1}', '{', 'x'.repeat(100_000)])(
     'a value that somebody else wrote is a miss, never an error: %s',
     async (rubbish) => {
-      await client.flushall();
       const question = fresh();
       await chatOk(user.client, question, cached);
       const keys = await eventually(async () => {
@@ -342,7 +334,6 @@ describe('in Redis', () => {
   );
 
   test('an answer holds no service key and no provider key', async () => {
-    await client.flushall();
     await chatOk(user.client, fresh(), cached);
     const keys = await eventually(async () => {
       const found = await client.keys('*');
@@ -354,12 +345,7 @@ describe('in Redis', () => {
   });
 
   test('an answer is shared by two replicas', async () => {
-    const second = await startForTest({
-      redisUrl: redis.url,
-      vendors: gateway.vendors,
-      database: gateway.database,
-      env: { GW_SEALING_KEYS: gateway.env['GW_SEALING_KEYS'] },
-    });
+    const second = await startReplicaForTest(gateway);
     const question = fresh();
     await chatOk(user.client, question, cached);
     const body = await chatOk(httpClient(second.url, user.key), question, cached);

@@ -10,7 +10,8 @@ import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import { setLimits } from '../harness/gateway/set-limits.ts';
 import { tables } from '../harness/gateway/tables.ts';
-import { startForTest, useGateway } from '../harness/gateway/use-gateway.ts';
+import { useGateway } from '../harness/gateway/use-gateway.ts';
+import { startReplicaForTest, useReplica } from '../harness/gateway/use-replica.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { metric } from '../harness/measure/fault-metrics.ts';
 import { startRedis } from '../harness/servers/redis.ts';
@@ -20,12 +21,7 @@ import { gate } from '../harness/vendors/vendor-reply.ts';
 
 const redis = useServer(startRedis);
 const gateway = useGateway(() => ({ redisUrl: redis.url }));
-const other = useGateway(() => ({
-  redisUrl: redis.url,
-  database: gateway.database,
-  vendors: gateway.vendors,
-  env: { GW_SEALING_KEYS: gateway.env['GW_SEALING_KEYS'] },
-}));
+const other = useReplica(gateway);
 
 /** A user with these exceptions, and a client on each replica. */
 async function limited(changes: LimitChanges): Promise<{ user: User; clients: [HttpClient, HttpClient] }> {
@@ -201,11 +197,9 @@ describe('streams at once', () => {
 
 describe('limits of the tables', () => {
   test('hold for everybody but the exceptions, also without Redis, and a reload changes them', async () => {
-    const alone = await startForTest({
-      database: gateway.database,
-      vendors: gateway.vendors,
+    const alone = await startReplicaForTest(gateway, {
       tables: tables({ limits: { requests_per_minute: 2 } }),
-      env: { GW_SEALING_KEYS: gateway.env['GW_SEALING_KEYS'] },
+      env: { REDIS_URL: undefined },
     });
     const [user, exempt] = [
       await registerWithKeys(alone.url, ['openai']),

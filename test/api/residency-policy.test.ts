@@ -9,14 +9,11 @@ import { registerWithKeys } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { tables } from '../harness/gateway/tables.ts';
 import { useGateway } from '../harness/gateway/use-gateway.ts';
+import { useReplica } from '../harness/gateway/use-replica.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
 
 const gateway = useGateway();
-const other = useGateway(() => ({
-  database: gateway.database,
-  vendors: gateway.vendors,
-  env: { GW_SEALING_KEYS: gateway.env['GW_SEALING_KEYS'] },
-}));
+const other = useReplica(gateway);
 
 async function bind(user: User, residency: 'india' | 'none'): Promise<void> {
   const ended = await runCommand(['users', 'set-residency', user.id, residency], {

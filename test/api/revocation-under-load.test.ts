@@ -8,17 +8,13 @@ import { httpClient } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import { useGateway } from '../harness/gateway/use-gateway.ts';
+import { useReplica } from '../harness/gateway/use-replica.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { expectWithin, measured } from '../harness/measure/fault-bounds.ts';
 
 const token = 'an-admin-token-of-sufficient-length';
 const gateway = useGateway({ env: { GW_ADMIN_TOKEN: token } });
-/** Another replica on the same database. */
-const other = useGateway(() => ({
-  database: gateway.database,
-  vendors: gateway.vendors,
-  env: { GW_SEALING_KEYS: gateway.env['GW_SEALING_KEYS'] },
-}));
+const other = useReplica(gateway);
 const replicas = () => [gateway.url, other.url] as const;
 
 const perSecond = 300;

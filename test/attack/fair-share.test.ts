@@ -6,6 +6,7 @@ import { httpClient } from '../harness/gateway/http-client.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import { setLimits } from '../harness/gateway/set-limits.ts';
 import { useGateway } from '../harness/gateway/use-gateway.ts';
+import { useReplica } from '../harness/gateway/use-replica.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { recordFault } from '../harness/scorecard/scorecard.ts';
 import { startRedis } from '../harness/servers/redis.ts';
@@ -15,12 +16,7 @@ import { respond } from '../harness/vendors/vendor-plans.ts';
 
 const redis = useServer(startRedis);
 const gateway = useGateway(() => ({ redisUrl: redis.url }));
-const other = useGateway(() => ({
-  redisUrl: redis.url,
-  database: gateway.database,
-  vendors: gateway.vendors,
-  env: { GW_SEALING_KEYS: gateway.env['GW_SEALING_KEYS'] },
-}));
+const other = useReplica(gateway);
 
 /** Of the noisy user, who asks some tens of times as often. */
 const perMinute = 600;

@@ -1,6 +1,12 @@
 /** What holds for every command: help with an example, named mistakes, exit codes. */
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runCommand } from './run-command.ts';
+import { sealingKeys } from '../harness/gateway/start-gateway.ts';
+import { useDatabase, useFolder } from '../harness/servers/use-started.ts';
+import { runCommand, runOnDatabase } from './run-command.ts';
+
+const empty = useDatabase(undefined, { migrated: false });
+const folder = useFolder();
 
 interface Explained {
   readonly path: readonly string[];
@@ -61,11 +67,61 @@ test.each([
   expect(stderr).toContain(said);
 });
 
-test('a database that is away has an exit code of its own', async () => {
-  const { code, stderr } = await runCommand(['migrate'], { DATABASE_URL: 'postgres://127.0.0.1:1/none' });
-  expect({ code, stderr }).toEqual({
-    code: 69,
-    stderr: 'model-gateway migrate: connect ECONNREFUSED 127.0.0.1:1\n',
+const someone = 'ada@example.com';
+const since = ['--from', '2026-11-01'];
+/** Every command that works on the database. */
+const onDatabase: readonly (readonly string[])[] = [
+  ['migrate'],
+  ['reseal'],
+  ['users', 'list'],
+  ['users', 'add', someone],
+  ['users', 'show', someone],
+  ['users', 'disable', someone],
+  ['users', 'enable', someone],
+  ['users', 'set-residency', someone, 'india'],
+  ['users', 'limits', someone, '--streams', '3'],
+  ['users', 'new-key', someone],
+  ['users', 'revoke-key', someone, '0d5b9a53-2f7c-4a2e-9d43-6f1f6e8a3b11'],
+  ['users', 'delete', someone],
+  ['spend', ...since],
+  ['reprice', '--tables', 'charts/model-gateway/files/tables.yaml', '--since', '2026-11-01'],
+  ['export', '--format', 'csv', ...since],
+  ['report', ...since],
+];
+
+test.each(onDatabase.map((args) => [args.join(' '), args] as const))(
+  'a database that is away has an exit code of its own: %s',
+  async (name, args) => {
+    const evidenceKey = join(folder.path, `${name.replace(/\W/g, '-')}.pem`);
+    await runCommand(['evidence-key', evidenceKey]);
+    const ended = await runCommand(args, {
+      DATABASE_URL: 'postgres://127.0.0.1:1/none',
+      GW_SEALING_KEYS: sealingKeys(),
+      GW_EVIDENCE_KEY_FILE: evidenceKey,
+    });
+    expect(ended).toMatchObject({ code: 69, stdout: '' });
+    expect(ended.stderr).toMatch(/^model-gateway [a-z -]+: .*(not available|ECONNREFUSED)/);
+  },
+);
+
+const withoutDatabase = [
+  ...['serve', 'verify-report', 'evidence-key', 'new-key', 'check-config'],
+  ...['openapi', 'completion', 'demo', 'wait'],
+];
+
+test('every command is in the list of those on the database, or of those without', async () => {
+  const named = onDatabase.map(([name = '', other]) => (name === 'users' ? `users ${other}` : name));
+  const all = (await explain([])).map(({ path }) => path.join(' '));
+  expect([...named, ...withoutDatabase].sort()).toEqual(all.sort());
+});
+
+test('a database without the schema is sent to migrate', async () => {
+  const { code, stdout, stderr } = await runOnDatabase(empty, ['users', 'list']);
+  expect({ code, stdout, stderr }).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'model-gateway users list: the database lacks the schema of this release: run "model-gateway migrate"\n',
   });
 });
 

@@ -8,6 +8,7 @@ import { httpClient } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { registerUser, registerWithKeys } from '../harness/gateway/register.ts';
 import { useGateway } from '../harness/gateway/use-gateway.ts';
+import { useReplica } from '../harness/gateway/use-replica.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
 import { untilRowsStored } from '../harness/measure/fault-metrics.ts';
@@ -15,11 +16,7 @@ import type { Ended } from './run-command.ts';
 import { runOnDatabase } from './run-command.ts';
 
 const gateway = useGateway();
-const other = useGateway(() => ({
-  database: gateway.database,
-  vendors: gateway.vendors,
-  env: { GW_SEALING_KEYS: gateway.env['GW_SEALING_KEYS'] },
-}));
+const other = useReplica(gateway);
 
 const operate = (...args: string[]): Promise<Ended> => runOnDatabase(gateway.database, args);
 
@@ -88,11 +85,11 @@ describe('users', () => {
     for (const secret of [user.key.slice(3, 20), `sk-openai-${user.id}`]) expect(text).not.toContain(secret);
   });
 
-  test.each([['show'], ['disable'], ['enable'], ['delete'], ['new-key']])(
+  test.each([['show'], ['disable'], ['enable'], ['delete'], ['new-key'], ['revoke-key', randomUUID()]])(
     'that do not exist: %s says so, with exit code 66',
-    async (command) => {
+    async (command, ...rest) => {
       for (const who of [randomUUID(), 'nobody@example.com', "' OR true --"]) {
-        const { code, stdout, stderr } = await operate('users', command, who);
+        const { code, stdout, stderr } = await operate('users', command, who, ...rest);
         expect({ code, stdout }).toEqual({ code: 66, stdout: '' });
         expect(stderr).toBe(`model-gateway users ${command}: there is no user ${who}\n`);
       }
@@ -184,6 +181,46 @@ describe('a new key', () => {
     const { code, stderr } = await operate('users', 'new-key', user.id, ...options);
     expect(code).toBe(64);
     expect(stderr).toContain(said);
+  });
+});
+
+interface NewKey {
+  readonly id: string;
+  readonly api_key: string;
+}
+
+describe('a revoked key', () => {
+  test('is refused by every replica within a second, also where it is the last one', async () => {
+    const user = await registerUser(gateway.url);
+    const { id, api_key } = await read<NewKey>('users', 'new-key', user.id);
+    for (const key of [user.key, api_key]) await untilBothAnswer(key, 200);
+    expect(await read('users', 'revoke-key', user.email, id.toUpperCase())).toEqual({
+      user_id: user.id,
+      id,
+      revoked: true,
+    });
+    expectInTime(await untilBothAnswer(api_key, 401), 1_000);
+    for (const client of onBoth(user.key)) expect((await client.get('/v1/models')).status).toBe(200);
+    const { service_keys: left } = await read<{ service_keys: { id: string }[] }>('users', 'show', user.id);
+    expect(left).toHaveLength(1);
+    const last = await operate('users', 'revoke-key', user.id, left[0]?.id ?? '');
+    expect(last).toEqual({ code: 0, stdout: `${left[0]?.id} is revoked\n`, stderr: '' });
+    expectInTime(await untilBothAnswer(user.key, 401), 1_000);
+    const again = (await operate('users', 'new-key', user.id)).stdout.trim();
+    await untilBothAnswer(again, 200);
+  });
+
+  test("must be the user's own", async () => {
+    const [user, other] = [await registerUser(gateway.url), await registerUser(gateway.url)];
+    const { id, api_key } = await read<NewKey>('users', 'new-key', other.id);
+    for (const named of [id, randomUUID(), 'x', "' OR true --"]) {
+      const { code, stderr } = await operate('users', 'revoke-key', user.id, named);
+      expect({ code, stderr }).toEqual({
+        code: 66,
+        stderr: `model-gateway users revoke-key: the user has no service key ${named}\n`,
+      });
+    }
+    await untilBothAnswer(api_key, 200);
   });
 });
 

@@ -29,7 +29,7 @@ function world(start = '2026-11-22T12:00:00Z') {
   };
   const ask = async (userId = 'ada') => (await budgets.check(userId, limits))?.limit ?? null;
   const store = (day: number, month: number, userId = 'ada') =>
-    stored.set(userId, { dayMicroUsd: dollars(day), monthMicroUsd: dollars(month) });
+    stored.set(userId, { day: dollars(day), month: dollars(month) });
   return { budgets, state, reached, pass, ask, store };
 }
 

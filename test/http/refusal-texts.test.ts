@@ -1,8 +1,14 @@
 /** What a 422 says of a body or a query: true of what was sent, and each field by its name once. */
 import { describe, expect, test } from 'vitest';
-import { registerKeySchema, registerUserSchema } from '../../src/core/account/account-requests.ts';
+import {
+  newServiceKeySchema,
+  registerKeySchema,
+  registerUserSchema,
+} from '../../src/core/account/account-requests.ts';
 import { checkProviderKey } from '../../src/core/account/new-provider-key.ts';
 import { GatewayError } from '../../src/core/errors.ts';
+import { isMoney, limitNames } from '../../src/core/limits/user-limits.ts';
+import { changeUserSchema, spendQuerySchema, usersQuerySchema } from '../../src/http/operator-schemas.ts';
 import { parseOrThrow } from '../../src/http/parse.ts';
 import { logsQuerySchema, statsQuerySchema } from '../../src/http/query-schemas.ts';
 
@@ -11,6 +17,10 @@ const schemas = {
   key: registerKeySchema,
   logs: logsQuerySchema,
   stats: statsQuerySchema,
+  serviceKey: newServiceKeySchema,
+  change: changeUserSchema,
+  users: usersQuerySchema,
+  spend: spendQuerySchema,
 };
 
 function refusalOf(schema: keyof typeof schemas, value: unknown): GatewayError {
@@ -29,6 +39,9 @@ const own = {
   base_url: 'https://a.example',
   declared_region: 'in',
 } as const;
+const isMissing = 'is missing';
+const counted = 'must be a whole number from 1 to 1000000000, null or "default"';
+const dollars = 'must be dollars above 0 such as "2.50", with at most six decimal places, null or "default"';
 const integer = 'must be an integer';
 const range = 'must be between 1 and 1000';
 const once = 'must be sent once';
@@ -65,6 +78,26 @@ describe('a refusal', () => {
     ],
     ['key', { ...own, declared_region: ' ' }, 'declared_region', 'must not be empty'],
     ['key', { ...key, api_key: '' }, 'api_key', 'must not be empty'],
+    ['serviceKey', { expires_at: 'soon' }, 'expires_at', instant],
+    ['users', { limit: '0' }, 'limit', range],
+    ['users', { cursor: 'first' }, 'cursor', cursor],
+    ['spend', {}, 'from', isMissing],
+    ['spend', { to: '2026-01-01T00:00:00Z' }, 'from', isMissing],
+    ['spend', { from: ['a', 'b'] }, 'from', once],
+    ['spend', { from: 'May' }, 'from', instant],
+    ['change', { residency: 'mars' }, 'residency', 'must be "india" or null'],
+    ...limitNames.flatMap((name) =>
+      [0, -1, 2e9, 1e-7, 'none', '$5', '', true, [], {}].map(
+        (limit): Row => [
+          'change',
+          { limits: { [name]: limit } },
+          `limits.${name}`,
+          isMoney(name) ? dollars : counted,
+        ],
+      ),
+    ),
+    ['change', { limits: { requests_per_minute: 1.5 } }, 'limits.requests_per_minute', counted],
+    ['change', { limits: { streams: '60' } }, 'limits.streams', counted],
   ])('of %s %j names %s: %s', (schema, value, param, text) => {
     expect(refusalOf(schema, value)).toMatchObject({ status: 422, param, message: `${param}: ${text}` });
   });

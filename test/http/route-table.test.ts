@@ -80,14 +80,14 @@ describe('a mounted route', () => {
       asked.push(body.provider);
       return keyRecord;
     },
-    deleteKey: ({ param }) => void asked.push(param),
+    deleteKey: ({ params }) => void asked.push(params.key_id),
     readLogs: async ({ query }) => {
       asked.push(query.since, query.limit);
       return { data: [], next_cursor: null };
     },
-    findModel: ({ param }) => {
-      asked.push(param);
-      return { id: param, object: 'model', created: 0, owned_by: 'x' };
+    findModel: ({ params: { id } }) => {
+      asked.push(id);
+      return { id, object: 'model', created: 0, owned_by: 'x' };
     },
   };
   const inject = async (method: 'GET' | 'POST' | 'DELETE', url: string, body?: object) => {

@@ -60,6 +60,29 @@ test('one more than the count is 400', async () => {
   expect(client.text.match(/HTTP\/1\.1/g)).toHaveLength(1);
 });
 
+test('what came before the cut is not taken for the whole, whatever comes behind it', async () => {
+  const bodies: unknown[] = [];
+  const taking = await startEdge((scope) => {
+    scope.post('/echo', { bodyLimit: mebibyte }, async ({ body }) => {
+      bodies.push(body);
+      return {};
+    });
+  });
+  const client = taking.connect(
+    head(inChunks),
+    chunked(jsonOf(64), 64),
+    inPieces(mostTinyChunks + 1, 1),
+    chunked(Buffer.from('}garbage'), 8),
+    lastChunk,
+  );
+  await client.read().closed;
+  taking.letIn();
+  await eventually(async () => taking.life.requestCount === 0 || undefined);
+  expect(client.text).toContain('"code":"tiny_chunks"');
+  expect(bodies).toEqual([]);
+  await taking.close();
+});
+
 test.each([
   ['below the mean for long', 'POST /echo', {}, leastMeanChunkBytes - 1],
   ['whose account is looked up', 'POST /echo', { 'x-wait': 1 }, 1],

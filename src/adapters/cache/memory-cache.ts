@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { ResponseCache } from '../../chat/ports.ts';
+import { ownCopy } from './own-copy.ts';
 
 /** What an entry costs beside its bytes: map slot, links, timestamps, Buffer object. */
 const entryOverheadBytes = 256;
@@ -56,8 +57,7 @@ export class MemoryResponseCache implements ResponseCache {
     const bytes = entryBytes(key, value);
     if (bytes > this.#maxEntryBytes) return;
     this.#makeRoom(bytes, owner);
-    // Copied: a slice would keep the whole read buffer that it is part of.
-    this.#entries.set(key, { value: Buffer.from(value), owner }, { ttl: ttlSeconds * 1000 });
+    this.#entries.set(key, { value: ownCopy(value), owner }, { ttl: ttlSeconds * 1000 });
     this.#give(owner, key, bytes);
   }
 

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { ResponseCache } from '../../chat/ports.ts';
+import { ownCopy } from './own-copy.ts';
 
 /** Format of what is stored: change it when the plain value changes its meaning. */
 const formatVersion = 1;
@@ -53,11 +54,4 @@ export class SealedResponseCache implements ResponseCache {
     const sealed = Buffer.concat([Buffer.of(formatVersion), this.#seal(value, key)]);
     await this.#store.set(key, sealed, ttlSeconds, owner);
   }
-}
-
-/** A slice would keep the whole read buffer that it is part of. */
-function ownCopy(bytes: Buffer): Buffer {
-  const copy = Buffer.allocUnsafeSlow(bytes.length);
-  bytes.copy(copy);
-  return copy;
 }

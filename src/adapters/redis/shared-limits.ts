@@ -1,3 +1,4 @@
+import { streamLeaseMs } from '../../core/limits/minute.ts';
 import type { MinuteLimit } from '../../core/limits/refusal.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import type { RedisConnection } from './connection.ts';
@@ -5,8 +6,6 @@ import { isReply } from './connection.ts';
 
 /** The names of one user share a hash tag, so that one script may touch them all on a cluster. */
 const keyPrefix = 'gw:user:';
-/** Streams of a replica that is gone count no longer than this; each replica says more often that it is there. */
-export const leaseMs = 15_000;
 
 /**
  * What is settled is added, and the window begins where there is none. ARGV: window in ms, requests and tokens to add,
@@ -180,7 +179,7 @@ export class RedisLimits implements SharedLimits {
 
   #told({ userId, requests, tokens, streams }: UserNews): Arguments {
     const names = [`${keyPrefix}{${userId}}:minute`, `${keyPrefix}{${userId}}:streams`];
-    return [...names, this.#windowMs, requests, tokens, this.#replica, streams ?? -1, leaseMs];
+    return [...names, this.#windowMs, requests, tokens, this.#replica, streams ?? -1, streamLeaseMs];
   }
 
   #note(call: NonNullable<ReturnType<CircuitBreaker['begin']>>, error: unknown): void {

@@ -1,55 +1,57 @@
 import type { Refusal } from './refusal.ts';
 import type { Limits } from './user-limits.ts';
 
-/** The periods that a moment lies in: calendar day and month in UTC. Milliseconds since the epoch. */
-export interface Periods {
-  readonly dayStartMs: number;
-  readonly dayEndMs: number;
-  readonly monthStartMs: number;
-  readonly monthEndMs: number;
-}
+/** What budgets are of. A further period is a name here and what the compiler asks for. */
+export const budgetPeriods = ['day', 'month'] as const;
+export type BudgetPeriod = (typeof budgetPeriods)[number];
+export type ByPeriod<Value> = Readonly<Record<BudgetPeriod, Value>>;
 
+/** The period that a moment lies in. Milliseconds since the epoch; `endMs` is exclusive. */
+export interface Span {
+  readonly startMs: number;
+  readonly endMs: number;
+}
+export type Periods = ByPeriod<Span>;
+
+/** Calendar day and month in UTC. */
 export function periodsAt(wallMs: number): Periods {
   const date = new Date(wallMs);
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
   return {
-    dayStartMs: Date.UTC(year, month, day),
-    dayEndMs: Date.UTC(year, month, day + 1),
-    monthStartMs: Date.UTC(year, month, 1),
-    monthEndMs: Date.UTC(year, month + 1, 1),
+    day: { startMs: Date.UTC(year, month, day), endMs: Date.UTC(year, month, day + 1) },
+    month: { startMs: Date.UTC(year, month, 1), endMs: Date.UTC(year, month + 1, 1) },
   };
 }
 
-/** What a user spent in the current day and month. */
-export interface Spent {
-  readonly dayMicroUsd: bigint;
-  readonly monthMicroUsd: bigint;
-}
+/** What a user spent in the current periods, in micro-dollars. */
+export type Spent = ByPeriod<bigint>;
+
+const limitOf = { day: 'dayMicroUsd', month: 'monthMicroUsd' } as const satisfies ByPeriod<keyof Limits>;
+
+/** In micro-dollars; null: there is none. */
+export const budgetOf = (limits: Limits, period: BudgetPeriod): bigint | null => limits[limitOf[period]];
 
 /** Whether any budget holds. */
-export function hasBudget({ dayMicroUsd, monthMicroUsd }: Limits): boolean {
-  return dayMicroUsd !== null || monthMicroUsd !== null;
+export function hasBudget(limits: Limits): boolean {
+  return budgetPeriods.some((period) => budgetOf(limits, period) !== null);
 }
 
-/** What keeps one more request out; null: nothing. The month first, since it lasts longer. */
+/** What keeps one more request out; null: nothing. Of several budgets the one that does so for longest. */
 export function budgetRefusal(
   limits: Limits,
   spent: Spent,
   periods: Periods,
   wallMs: number,
 ): Refusal | null {
-  const { dayMicroUsd, monthMicroUsd } = limits;
-  if (monthMicroUsd !== null && spent.monthMicroUsd >= monthMicroUsd) {
-    return { limit: 'budget_month', most: monthMicroUsd, waitMs: periods.monthEndMs - wallMs };
+  let refusal: Refusal | null = null;
+  for (const period of budgetPeriods) {
+    const most = budgetOf(limits, period);
+    const waitMs = periods[period].endMs - wallMs;
+    if (most === null || spent[period] < most || waitMs < (refusal?.waitMs ?? 0)) continue;
+    refusal = { limit: `budget_${period}`, most, waitMs };
   }
-  if (dayMicroUsd !== null && spent.dayMicroUsd >= dayMicroUsd) {
-    return { limit: 'budget_day', most: dayMicroUsd, waitMs: periods.dayEndMs - wallMs };
-  }
-  return null;
+  return refusal;
 }
-
-export const budgetPeriods = ['day', 'month'] as const;
-export type BudgetPeriod = (typeof budgetPeriods)[number];
 
 /** Shares of a budget, in percent, that are told to operators when they are reached. */
 export const toldShares = [80, 100] as const;

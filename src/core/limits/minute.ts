@@ -6,6 +6,9 @@ export const minuteMs = 60_000;
 /** A place for a stream may be free at any moment. */
 const streamWaitMs = 1_000;
 
+/** Streams that a replica has said nothing of for so long count no longer: it may be gone, each says more often. */
+export const streamLeaseMs = 15_000;
+
 /** What a user's window holds. */
 export interface MinuteCounts {
   /** Those that were admitted. */

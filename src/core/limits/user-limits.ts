@@ -2,12 +2,18 @@ import { z } from 'zod';
 
 /** Larger than any use, small enough that sums of them stay exact. */
 const mostCounted = 1_000_000_000;
-const counted = z.int().positive().max(mostCounted);
-
 /** Dollars with at most six places, so that they are whole micro-dollars. */
 const dollars = /^\d{1,9}(\.\d{1,6})?$/;
-const dollarsMessage = 'must be dollars above 0 with at most six decimal places, such as "2.50"';
 const microDigits = 6;
+
+/** What a limit of either kind has to be, in the words of a refusal. */
+export const countedText = `a whole number from 1 to ${mostCounted}`;
+export const dollarsText = 'dollars above 0 such as "2.50", with at most six decimal places';
+
+/** Every issue of a value says the same: all that it may be. */
+const mustBe = (text: string) => ({ error: `must be ${text}`, abort: true });
+
+const counted = z.int(mustBe(countedText)).min(1, mustBe(countedText)).max(mostCounted, mustBe(countedText));
 
 /** Digit for digit, no float in between. */
 function microUsd(text: string): bigint {
@@ -18,10 +24,13 @@ function microUsd(text: string): bigint {
 const isBudget = (text: string): boolean => dollars.test(text) && microUsd(text) > 0n;
 
 /** A text, or a number whose shortest form is one: 0.1 means a tenth of a dollar. */
-const budget = z.union([
-  z.string().refine(isBudget, dollarsMessage),
-  z.number().refine((value) => isBudget(String(value)), dollarsMessage),
-]);
+const budget = z.union(
+  [
+    z.string().refine(isBudget, mustBe(dollarsText)),
+    z.number().refine((value) => isBudget(String(value)), mustBe(dollarsText)),
+  ],
+  mustBe(dollarsText),
+);
 
 const fields = {
   requests_per_minute: counted,
@@ -32,42 +41,42 @@ const fields = {
   budget_usd_per_month: budget,
 } as const;
 
-export type LimitName = keyof typeof fields;
+type Fields = typeof fields;
+export type LimitName = keyof Fields;
 export const limitNames = Object.keys(fields) as readonly LimitName[];
 
+/** Whether a limit is a number of something, or money. */
+export const isMoney = (name: LimitName): boolean => fields[name] === budget;
+
 /** What the tables limit for each user; what is left out has no limit. */
-export const defaultLimitFields = {
-  requests_per_minute: fields.requests_per_minute.optional(),
-  tokens_per_minute: fields.tokens_per_minute.optional(),
-  streams: fields.streams.optional(),
-  budget_usd_per_day: fields.budget_usd_per_day.optional(),
-  budget_usd_per_month: fields.budget_usd_per_month.optional(),
-} as const;
+export const defaultLimitFields = z.strictObject(fields).partial().shape;
+
+type Exception<Name extends LimitName> = z.ZodNullable<Fields[Name]>;
 
 /** One limit of one user; null: none for this user. */
-const exceptionFields = {
-  requests_per_minute: fields.requests_per_minute.nullable(),
-  tokens_per_minute: fields.tokens_per_minute.nullable(),
-  streams: fields.streams.nullable(),
-  budget_usd_per_day: fields.budget_usd_per_day.nullable(),
-  budget_usd_per_month: fields.budget_usd_per_month.nullable(),
-} as const;
+const exceptionFields = Object.fromEntries(
+  limitNames.map((name) => [name, fields[name].nullable()]),
+) as unknown as { readonly [Name in LimitName]: Exception<Name> };
 
 /** Where a user is an exception from the tables; what is left out is as the tables say. */
 export const userLimitsSchema = z.strictObject(exceptionFields).partial();
 export type UserLimits = z.infer<typeof userLimitsSchema>;
 
-const change = <Schema extends z.ZodType>(schema: Schema) =>
-  z.union([schema, z.literal('default')]).optional();
+type Change<Name extends LimitName> = z.ZodOptional<
+  z.ZodUnion<readonly [Exception<Name>, z.ZodLiteral<'default'>]>
+>;
+
+function change(name: LimitName) {
+  const allowed = `${isMoney(name) ? dollarsText : countedText}, null or "default"`;
+  return z.union([exceptionFields[name], z.literal('default')], mustBe(allowed)).optional();
+}
 
 /** What an operator changes of a user's exceptions; `default`: as the tables say again. */
-export const limitChangesSchema = z.strictObject({
-  requests_per_minute: change(exceptionFields.requests_per_minute),
-  tokens_per_minute: change(exceptionFields.tokens_per_minute),
-  streams: change(exceptionFields.streams),
-  budget_usd_per_day: change(exceptionFields.budget_usd_per_day),
-  budget_usd_per_month: change(exceptionFields.budget_usd_per_month),
-});
+export const limitChangesSchema = z.strictObject(
+  Object.fromEntries(limitNames.map((name) => [name, change(name)])) as unknown as {
+    readonly [Name in LimitName]: Change<Name>;
+  },
+);
 export type LimitChanges = z.infer<typeof limitChangesSchema>;
 
 /** What holds for one user; null: no such limit. */

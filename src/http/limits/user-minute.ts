@@ -1,9 +1,6 @@
 import type { SharedAnswer, UserNews } from '../../adapters/redis/shared-limits.ts';
 import type { MinuteCounts } from '../../core/limits/minute.ts';
-import { minuteMs } from '../../core/limits/minute.ts';
-
-/** What was heard of other replicas' streams counts for as long as they may hold them without a word. */
-const heardStreamsMs = 15_000;
+import { minuteMs, streamLeaseMs } from '../../core/limits/minute.ts';
 
 /**
  * What this replica knows of one user's minute: what all replicas counted, as the store last said, and what was counted
@@ -44,7 +41,8 @@ export class UserMinute {
   counts(nowMs: number, asksForStream: boolean): MinuteCounts {
     this.#roll(nowMs);
     const others = nowMs < this.#otherStreamsUntilMs ? this.#otherStreams : 0;
-    const leftMs = this.#endsAtMs - nowMs;
+    // The sum of two floats is a hair beyond a minute now and then, which would be a second more in a header.
+    const leftMs = Math.round(this.#endsAtMs - nowMs);
     const streams = this.streams + others - Number(asksForStream);
     return { requests: this.#requests, tokens: this.#tokens, streams, leftMs };
   }
@@ -69,7 +67,7 @@ export class UserMinute {
     this.#tokens = tokens + this.#untoldTokens;
     if (!isStream) return;
     this.#otherStreams = otherStreams;
-    this.#otherStreamsUntilMs = nowMs + heardStreamsMs;
+    this.#otherStreamsUntilMs = nowMs + streamLeaseMs;
   }
 
   /** What the store is to be told; it counts as told until `untold` takes it back. */

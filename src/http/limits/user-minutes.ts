@@ -6,7 +6,7 @@ import type { Limits } from '../../core/limits/user-limits.ts';
 import { UserMinute } from './user-minute.ts';
 
 /** Users with limits known at once, 300 bytes each: beyond it those are forgotten who have nothing under way. */
-export const maxUsers = 50_000;
+const maxUsers = 50_000;
 /** Of them, this share makes room at once. */
 const forgottenShare = 1 / 16;
 /** What is settled is told this much later, together with what else is: nobody waits for it. */

@@ -10,15 +10,18 @@ import { residencyAllows, residencyOf, strictestResidency } from '../../core/req
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import type { Call, Handlers } from '../mount.ts';
 
-export interface KeyCheckRouteDeps {
+export interface KeyCheckStore {
   /** Throws RateLimitError, or promises to. */
   readonly mayCheckKey: (userId: string) => void | Promise<void>;
-  /** Asks the key's own server; never rejects for what that does. */
-  readonly checkKey: (key: HeldKey, where: KeyPlace, signal: Cancellation) => Promise<KeyCheck>;
   /** The latest rows of the user, newest first. */
   readonly readProviderKeyUses: (userId: string) => Promise<readonly ProviderKeyUse[]>;
+}
+
+export interface KeyCheckRouteDeps {
+  /** Asks the key's own server; never rejects for what that does. */
+  readonly checkKey: (key: HeldKey, where: KeyPlace, signal: Cancellation) => Promise<KeyCheck>;
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
-  readonly httpTelemetry: Pick<HttpTelemetry, 'keyChecked'>;
+  readonly httpTelemetry: HttpTelemetry;
 }
 
 /** The caller's key of this id; keys that another replica registered just now are read past the cache. */
@@ -46,19 +49,19 @@ function signalOf({ raw }: FastifyReply): Cancellation {
 }
 
 /** `POST /v1/keys/{key_id}/check`: what the vendor makes of the key, by the cheapest question that needs one. */
-export function keyCheckHandlers(deps: KeyCheckRouteDeps): Handlers<'checkKey'> {
+export function keyCheckHandlers(store: KeyCheckStore, deps: KeyCheckRouteDeps): Handlers<'checkKey'> {
   return {
-    async checkKey({ param, request, reply }: Call<'checkKey'>) {
+    async checkKey({ params, request, reply }: Call<'checkKey'>) {
       const { userId } = request.account;
-      await deps.mayCheckKey(userId);
-      const key = await heldKey(request, param.toLowerCase(), deps);
+      await store.mayCheckKey(userId);
+      const key = await heldKey(request, params.key_id.toLowerCase(), deps);
       const { id, provider } = key;
       request.toUserServer = provider === 'self_hosted';
       const where = placeOf(key, request);
       const { residency } = where;
       const { verdict, reason, status, latencyMs } = await deps.checkKey(key, where, signalOf(reply));
       deps.httpTelemetry.keyChecked(provider, verdict);
-      const rejected_in_a_row = rejectionsInARow(id, await deps.readProviderKeyUses(userId));
+      const rejected_in_a_row = rejectionsInARow(id, await store.readProviderKeyUses(userId));
       return { id, provider, residency, verdict, reason, status, latency_ms: latencyMs, rejected_in_a_row };
     },
   };

@@ -6,18 +6,21 @@ import type { GatewayError } from '../../core/errors.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 import type { RoutingTables } from '../../core/tables/tables.ts';
-import type { HttpTelemetry } from '../http-telemetry.ts';
+import type { Audit } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
 import type { Handlers } from '../mount.ts';
 import { providerKeyRecord } from '../provider-key-record.ts';
 
-export interface KeysDeps {
-  readonly tables: () => RoutingTables;
+export interface KeyStore {
   readonly addProviderKey: (userId: string, key: NewProviderKey) => Promise<AddedKey>;
   readonly listProviderKeys: (userId: string) => Promise<readonly ProviderKeyRow[]>;
   /** The key's provider; null for a key that is not the caller's. */
   readonly deleteProviderKey: (userId: string, keyId: string) => Promise<ProviderName | null>;
-  readonly httpTelemetry: Pick<HttpTelemetry, 'audited'>;
+}
+
+export interface KeysDeps {
+  readonly tables: () => RoutingTables;
+  readonly httpTelemetry: Audit;
 }
 
 /** Throws InvalidRequestError for fields that do not go with the provider. */
@@ -44,29 +47,32 @@ export function keyRefused(refusal: KeyRefusal, provider: ProviderName): Gateway
 }
 
 /** `/v1/keys` (SPEC 4.2-4.4). Secrets go in and never come out. */
-export function keysHandlers(deps: KeysDeps): Handlers<'addKey' | 'listKeys' | 'deleteKey'> {
+export function keysHandlers(
+  store: KeyStore,
+  { tables, httpTelemetry }: KeysDeps,
+): Handlers<'addKey' | 'listKeys' | 'deleteKey'> {
   return {
     async addKey({ body, request }) {
       const key = checkedKey(body);
       const { userId } = request.account;
-      const added = await deps.addProviderKey(userId, key);
+      const added = await store.addProviderKey(userId, key);
       if (added.kind !== 'added') throw keyRefused(added, key.provider);
       const { row } = added;
       const audit = { audit: 'key_added', userId, keyId: row.id, provider: row.provider } as const;
-      deps.httpTelemetry.audited(audit, askerOf(request));
-      return providerKeyRecord(row, deps.tables().indiaRegions);
+      httpTelemetry.audited(audit, askerOf(request));
+      return providerKeyRecord(row, tables().indiaRegions);
     },
     async listKeys({ request }) {
-      const rows = await deps.listProviderKeys(request.account.userId);
-      return rows.map((row) => providerKeyRecord(row, deps.tables().indiaRegions));
+      const rows = await store.listProviderKeys(request.account.userId);
+      return rows.map((row) => providerKeyRecord(row, tables().indiaRegions));
     },
-    async deleteKey({ param, request }) {
+    async deleteKey({ params, request }) {
       const { userId } = request.account;
       // As it is stored: the path may spell it in capitals.
-      const keyId = param.toLowerCase();
-      const provider = await deps.deleteProviderKey(userId, keyId);
+      const keyId = params.key_id.toLowerCase();
+      const provider = await store.deleteProviderKey(userId, keyId);
       if (provider === null) throw new NotFoundError('No such provider key.');
-      deps.httpTelemetry.audited({ audit: 'key_deleted', userId, keyId, provider }, askerOf(request));
+      httpTelemetry.audited({ audit: 'key_deleted', userId, keyId, provider }, askerOf(request));
     },
   };
 }

@@ -10,7 +10,7 @@ import type { Answer, Handlers } from '../mount.ts';
 export interface ModelsDeps {
   readonly tables: () => RoutingTables;
   readonly clock: Clock;
-  readonly httpTelemetry: Pick<HttpTelemetry, 'legacyUsed'>;
+  readonly httpTelemetry: HttpTelemetry;
 }
 
 /**
@@ -25,9 +25,9 @@ export function modelsHandlers(deps: ModelsDeps): Handlers<'listModels' | 'findM
       data: modelEntries,
       override_targets: overrideTargets(request.account.keys, deps.tables()),
     }),
-    findModel({ param, reply }) {
+    findModel({ params, reply }) {
       const tables = deps.tables();
-      const parsed = parseMode(param, activeLegacyName(tables, deps.clock));
+      const parsed = parseMode(params.id, activeLegacyName(tables, deps.clock));
       const entry = modelEntries.find((model) => model.id === parsed?.mode);
       if (entry === undefined) {
         throw new NotFoundError('Unknown model: GET /v1/models lists what can be asked for.', {

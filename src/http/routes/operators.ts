@@ -6,22 +6,23 @@ import { operatorOf } from '../admin-auth.ts';
 import type { AdminRoutes } from '../admin-routes.ts';
 import type { Asker, AuditEvent } from '../http-telemetry.ts';
 import type { HandlersOf } from '../mount.ts';
-import { serviceKeyFacts, spendReport, storedKeyFacts, userRecord } from '../operator-records.ts';
+import { newUserKey, shownUser, spendReport, userRecord } from '../operator-records.ts';
 import { defaultPage } from '../query-schemas.ts';
-import type { ServiceKeysDeps } from './service-keys.ts';
-import { makeServiceKey } from './service-keys.ts';
-import type { UsersDeps } from './users.ts';
+import type { ServiceKeysDeps, UserKeyStore } from './service-keys.ts';
+import { makeServiceKey, noServiceKey } from './service-keys.ts';
+import type { UserStore } from './users.ts';
 import { register } from './users.ts';
 
-export interface OperatorsDeps
-  extends Omit<UsersDeps, 'mayRegister'>,
-    Omit<ServiceKeysDeps, 'deleteServiceKey'> {
+/** What operators do with the database. */
+export interface OperatorStore extends UserStore, UserKeyStore {
   readonly listUsers: (afterId: string | null, limit: number) => Promise<readonly UserFacts[]>;
   readonly findUser: (idOrEmail: string) => Promise<UserFacts | null>;
   /** Null: there is none. */
   readonly setUserPolicy: (userId: string, policy: UserPolicy) => Promise<UserFacts | null>;
   /** False: there is none. */
   readonly deleteUser: (userId: string) => Promise<boolean>;
+  /** False: the user has no such key. */
+  readonly revokeServiceKey: (userId: string, keyId: string) => Promise<boolean>;
   readonly listProviderKeys: (userId: string) => Promise<readonly ProviderKeyRow[]>;
   readonly readSpend: (period: SpendPeriod) => Promise<Spend>;
 }
@@ -40,9 +41,9 @@ function decisions(userId: string, { disabled, residency, limits }: UserPolicy):
 }
 
 /** `/admin`: what operators do by commands as well (docs/decisions/0018), for who holds the admin token. */
-export function operatorsHandlers(deps: OperatorsDeps): HandlersOf<AdminRoutes> {
+export function operatorsHandlers(store: OperatorStore, deps: ServiceKeysDeps): HandlersOf<AdminRoutes> {
   const found = async (idOrEmail: string): Promise<UserFacts> => {
-    const user = await deps.findUser(idOrEmail);
+    const user = await store.findUser(idOrEmail);
     if (user === null) throw noUser();
     return user;
   };
@@ -50,45 +51,48 @@ export function operatorsHandlers(deps: OperatorsDeps): HandlersOf<AdminRoutes> 
     for (const event of events) deps.httpTelemetry.audited(event, asker);
   };
   return {
-    addUser: ({ body, request }) => register(deps, body, operatorOf(request)),
+    addUser: ({ body, request }) => register(store, deps.httpTelemetry, body, operatorOf(request)),
     async listUsers({ query: { limit = defaultPage, cursor = null } }) {
-      const users = await deps.listUsers(cursor, limit);
+      const users = await store.listUsers(cursor, limit);
       const next_cursor = users.length === limit ? (users.at(-1)?.id ?? null) : null;
       return { data: users.map(userRecord), next_cursor };
     },
-    async showUser({ param }) {
-      const user = await found(param);
-      const serviceKeys = await deps.listServiceKeys(user.id);
-      const providerKeys = await deps.listProviderKeys(user.id);
-      return {
-        user: userRecord(user),
-        service_keys: serviceKeys.map(serviceKeyFacts),
-        provider_keys: providerKeys.map(storedKeyFacts),
-      };
+    async showUser({ params }) {
+      const user = await found(params.user);
+      const serviceKeys = await store.listServiceKeys(user.id);
+      const providerKeys = await store.listProviderKeys(user.id);
+      return shownUser(user, serviceKeys, providerKeys);
     },
-    async changeUser({ param, body, request }) {
+    async changeUser({ params, body, request }) {
       if (Object.keys(body).length === 0) {
         throw new InvalidRequestError('The body must say what is to change.', null, 'nothing_to_change');
       }
-      const { id } = await found(param);
-      const user = await deps.setUserPolicy(id, body);
+      const { id } = await found(params.user);
+      const user = await store.setUserPolicy(id, body);
       if (user === null) throw noUser();
       audit(decisions(id, body), operatorOf(request));
       return userRecord(user);
     },
-    async deleteUser({ param, request }) {
-      const { id } = await found(param);
-      if (!(await deps.deleteUser(id))) throw noUser();
+    async deleteUser({ params, request }) {
+      const { id } = await found(params.user);
+      if (!(await store.deleteUser(id))) throw noUser();
       audit([{ audit: 'user_deleted', userId: id }], operatorOf(request));
     },
-    async addUserKey({ param, body, request }) {
-      const { id } = await found(param);
-      const { row, apiKey } = await makeServiceKey(deps, id, body, operatorOf(request));
-      return { user_id: id, ...serviceKeyFacts(row), api_key: apiKey, shown_once: true };
+    async addUserKey({ params, body, request }) {
+      const { id } = await found(params.user);
+      const { row, apiKey } = await makeServiceKey(store, deps, id, body, operatorOf(request));
+      return newUserKey(id, row, apiKey);
+    },
+    async revokeUserKey({ params, request }) {
+      const { id } = await found(params.user);
+      // As it is stored: the path may spell it in capitals.
+      const keyId = params.key_id.toLowerCase();
+      if (!(await store.revokeServiceKey(id, keyId))) throw noServiceKey();
+      audit([{ audit: 'service_key_deleted', userId: id, keyId }], operatorOf(request));
     },
     async readSpend({ query: { from, to = BigInt(deps.clock.wallMs()) * 1000n } }) {
       if (to <= from) throw new InvalidRequestError('to: must lie after from.', 'to');
-      return spendReport(await deps.readSpend({ fromMicros: from, toMicros: to }));
+      return spendReport(await store.readSpend({ fromMicros: from, toMicros: to }));
     },
   };
 }

@@ -9,18 +9,27 @@ import type { Clock } from '../../chat/ports.ts';
 import type { newServiceKeySchema } from '../../core/account/account-requests.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
 import type { ServiceKeyRecord } from '../answer-schemas.ts';
-import type { Asker, HttpTelemetry } from '../http-telemetry.ts';
+import type { Asker, Audit } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
 import type { Answer, Handlers } from '../mount.ts';
 import { serviceKeyFacts } from '../operator-records.ts';
 
-export interface ServiceKeysDeps {
+/** What the owner and an operator do alike. */
+export interface UserKeyStore {
   readonly addServiceKey: (userId: string, key: NewServiceKey) => Promise<AddedServiceKey>;
   readonly listServiceKeys: (userId: string) => Promise<readonly ServiceKeyRow[]>;
-  readonly deleteServiceKey: (userId: string, keyId: string) => Promise<DeletedServiceKey>;
-  readonly clock: Pick<Clock, 'wallMs'>;
-  readonly httpTelemetry: Pick<HttpTelemetry, 'audited'>;
 }
+
+export interface ServiceKeyStore extends UserKeyStore {
+  readonly deleteServiceKey: (userId: string, keyId: string) => Promise<DeletedServiceKey>;
+}
+
+export interface ServiceKeysDeps {
+  readonly clock: Clock;
+  readonly httpTelemetry: Audit;
+}
+
+export const noServiceKey = (): NotFoundError => new NotFoundError('No such service key.');
 
 /** A service key as its owner sees it; `current` is the one that asked. */
 function serviceKeyRecord(row: ServiceKeyRow, currentId: string): ServiceKeyRecord {
@@ -37,7 +46,8 @@ interface MadeServiceKey {
  * key too many, NotFoundError for a user who is gone.
  */
 export async function makeServiceKey(
-  deps: Omit<ServiceKeysDeps, 'listServiceKeys' | 'deleteServiceKey'>,
+  store: UserKeyStore,
+  deps: ServiceKeysDeps,
   userId: string,
   { label = null, expires_at: expiresAtMicros = null }: z.output<typeof newServiceKeySchema>,
   asker: Asker,
@@ -45,7 +55,7 @@ export async function makeServiceKey(
   if (expiresAtMicros !== null && expiresAtMicros <= BigInt(deps.clock.wallMs()) * 1000n) {
     throw new InvalidRequestError('expires_at: must be in the future.', 'expires_at');
   }
-  const added = await deps.addServiceKey(userId, { label, expiresAtMicros });
+  const added = await store.addServiceKey(userId, { label, expiresAtMicros });
   if (added.kind === 'no-user') throw new NotFoundError('No such user.');
   if (added.kind === 'too-many') {
     const message = `A user may have at most ${added.most} service keys; delete one first.`;
@@ -57,25 +67,26 @@ export async function makeServiceKey(
 
 /** `/v1/service-keys`: what the caller's programs authenticate with (docs/decisions/0016). */
 export function serviceKeysHandlers(
+  store: ServiceKeyStore,
   deps: ServiceKeysDeps,
 ): Handlers<'addServiceKey' | 'listServiceKeys' | 'deleteServiceKey'> {
   return {
     async addServiceKey({ body, request }): Promise<Answer<'addServiceKey'>> {
       const { userId, serviceKeyId } = request.account;
-      const { row, apiKey } = await makeServiceKey(deps, userId, body, askerOf(request));
+      const { row, apiKey } = await makeServiceKey(store, deps, userId, body, askerOf(request));
       return { ...serviceKeyRecord(row, serviceKeyId), api_key: apiKey, shown_once: true };
     },
     async listServiceKeys({ request }) {
       const { userId, serviceKeyId } = request.account;
-      const rows = await deps.listServiceKeys(userId);
+      const rows = await store.listServiceKeys(userId);
       return rows.map((row) => serviceKeyRecord(row, serviceKeyId));
     },
-    async deleteServiceKey({ param, request }) {
+    async deleteServiceKey({ params, request }) {
       const { userId } = request.account;
       // As it is stored: the path may spell it in capitals.
-      const keyId = param.toLowerCase();
-      const deleted = await deps.deleteServiceKey(userId, keyId);
-      if (deleted === 'unknown') throw new NotFoundError('No such service key.');
+      const keyId = params.key_id.toLowerCase();
+      const deleted = await store.deleteServiceKey(userId, keyId);
+      if (deleted === 'unknown') throw noServiceKey();
       if (deleted === 'last') {
         const message =
           'This is the only service key that is live: without it nobody could get in. Make another one first.';

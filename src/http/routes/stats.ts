@@ -1,12 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { RequestSums, StoredSums, SumsQuery } from '../../adapters/postgres/read-sums.ts';
+import type { StoredSums, SumsQuery } from '../../adapters/postgres/read-sums.ts';
+import type { RequestSums } from '../../adapters/postgres/sum-groups.ts';
 import { formatMicroUsd } from '../../core/answer/cost.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
 import type { Stats } from '../answer-schemas.ts';
 import type { StatsQuery } from '../query-schemas.ts';
 
-export interface StatsDeps {
+export interface StatsStore {
   readonly readSums: (userId: string, query: SumsQuery) => Promise<StoredSums>;
 }
 
@@ -37,12 +38,12 @@ const boundText = (micros: bigint | null): string | null =>
  * Sums of the user's requests, in all and by what the query names. Throws InvalidRequestError for bounds in the wrong
  * order and for more groups than one answer holds.
  */
-export async function stats(deps: StatsDeps, userId: string, query: StatsQuery): Promise<Stats> {
+export async function stats(store: StatsStore, userId: string, query: StatsQuery): Promise<Stats> {
   const { since = null, until = null, group_by: groupBy = [] } = query;
   if (since !== null && until !== null && until < since) {
     throw new InvalidRequestError('until: must not lie before since.', 'until');
   }
-  const stored = await deps.readSums(userId, { since, until, groupBy });
+  const stored = await store.readSums(userId, { since, until, groupBy });
   if (stored.kind === 'too-many-groups') {
     const message = `More than ${stored.most} groups; narrow the range or group by less.`;
     throw new InvalidRequestError(message, 'group_by');

@@ -103,3 +103,9 @@ test('answers that ended, were replaced or refused leave no share behind', async
   expect(await cache.get('k')).toBeNull();
   expect([cache.owners, cache.bytes]).toEqual([0, 0]);
 });
+
+test('a small value keeps nothing beside itself alive', async () => {
+  const cache = new MemoryResponseCache(10_000, 1000);
+  await cache.set('k', value, 60, 'ann');
+  expect((await cache.get('k'))?.buffer.byteLength).toBe(value.length);
+});

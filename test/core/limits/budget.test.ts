@@ -11,10 +11,8 @@ test.each([
   ['2028-02-29T00:00:00Z', '2028-02-29', '2028-03-01', '2028-02-01', '2028-03-01'],
 ])('%s lies in a day and a month of UTC', (moment, ...[day, dayEnd, month, monthEnd]) => {
   expect(periodsAt(at(moment))).toEqual({
-    dayStartMs: at(day),
-    dayEndMs: at(dayEnd),
-    monthStartMs: at(month),
-    monthEndMs: at(monthEnd),
+    day: { startMs: at(day), endMs: at(dayEnd) },
+    month: { startMs: at(month), endMs: at(monthEnd) },
   });
 });
 
@@ -28,9 +26,8 @@ describe('a budget', () => {
     ['of both', 5n, 9n, 6n, 10n, { limit: 'budget_month', most: 9n, waitMs: at('2026-12-01') - nowMs }],
     ['that is none', null, null, 6n, 10n, null],
   ])('%s', (_name, dayMicroUsd, monthMicroUsd, day, month, expected) => {
-    const spent = { dayMicroUsd: day, monthMicroUsd: month };
     const limits = { ...none, dayMicroUsd, monthMicroUsd };
-    expect(budgetRefusal(limits, spent, periodsAt(nowMs), nowMs)).toEqual(expected);
+    expect(budgetRefusal(limits, { day, month }, periodsAt(nowMs), nowMs)).toEqual(expected);
   });
 
   test.each([

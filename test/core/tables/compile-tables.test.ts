@@ -167,6 +167,15 @@ describe('validation', () => {
       ['models[1]: repeats row 0 (openai:)'],
     ],
     [
+      'limits that are none',
+      { ...short, limits: { requests_per_minute: 1.5, streams: null, budget_usd_per_day: 'five' } },
+      [
+        'limits.requests_per_minute: must be a whole number from 1 to 1000000000',
+        'limits.streams: must be a whole number from 1 to 1000000000',
+        'limits.budget_usd_per_day: must be dollars above 0 such as "2.50", with at most six decimal places',
+      ],
+    ],
+    [
       'a pause that begins longer than it may get',
       { ...short, cooldown: { first_seconds: 61 } },
       ['cooldown.first_seconds: is longer than longest_seconds'],
