@@ -68,7 +68,11 @@ describe.each(cases)('$name', ({ objects }) => {
       for (const container of pod['containers'] as Fields[]) {
         const names = ((container['env'] ?? []) as Fields[]).map((entry) => String(entry['name']));
         expect(new Set(names).size).toBe(names.length);
-        for (const secret of fileVariants) expect(names).not.toContain(secret);
+        const secrets = fileVariants.filter((secret) => names.includes(secret));
+        // The address of a proxy is one only with its credentials, which the schema keeps out of values.
+        expect(secrets.filter((secret) => !secret.endsWith('_PROXY'))).toEqual([]);
+        for (const { name, value } of (container['env'] ?? []) as Fields[])
+          if (String(name).endsWith('_PROXY')) expect(value).not.toContain('@');
       }
     }
     expect(objects.map((object) => object.kind)).not.toContain('Secret');
@@ -237,6 +241,102 @@ describe('the network policy', () => {
     const admin = ingress.filter((rule) => JSON.stringify(rule['ports']).includes('admin'));
     expect(admin).toHaveLength(1);
     expect((admin[0] as Fields)['from']).toHaveLength(2);
+  });
+});
+
+describe('networks of companies', () => {
+  const volumesOf = (object: KubernetesObject | undefined) =>
+    podOf(object as KubernetesObject)?.['volumes'] as Fields[];
+  const egressOf = (name: string, ending = '') =>
+    get(find(name, 'NetworkPolicy', ending), 'spec', 'egress') as Fields[];
+  const portsTo = (name: string, peer: unknown, ending = '') =>
+    egressOf(name, ending)
+      .filter((rule) => JSON.stringify(rule['to']) === JSON.stringify(peer))
+      .map((rule) => (rule['ports'] as Fields[]).map(({ port }) => port));
+
+  test('have a proxy, whose address is a value or, with credentials, a file', () => {
+    expect(env('watch')).toMatchObject({
+      HTTPS_PROXY: 'http://proxy.example.com:8080',
+      HTTP_PROXY: 'http://proxy.example.com:8080',
+      NO_PROXY: '',
+      GW_EGRESS_PROXY_REGION: 'global',
+    });
+    const file = '/run/secrets/model-gateway/egress-proxy';
+    expect(env('everything')).toMatchObject({
+      HTTPS_PROXY_FILE: file,
+      HTTP_PROXY_FILE: file,
+      NO_PROXY: '.example.com,10.0.0.0/8',
+      GW_EGRESS_PROXY_REGION: 'india',
+    });
+    expect(JSON.stringify(volumesOf(find('everything', 'Deployment')))).toContain(
+      '"name":"gateway-proxy","items":[{"key":"url","path":"egress-proxy"}]',
+    );
+    expect(Object.keys(env('defaults')).filter((name) => /PROXY(_|$)/.test(name))).toEqual([
+      'GW_TRUSTED_PROXY_HOPS',
+    ]);
+  });
+
+  test('are let out to the proxy, to sentinels and to every host of Postgres, and nowhere for nothing', () => {
+    expect(portsTo('everything', [{ podSelector: { matchLabels: { app: 'proxy' } } }], 'everything')).toEqual(
+      [[3128]],
+    );
+    expect(portsTo('everything', [{ podSelector: { matchLabels: { app: 'redis' } } }], 'everything')).toEqual(
+      [[6379, 26379]],
+    );
+    const databases = egressOf('everything', 'everything').filter((rule) =>
+      JSON.stringify(rule).includes('"port":5432,'),
+    );
+    expect(databases.map((rule) => (rule['ports'] as Fields[]).map(({ port }) => port))).toEqual([
+      [5432, 5433],
+    ]);
+    expect(JSON.stringify(egressOf('everything', '-jobs'))).toContain('5433');
+    expect(JSON.stringify(egressOf('watch'))).toContain('{"port":8080,"protocol":"TCP"}');
+    for (const port of ['3128', '26379']) expect(JSON.stringify(egressOf('defaults'))).not.toContain(port);
+  });
+
+  test('have certificates of their own, for the gateway and for its Jobs', () => {
+    expect(env('everything')['NODE_EXTRA_CA_CERTS']).toBe('/etc/model-gateway/ca/bundle.pem');
+    expect(env('watch')['NODE_EXTRA_CA_CERTS']).toBe('/etc/model-gateway/ca/ca.crt');
+    expect(volumesOf(find('watch', 'Deployment'))).toContainEqual({
+      name: 'ca',
+      secret: { secretName: 'company-ca', defaultMode: 288 },
+    });
+    const ca = { name: 'ca', configMap: { name: 'company-ca' } };
+    const database = {
+      name: 'database-tls',
+      secret: { secretName: 'database-certificates', defaultMode: 288 },
+    };
+    const redis = { name: 'redis-tls', secret: { secretName: 'redis-certificates', defaultMode: 288 } };
+    expect(volumesOf(find('everything', 'Deployment'))).toEqual(
+      expect.arrayContaining([ca, database, redis]),
+    );
+    const mounted = (container: Fields | undefined) =>
+      ((container?.['volumeMounts'] ?? []) as Fields[]).map(({ mountPath }) => mountPath);
+    const places = ['/etc/model-gateway/ca', '/etc/model-gateway/database-tls'];
+    expect(mounted(gatewayOf('everything'))).toEqual(
+      expect.arrayContaining([...places, '/etc/model-gateway/redis-tls']),
+    );
+    for (const ending of ['migrate', 'reseal']) {
+      const job = find('everything', 'Job', ending);
+      expect(volumesOf(job)).toEqual(expect.arrayContaining([ca, database]));
+      const [container] = (podOf(job as KubernetesObject)?.['containers'] ?? []) as Fields[];
+      expect(mounted(container)).toEqual(expect.arrayContaining(places));
+      expect(JSON.stringify(container?.['env'])).toContain('NODE_EXTRA_CA_CERTS');
+    }
+    for (const name of ['ca', 'database-tls', 'redis-tls'])
+      expect(volumesOf(find('defaults', 'Deployment')).map((volume) => volume['name'])).not.toContain(name);
+  });
+
+  test('have addresses of either family', () => {
+    expect(env('everything')).toMatchObject({ GW_HOST: '::', GW_ADMIN_HOST: '::' });
+    expect(env('defaults')).toMatchObject({ GW_HOST: '0.0.0.0', GW_ADMIN_HOST: '0.0.0.0' });
+    for (const ending of ['everything', '-metrics']) {
+      expect(find('everything', 'Service', ending)?.spec).toMatchObject({
+        ipFamilyPolicy: 'PreferDualStack',
+        ipFamilies: ['IPv6', 'IPv4'],
+      });
+    }
+    expect(find('defaults', 'Service')?.spec).not.toHaveProperty('ipFamilies');
   });
 });
 

@@ -5,7 +5,6 @@ import { listFiles, readObjects } from './chart-files.ts';
 
 /** Settings without a value of their own, and why; `extraEnv` reaches them all the same. */
 const withoutValue: Readonly<Record<string, string>> = {
-  GW_ADMIN_HOST: 'probes come from outside the pod, so that every address is right',
   GW_EVIDENCE_KEY: 'who signs reports holds it, and no pod that serves',
   GW_UPSTREAM_CLIENT: 'a way back for one release, by extraEnv',
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'traces are all that goes to telemetry.otlpEndpoint',

@@ -20,6 +20,7 @@ import {
 import type { KubernetesObject } from '../harness/cluster/kubernetes-object.ts';
 import { renderedFiles } from '../harness/cluster/render.ts';
 import { staleFiles } from '../harness/generated/made-files.ts';
+import { packageVersion } from '../harness/stage/version.ts';
 import { chart, helm, kubectl, must, render, tryRender } from './cluster.ts';
 
 interface Refusal {
@@ -66,7 +67,7 @@ test('the chart can be packaged, without what is not part of it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'chart-'));
   try {
     await must(helm(['package', chart, '--destination', folder]));
-    const files = execFileSync('tar', ['-tzf', join(folder, 'model-gateway-0.1.0.tgz')], {
+    const files = execFileSync('tar', ['-tzf', join(folder, `model-gateway-${packageVersion}.tgz`)], {
       encoding: 'utf8',
     });
     for (const name of ['values.schema.json', 'files/tables.yaml', 'files/tests/chat.mjs', 'README.md'])

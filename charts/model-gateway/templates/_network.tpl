@@ -23,7 +23,9 @@
     {{- include "model-gateway.privatePeers" . | nindent 4 }}
     {{- end }}
   ports:
-    - { port: {{ .Values.networkPolicy.database.port }}, protocol: TCP }
+    {{- range concat (list .Values.networkPolicy.database.port) .Values.networkPolicy.database.morePorts | uniq }}
+    - { port: {{ . }}, protocol: TCP }
+    {{- end }}
 {{- end -}}
 
 {{- define "model-gateway.telemetryEgress" -}}
@@ -37,6 +39,17 @@
     {{- range .Values.networkPolicy.otlp.ports }}
     - { port: {{ . }}, protocol: TCP }
     {{- end }}
+{{- end -}}
+
+{{- define "model-gateway.proxyEgress" -}}
+- to:
+    {{- with .Values.networkPolicy.proxy.to }}
+    {{- toYaml . | nindent 4 }}
+    {{- else }}
+    {{- include "model-gateway.privatePeers" . | nindent 4 }}
+    {{- end }}
+  ports:
+    - { port: {{ .Values.networkPolicy.proxy.port }}, protocol: TCP }
 {{- end -}}
 
 {{/* Everything public: no private, carrier, loopback or link-local address (which is where clouds keep credentials). */}}

@@ -29,6 +29,23 @@
 {{- if .Values.sealing.existingSecret }}
 - { name: GW_SEALING_KEYS_FILE, value: /run/secrets/model-gateway/sealing-keys }
 {{- end }}
+{{- if or .Values.caBundle.configMap .Values.caBundle.secret }}
+- { name: NODE_EXTRA_CA_CERTS, value: /etc/model-gateway/ca/{{ .Values.caBundle.key }} }
+{{- end }}
+{{- end -}}
+
+{{- define "model-gateway.proxyEnv" }}
+{{- range list "HTTPS_PROXY" "HTTP_PROXY" }}
+{{- if $.Values.egressProxy.existingSecret }}
+- { name: {{ . }}_FILE, value: /run/secrets/model-gateway/egress-proxy }
+{{- else if $.Values.egressProxy.url }}
+- { name: {{ . }}, value: {{ $.Values.egressProxy.url | quote }} }
+{{- end }}
+{{- end }}
+{{- if or .Values.egressProxy.existingSecret .Values.egressProxy.url }}
+- { name: NO_PROXY, value: {{ join "," .Values.egressProxy.noProxy | quote }} }
+- { name: GW_EGRESS_PROXY_REGION, value: {{ .Values.egressProxy.region }} }
+{{- end }}
 {{- end -}}
 
 {{- define "model-gateway.serveEnv" -}}
@@ -43,7 +60,8 @@
 {{- end }}
 - { name: GW_PROFILE, value: {{ .Values.profile }} }
 - { name: PORT, value: "8080" }
-- { name: GW_HOST, value: {{ ternary "127.0.0.1" "0.0.0.0" $sidecar | quote }} }
+- { name: GW_HOST, value: {{ ternary "127.0.0.1" .Values.listenAddress $sidecar | quote }} }
+- { name: GW_ADMIN_HOST, value: {{ .Values.listenAddress | quote }} }
 - { name: GW_ADMIN_PORT, value: "9090" }
 - { name: GW_MIGRATE, value: {{ ternary "boot" "off" (eq (toString .Values.migrations.mode) "boot") | quote }} }
 - { name: GW_DATABASE_POOL, value: {{ include "model-gateway.poolSize" . | quote }} }
@@ -62,6 +80,7 @@
 - { name: GW_{{ upper $vendor }}_BASE_URL, value: {{ . | quote }} }
 {{- end }}
 {{- end }}
+{{- include "model-gateway.proxyEnv" . }}
 - { name: GW_DATA_DIR, value: /var/lib/model-gateway }
 - { name: GW_SPOOL_DIR, value: /var/lib/model-gateway/spool }
 - { name: GW_SPOOL_BYTES, value: {{ .Values.spool.maxBytes | int64 | quote }} }
@@ -176,9 +195,39 @@ volumeMounts:
   {{- if include "model-gateway.secretSources" . | trim }}
   - { name: secrets, mountPath: /run/secrets/model-gateway, readOnly: true }
   {{- end }}
+  {{- with include "model-gateway.certificateMounts" . | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
+  {{- if .Values.redis.tlsSecret }}
+  - { name: redis-tls, mountPath: /etc/model-gateway/redis-tls, readOnly: true }
+  {{- end }}
   {{- with .Values.extraVolumeMounts }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+{{- end -}}
+
+{{/* Certificates of every process of the image: directories, so that renewed ones arrive in the running pod. */}}
+{{- define "model-gateway.certificateMounts" -}}
+{{- if or .Values.caBundle.configMap .Values.caBundle.secret }}
+- { name: ca, mountPath: /etc/model-gateway/ca, readOnly: true }
+{{- end }}
+{{- if .Values.database.tlsSecret }}
+- { name: database-tls, mountPath: /etc/model-gateway/database-tls, readOnly: true }
+{{- end }}
+{{- end -}}
+
+{{- define "model-gateway.certificateVolumes" -}}
+{{- if .Values.caBundle.secret }}
+- name: ca
+  secret: { secretName: {{ .Values.caBundle.secret }}, defaultMode: 288 } # 0440
+{{- else if .Values.caBundle.configMap }}
+- name: ca
+  configMap: { name: {{ .Values.caBundle.configMap }} }
+{{- end }}
+{{- if .Values.database.tlsSecret }}
+- name: database-tls
+  secret: { secretName: {{ .Values.database.tlsSecret }}, defaultMode: 288 } # 0440
+{{- end }}
 {{- end -}}
 
 {{/* Secrets of every process of the image. */}}
@@ -212,6 +261,14 @@ volumeMounts:
     name: {{ .existingSecret }}
     items:
       - { key: {{ .urlKey }}, path: redis-url }
+{{- end }}
+{{- end }}
+{{- with .Values.egressProxy }}
+{{- if .existingSecret }}
+- secret:
+    name: {{ .existingSecret }}
+    items:
+      - { key: {{ .urlKey }}, path: egress-proxy }
 {{- end }}
 {{- end }}
 {{- with .Values.registration }}
@@ -261,6 +318,13 @@ volumeMounts:
     defaultMode: 288 # 0440
     sources:
       {{- . | nindent 6 }}
+{{- end }}
+{{- with include "model-gateway.certificateVolumes" . | trim }}
+{{ . }}
+{{- end }}
+{{- if .Values.redis.tlsSecret }}
+- name: redis-tls
+  secret: { secretName: {{ .Values.redis.tlsSecret }}, defaultMode: 288 } # 0440
 {{- end }}
 {{- if .Values.otelCollector.enabled }}
 - name: otel-collector

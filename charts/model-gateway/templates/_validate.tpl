@@ -106,6 +106,19 @@
 {{- if and .Values.otelCollector.enabled (not .Values.otelCollector.exportEndpoint) }}
 - 'otelCollector.enabled without otelCollector.exportEndpoint: name the OTLP endpoint that the spans go to.'
 {{- end }}
+{{- if and .Values.egressProxy.url .Values.egressProxy.existingSecret }}
+- 'egressProxy.url and egressProxy.existingSecret are both set: keep one.'
+{{- end }}
+{{- if and .Values.caBundle.configMap .Values.caBundle.secret }}
+- 'caBundle.configMap and caBundle.secret are both set: keep one.'
+{{- end }}
+{{- with .Values.egressProxy.url }}
+{{- $url := urlParse . }}
+{{- $port := regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host) | default (ternary "443" "80" (eq $url.scheme "https")) }}
+{{- if and $.Values.networkPolicy.enabled (eq $.Values.profile "server") (ne $port (toString $.Values.networkPolicy.proxy.port)) }}
+- 'egressProxy.url has port {{ $port }}, but networkPolicy.proxy.port is {{ $.Values.networkPolicy.proxy.port }}: set the latter to {{ $port }}, or the proxy cannot be reached.'
+{{- end }}
+{{- end }}
 {{- range .Values.nativeSidecars }}
 {{- if has .name (list "model-gateway" (ternary "otel-collector" "" $.Values.otelCollector.enabled)) }}
 - 'nativeSidecars has a container named {{ .name }}, which the chart has too: name it otherwise{{ if eq .name "otel-collector" }}, or set otelCollector.enabled to false{{ end }}.'

@@ -51,6 +51,9 @@
 {{- if and .Values.telemetry.propagateTo (not .Values.telemetry.otlpEndpoint) (not .Values.otelCollector.enabled) }}
   - telemetry.propagateTo has no effect without traces: set telemetry.otlpEndpoint or otelCollector.enabled.
 {{- end }}
+{{- if and (or .Values.egressProxy.url .Values.egressProxy.existingSecret) (ne .Values.egressProxy.region "india") }}
+  - egressProxy.region is {{ .Values.egressProxy.region }}: requests that must stay in India are refused unless egressProxy.noProxy names where they go. Set it to india if the proxy stands there.
+{{- end }}
 {{- if dig "limits" "cpu" "" .Values.resources }}
   - resources.limits.cpu throttles the gateway, which delays every stream of a pod: leave it out.
 {{- end }}

@@ -126,6 +126,9 @@ function etcdArguments(folder: string, client: number, peer: number): string[] {
   ];
 }
 
+/** Of both families: a Service may ask for either, and gets IPv4 unless it does. */
+const serviceNetworks = '10.96.0.0/16,fd00:10:96::/108';
+
 function apiServerArguments(folder: string, address: string, port: number, etcd: number): string[] {
   return [
     ...['--etcd-servers', `http://127.0.0.1:${etcd}`],
@@ -135,7 +138,7 @@ function apiServerArguments(folder: string, address: string, port: number, etcd:
     ...['--service-account-issuer', 'https://kubernetes.default.svc'],
     ...['--service-account-key-file', join(folder, 'account.pub')],
     ...['--service-account-signing-key-file', join(folder, 'account.key')],
-    ...['--service-cluster-ip-range', '10.96.0.0/16', '--profiling=false'],
+    ...['--service-cluster-ip-range', serviceNetworks, '--profiling=false'],
   ];
 }
 

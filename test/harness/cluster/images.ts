@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runQuietly } from '../stage/children.ts';
 import { root, StageError } from '../stage/project.ts';
+import { imageName } from '../stage/version.ts';
 import { makeBaseRoot, npmCacheVolume } from './base-image.ts';
 import type { NodePrograms } from './node-programs.ts';
 import { toolPath } from './tools.ts';
@@ -20,7 +21,7 @@ COPY pause /pause
 ENTRYPOINT ["/pause"]
 `;
 /** The chart's default. */
-const gatewayName = 'docker.io/library/model-gateway:0.1.0';
+export const gatewayName = `docker.io/library/${imageName}`;
 
 /** For RUN, buildah starts itself once more without LD_LIBRARY_PATH; the linker's cache is what it then still has. */
 const withLibraries = `
@@ -60,11 +61,32 @@ export class ImageBuilder {
 
   /** The archive of the project's Dockerfile, on a stand-in for its base image around this Node. Throws StageError. */
   async buildGateway(): Promise<string> {
+    await this.buildBase();
+    await this.buildDockerfile(gatewayName);
+    return this.#export(gatewayName, 'gateway.tar');
+  }
+
+  /** The stand-in for the base image. Throws StageError. */
+  async buildBase(): Promise<void> {
     const base = join(this.#folder, 'base');
     makeBaseRoot(base, this.#programs.base);
     await this.#build(baseName, this.#write(baseFile), base);
-    await this.#build(gatewayName, join(root, 'Dockerfile'), root, npmCacheVolume());
-    return this.#export(gatewayName, 'gateway.tar');
+  }
+
+  /** The project's Dockerfile, once the base is there. Throws StageError. */
+  buildDockerfile(name: string, more: readonly string[] = []): Promise<void> {
+    return this.#build(name, join(root, 'Dockerfile'), root, [...npmCacheVolume(), ...more]);
+  }
+
+  /**
+   * Pushes an image that was built to a registry without TLS, in OCI's format, which holds nothing of the builder; resolves
+   * with its digest. Throws StageError.
+   */
+  async push(name: string, reference: string): Promise<string> {
+    const file = join(this.#folder, 'digest');
+    const insecurely = ['--format', 'oci', '--tls-verify=false', '--digestfile', file];
+    await this.#buildah(['push', ...this.#policy, ...insecurely, name, `docker://${reference}`]);
+    return readFileSync(file, 'utf8').trim();
   }
 
   #write(containerfile: string): string {

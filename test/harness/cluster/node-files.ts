@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { pauseName } from './images.ts';
-import { nodeAddress, podNetwork } from './namespaces.ts';
+import { hostAddress, nodeAddress, podNetwork } from './namespaces.ts';
 import type { NodePrograms } from './node-programs.ts';
 
 /** The configuration files of a node's programs, as texts. */
@@ -20,6 +20,9 @@ export function podNetworkConfig(folder: string): string {
   ];
   return JSON.stringify({ cniVersion: '1.0.0', name: 'pods', plugins });
 }
+
+/** A registry of the tests, as the node reaches it: the only one that it may ask without TLS. */
+export const nodeRegistry = `${hostAddress}:5000`;
 
 interface ContainerdPlaces {
   readonly folder: string;
@@ -51,6 +54,8 @@ disabled_plugins = [
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
       SystemdCgroup = false
+  [plugins."io.containerd.grpc.v1.cri".registry.mirrors."${nodeRegistry}"]
+    endpoint = ["http://${nodeRegistry}"]
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "${join(programs.folder, 'usr/lib/cni')}"
     conf_dir = "${network}"

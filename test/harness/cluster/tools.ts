@@ -37,6 +37,7 @@ const besideKubernetes = (name: string, flags = ''): Program => ({
   package: name,
   flags,
 });
+const ofReleases = (name: string): Program => ({ module: 'release', package: name, flags: '' });
 
 /** The versions stand in the modules' go.mod. */
 const programs = {
@@ -52,6 +53,9 @@ const programs = {
   coredns: besideKubernetes('./coredns'),
   pause: besideKubernetes('./pause'),
   'metrics-server': besideKubernetes('sigs.k8s.io/metrics-server/cmd/metrics-server'),
+  actionlint: ofReleases('github.com/rhysd/actionlint/cmd/actionlint'),
+  cosign: ofReleases('github.com/sigstore/cosign/v3/cmd/cosign'),
+  registry: ofReleases('./registry'),
 } satisfies Record<string, Program>;
 
 /** YAML that is taken out of modules: file → the module and those of its files that belong into it. */
@@ -115,7 +119,10 @@ export const nodeToolNames: readonly ToolName[] = [
   'coredns',
   'pause',
   'metrics-server',
+  'registry',
 ];
+/** What makes a release, and judges it. */
+export const releaseToolNames: readonly ToolName[] = ['helm', 'cosign', 'registry', 'actionlint'];
 
 /** Where the programs are kept between runs; remove the folder to build them anew. */
 export function toolsFolder(): string {

@@ -1,0 +1,8 @@
+//go:build tools
+
+package tools
+
+import (
+	_ "github.com/rhysd/actionlint/cmd/actionlint"
+	_ "github.com/sigstore/cosign/v3/cmd/cosign"
+)
