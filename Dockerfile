@@ -1,9 +1,10 @@
 # docker build -t model-gateway .
-# Reproducible base: --build-arg NODE_DIGEST=sha256:… (of node:24-slim)
+# A release names its base by digest, and itself: --build-arg NODE_DIGEST=sha256:… (of node:24-slim), VERSION, REVISION
 ARG NODE_IMAGE=node:24-slim
 ARG NODE_DIGEST=
 
-FROM ${NODE_IMAGE}${NODE_DIGEST:+@$NODE_DIGEST} AS base
+# Nothing that is made here depends on the processor: it is made on the builder's own, and the last stage only copies.
+FROM --platform=$BUILDPLATFORM ${NODE_IMAGE}${NODE_DIGEST:+@$NODE_DIGEST} AS base
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 
@@ -13,23 +14,37 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts ./scripts
 COPY src ./src
-RUN npm run build
+RUN npm run build && \
+    find dist -type f \( -name '*.map' -o -name .tsbuildinfo \) -delete
 
 # Type declarations and source maps are half of what packages weigh, and nothing reads them here.
 FROM base AS packages
 RUN npm ci --omit=dev --omit=optional --ignore-scripts && \
-    find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -delete
+    find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.tsbuildinfo' \) -delete
+# The folder takes the spool of log rows.
+RUN install -d -m 0700 /folders/model-gateway
 
 FROM ${NODE_IMAGE}${NODE_DIGEST:+@$NODE_DIGEST}
+ARG NODE_IMAGE
+ARG NODE_DIGEST
+ARG VERSION=
+ARG REVISION=
+LABEL org.opencontainers.image.title="Model Gateway" \
+      org.opencontainers.image.description="Self-hosted LLM gateway in the OpenAI Chat Completions shape, bring-your-own-key" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="$NODE_IMAGE" \
+      org.opencontainers.image.base.digest="$NODE_DIGEST"
 ENV NODE_ENV=production \
     GW_DATA_DIR=/var/lib/model-gateway
 WORKDIR /app
-# Numeric, so that a cluster can verify that it is not root. The folder takes the spool of log rows.
-RUN install -d -o 65532 -g 65532 -m 0700 /var/lib/model-gateway
+COPY --from=packages --chown=65532:65532 /folders/ /var/lib/
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json LICENSE ./
 COPY charts/model-gateway/files/tables.yaml ./charts/model-gateway/files/tables.yaml
+# Numeric, so that a cluster can verify that it is not root.
 USER 65532:65532
 EXPOSE 8080 9090
 # For engines without probes of their own; Kubernetes does not read it.

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { kubectl, must } from '../cluster/cluster.ts';
+import { imageName } from '../harness/stage/version.ts';
 import { tellMeasured } from './support/measured.ts';
 import { execIn, logOf, podsOf, untilPod } from './support/pods.ts';
 import type { Release } from './support/release.ts';
@@ -98,7 +99,7 @@ describe('a container', () => {
       metadata: { name: 'bare', labels: { test: 'bare' } },
       spec: {
         restartPolicy: 'Never',
-        containers: [{ name: 'a', image: 'model-gateway:0.1.0', securityContext: security }],
+        containers: [{ name: 'a', image: imageName, securityContext: security }],
       },
     };
     await must(kubectl(['-n', namespace, 'apply', '-f', '-'], JSON.stringify(bare)));

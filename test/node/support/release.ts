@@ -63,7 +63,7 @@ export async function untilServed(url: string): Promise<void> {
 }
 
 /** Where the Service of a release answers on the node, once it does: `http://host:port`. */
-async function nodePortUrl(namespace: string, name: string): Promise<string> {
+export async function nodePortUrl(namespace: string, name: string): Promise<string> {
   const service = await getObject(namespace, 'service', name);
   const ports = (service.spec?.['ports'] ?? []) as { nodePort: number }[];
   const url = `http://${nodeAddress}:${ports[0]?.nodePort}`;
