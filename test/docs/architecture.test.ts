@@ -10,7 +10,7 @@ function isPath(text: string): boolean {
 }
 
 /** Made while building or running, and the worked example of CONTRIBUTING.md. */
-const exempt = /^dist\/|^\.\/data\/|acme/;
+const exempt = /^(dist|release)\/|^\.\/data\/|acme/;
 
 function namedPaths(document: string): string[] {
   return codeSpans(readDocument(document)).filter((text) => isPath(text) && !exempt.test(text));

@@ -4,23 +4,15 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { aroundEach, expect, test } from 'vitest';
+import { blocksIn } from '../harness/clients/page-blocks.ts';
 import { patient } from '../harness/measure/crowding.ts';
 import { useFolder } from '../harness/servers/use-started.ts';
 import { inProject } from '../harness/stage/project.ts';
-import { readDocument } from './documents.ts';
 
 /** Against hanging only: seconds, and many times that on a busy machine. */
 const compileLimitMs = 120_000;
 
 const folder = useFolder(aroundEach);
-
-/** The fenced blocks of a document in TypeScript, without the indentation of a list. */
-function examplesOf(document: string): string[] {
-  const blocks = readDocument(document).matchAll(/^( *)```ts\n([\s\S]*?)^\1```$/gm);
-  return [...blocks].map(([, indentation = '', text = '']) =>
-    text.replaceAll(`\n${indentation}`, '\n').trim(),
-  );
-}
 
 /** Puts `lines` before the first occurrence of `mark` in a file of the copy. */
 function insert(path: string, mark: string, lines: string): void {
@@ -31,13 +23,15 @@ function insert(path: string, mark: string, lines: string): void {
 }
 
 test(
-  'the examples of README.md and CONTRIBUTING.md compile, and no more is needed for a provider',
+  'the examples of CONTRIBUTING.md and of the page for Node compile, and no more is needed for a provider',
   async () => {
     for (const name of ['src', 'test/harness', 'package.json', 'tsconfig.json'])
       cpSync(inProject(name), join(folder.path, name), { recursive: true });
     symlinkSync(inProject('node_modules'), join(folder.path, 'node_modules'));
 
-    const [name = '', dialect = '', prelude = '', ...others] = examplesOf('CONTRIBUTING.md');
+    const [name = '', dialect = '', prelude = '', ...others] = blocksIn('CONTRIBUTING.md', 'ts').map((text) =>
+      text.trim(),
+    );
     insert('src/core/provider-name.ts', "  sarvam: 'india',", name);
     writeFileSync(join(folder.path, 'src/providers/openai-compatible/acme.ts'), dialect);
     insert(
@@ -48,9 +42,11 @@ test(
     insert('src/providers/registry.ts', '  openai,', '  acme,');
     mkdirSync(join(folder.path, 'test/api'));
     writeFileSync(join(folder.path, 'test/api/example.test.ts'), prelude);
-    const [client = '', ...more] = examplesOf('README.md');
-    writeFileSync(join(folder.path, 'src/example.ts'), client);
-    expect([...others, ...more]).toEqual([]);
+    expect(others).toEqual([]);
+    const clients = blocksIn('docs/integrations/openai-node.md', 'ts');
+    expect(clients).toHaveLength(4);
+    for (const [index, client] of clients.entries())
+      writeFileSync(join(folder.path, `src/example-${index}.ts`), client);
 
     const compiler = inProject('node_modules/typescript/bin/tsc');
     // An example names what it shows, and need not use it.

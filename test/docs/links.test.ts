@@ -1,18 +1,11 @@
 /** Every link between the documents leads somewhere, and every cited decision exists. */
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { anchorOf } from '../harness/site/anchor.ts';
 import { documents, exists, filesBelow, prose, readDocument } from './documents.ts';
 
-/** As GitHub makes them: lower case, punctuation dropped, spaces to hyphens. */
 function anchorsOf(text: string): string[] {
-  const headings = prose(text).matchAll(/^#{1,6} (.+)$/gm);
-  return [...headings].map((match) =>
-    (match[1] ?? '')
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-      .trim()
-      .replace(/\s/g, '-'),
-  );
+  return [...prose(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => anchorOf(heading));
 }
 
 function linksOf(document: string): string[] {

@@ -44,13 +44,19 @@ function unlessAway(error: Error & { readonly code?: unknown }): undefined {
   if (error.code !== exitCodes.away) throw error;
 }
 
+/** The id of another key of this user. */
+async function newKeyOf(email: string): Promise<string> {
+  return (JSON.parse(await shell(`model-gateway users new-key ${email} --json`, {})) as { id: string }).id;
+}
+
 test('every command of the page works', async () => {
   const email = 'ada@example.com';
   await registerUser(gateway.url, email).catch(() => undefined);
   for (const line of lines.filter((text) => text.startsWith('model-gateway'))) {
     // A second one, for what the page does after she was deleted.
     if (line.includes('set-residency')) await registerUser(gateway.url, email).catch(() => undefined);
-    expect(await shell(line, {}), line).not.toBe('');
+    const variables = line.includes('$ID') ? { ID: await newKeyOf(email) } : {};
+    expect(await shell(line, variables), line).not.toBe('');
   }
   const { key } = await registerUser(gateway.url);
   const asked = lines.filter((text) => text.startsWith('curl'));
@@ -66,11 +72,13 @@ test('every command of the page works', async () => {
 test('every request of the page to the admin API works', async () => {
   const env = { ADMIN: gateway.adminUrl, TOKEN: adminToken };
   const asked = lines.filter((text) => text.includes('$ADMIN'));
-  expect(asked).toHaveLength(7);
+  expect(asked).toHaveLength(8);
+  let ID = '';
   for (const line of asked) {
-    const answer = await shell(line, env);
+    const answer = await shell(line, { ...env, ID });
+    if (line.includes('/service-keys ')) ({ id: ID } = JSON.parse(answer) as { id: string });
     expect(answer, line).not.toContain('"error"');
-    // Only an erasure has nothing to say.
+    // Only what is gone has nothing to say.
     expect(answer === '', line).toBe(line.includes('-X DELETE'));
   }
 });

@@ -1,4 +1,4 @@
-/** The README's pictures of the dashboards: whole. They are drawn anew for a release, not for each edit of a panel. */
+/** The pictures of the documents: whole. Those of the dashboards are drawn anew for a release, not for each edit of a panel. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -9,9 +9,15 @@ const dashboards = readDashboards();
 /** A README should not make its readers wait: compressed, as they are sent, these are a tenth of it. */
 const maxBytes = 500 * 1024;
 
-test('there is one for each dashboard', () => {
+test('there is one for each dashboard, and the one of the README', () => {
   const pictures = readdirSync(folder).filter((file) => file.endsWith('.svg'));
-  expect(pictures.sort()).toEqual(dashboards.map(({ name }) => `${name}.svg`).sort());
+  expect(pictures.sort()).toEqual([...dashboards.map(({ name }) => `${name}.svg`), 'overview.svg'].sort());
+});
+
+test('the one of the README can be read aloud, and needs nothing from elsewhere', () => {
+  const picture = readFileSync(join(folder, 'overview.svg'), 'utf8');
+  expect(picture).toMatch(/<title id="title">.+<\/title>\n {2}<desc id="about">.+<\/desc>/);
+  expect(picture).not.toMatch(/href|url\((?!#)|<script/);
 });
 
 describe.each(dashboards)('the picture of $title', (dashboard) => {

@@ -7,6 +7,7 @@ import { inProject } from '../stage/project.ts';
 import { madeDocuments } from './made-documents.ts';
 import type { MadeFile } from './made-files.ts';
 import { markdownTable, withMade } from './made-files.ts';
+import { versionedFiles } from './versioned-files.ts';
 
 const chart = 'charts/model-gateway';
 
@@ -29,6 +30,7 @@ export function generatedFiles(): MadeFile[] {
     { path: 'k8s/components/monitoring/prometheusrule.yaml', text: prometheusRule() },
     { path: 'k8s/components/monitoring/dashboards.yaml', text: dashboards() },
     ...madeDocuments(),
+    ...versionedFiles(),
   ];
 }
 

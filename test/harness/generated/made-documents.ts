@@ -6,18 +6,16 @@ import { gatewayHeaders } from '../../../src/http/gateway-headers.ts';
 import { requestIdHeader } from '../../../src/http/request-id.ts';
 import { metricFamilies } from '../../../src/telemetry/families/families.ts';
 import { inProject } from '../stage/project.ts';
+import { apiReference } from './api-reference.ts';
 import type { MadeFile } from './made-files.ts';
 import { markdownTable, withMade } from './made-files.ts';
 
 /** The documents whose tables follow from the sources: what they say stands there and nowhere else. */
 export function madeDocuments(): MadeFile[] {
   return [
-    document('README.md', {
-      modes: modes(),
-      headers: headers(),
-      errors: errors(),
-      settings: settings(),
-    }),
+    document('docs/api.md', { reference: apiReference() }),
+    document('docs/requests.md', { modes: modes(), headers: headers(), errors: errors() }),
+    document('docs/settings.md', { settings: settings() }),
     document('docs/telemetry.md', { metrics: metrics() }),
   ];
 }
@@ -59,7 +57,7 @@ function errors(): string {
 function settings(): string {
   const rows = Object.entries(environmentSchema.shape).map(([name, field]) => {
     if (field.description === undefined) throw new Error(`src/environment.ts: ${name} lacks its meaning.`);
-    return [quoted(name), shownDefault(field), field.description];
+    return [quoted(name), shownDefault(field), field.description.replaceAll('](docs/', '](')];
   });
   return markdownTable(['setting', 'default', 'meaning'], rows);
 }

@@ -1,4 +1,4 @@
-/** README.md says what the code says. What `npm run generate` makes of it is in generated.test.ts. */
+/** docs/settings.md and docs/commands.md say what the code says. What `npm run generate` makes is in generated.test.ts. */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -6,18 +6,18 @@ import { fileVariants } from '../../src/environment.ts';
 import { patient } from '../harness/measure/crowding.ts';
 import { readDocument, tableRows } from './documents.ts';
 
-const readme = readDocument('README.md');
-
 const unquoted = (text: string): string => text.replace(/^['`]|['`]$/g, '');
 
 test('the settings that may come from files are named', () => {
-  const sentence = /Each of ([\s\S]*?)can be read from a file/.exec(readme)?.[1] ?? '';
+  const sentence =
+    /Each of ([\s\S]*?)can be read from a file/.exec(readDocument('docs/settings.md'))?.[1] ?? '';
   const documented = [...sentence.matchAll(/`([A-Z_]+)`/g)].map((match) => match[1] ?? '');
   expect(documented.sort()).toEqual([...fileVariants].sort());
   expect(documented.length).toBeGreaterThan(0);
 });
 
 describe('the commands', () => {
+  const page = readDocument('docs/commands.md');
   const main = join(import.meta.dirname, '../../src/main.ts');
   const help = execFileSync(process.execPath, [main, '--help'], {
     encoding: 'utf8',
@@ -33,12 +33,12 @@ describe('the commands', () => {
 
   test('are those of the binary, in its words', () => {
     const commands = section('Commands').filter(([term]) => term !== 'help [command]');
-    const rows = tableRows(readme, 'command of `node dist/main.js`', 'does');
+    const rows = tableRows(page, 'command of `node dist/main.js`', 'does');
     expect(rows.map(([name = '']) => unquoted(name))).toEqual(commands.map(([term]) => term));
     for (const [index, [, meaning = '']] of rows.entries()) expect(meaning).toContain(commands[index]?.[1]);
   });
 
   test('end with the codes of the table', () => {
-    expect(tableRows(readme, 'exit code', 'when')).toEqual(section('Exit codes'));
+    expect(tableRows(page, 'exit code', 'when')).toEqual(section('Exit codes'));
   });
 });

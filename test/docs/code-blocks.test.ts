@@ -1,0 +1,99 @@
+/** Every code block of the documents is in a language that is known, and can be read as such. What can be run is run elsewhere. */
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { blocksIn, blocksOf } from '../harness/clients/page-blocks.ts';
+import { useFolder } from '../harness/servers/use-started.ts';
+import { hasProgram } from '../harness/stage/programs.ts';
+import { skipWithout } from '../harness/stage/tools.ts';
+import { documents } from './documents.ts';
+
+const folder = useFolder();
+
+/** What a program says against a block; empty where it can read it. */
+function complaint(program: string, args: readonly string[], input: string): string {
+  const { status, stderr } = spawnSync(program, args, { input, encoding: 'utf8' });
+  return status === 0 ? '' : stderr;
+}
+
+/** Plain JavaScript and TypeScript alike. */
+function complaintOfNode(text: string): string {
+  const file = join(folder.path, 'block.mjs');
+  try {
+    writeFileSync(file, stripTypeScriptTypes(text));
+  } catch (error) {
+    return String(error);
+  }
+  return complaint(process.execPath, ['--check', file], '');
+}
+
+/** A value, or one on each line, as logs are. */
+function complaintOfJson(text: string): string {
+  const isJson = (part: string): boolean => {
+    try {
+      JSON.parse(part);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return isJson(text) || text.trim().split('\n').every(isJson) ? '' : 'no JSON';
+}
+
+const asPython = 'import ast, sys; ast.parse(sys.stdin.read())';
+
+/** By language; blocks without one are drawings and formulas. */
+const complaints: Readonly<Record<string, (text: string) => string>> = {
+  '': () => '',
+  sh: (text) => complaint('bash', ['-n'], text),
+  ts: complaintOfNode,
+  js: complaintOfNode,
+  python: (text) => complaint(skipWithout('python3', 'it reads Python'), ['-c', asPython], text),
+  json: complaintOfJson,
+  yaml: (text) => String(parse(text) === undefined || ''),
+};
+
+test.each(documents())('every code block of %s can be read', (document) => {
+  for (const { language, text } of blocksOf(document)) {
+    // Lines that belong into files that are there: examples.test.ts compiles them in their places.
+    if (document === 'CONTRIBUTING.md' && language === 'ts') continue;
+    if (language === 'python' && !hasProgram('python3') && process.env['GW_REQUIRE_TOOLS'] !== '1') continue;
+    expect(Object.keys(complaints), `${document}: ${text}`).toContain(language);
+    expect(complaints[language]?.(text), `${document}: ${text}`).toBe('');
+  }
+});
+
+describe('a block that cannot be read is found', () => {
+  test.each([
+    ['sh', 'if true; then'],
+    ['ts', 'const = 1;'],
+    ['js', 'import { from "x"'],
+    ['json', '{"a": }'],
+  ])('in %s', (language, text) => {
+    expect(complaints[language]?.(text)).not.toBe('');
+  });
+});
+
+test('the configuration of Continue has the form that it asks for', () => {
+  const model = z.strictObject({
+    name: z.string(),
+    provider: z.literal('openai'),
+    model: z.string().regex(/^gw\/(cheap|balanced|premium)$/),
+    apiBase: z.string().regex(/^http.*\/v1$/),
+    apiKey: z.string(),
+    roles: z.array(z.enum(['chat', 'edit', 'apply', 'autocomplete', 'embed', 'rerank', 'summarize'])),
+    requestOptions: z.strictObject({ headers: z.record(z.string(), z.string()) }).optional(),
+  });
+  const config = z.strictObject({
+    name: z.string(),
+    version: z.string(),
+    schema: z.literal('v1'),
+    models: z.array(model).min(1),
+  });
+  const [text = ''] = blocksIn('docs/integrations/continue.md', 'yaml');
+  expect(config.safeParse(parse(text)).error).toBeUndefined();
+});
