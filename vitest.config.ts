@@ -67,6 +67,8 @@ const stages: Readonly<Record<string, TestOptions>> = {
     // A hook drives the whole run.
     hookTimeout: 180_000,
   },
+  /** Needs Go's programs and root: publishes a release before the first test. */
+  release: { globalSetup: 'test/release/support/published.ts', maxWorkers: 1 },
   /** Installs a model server. */
   'real-model': {},
   /** Needs PgBouncer and a forward proxy; starts servers by the handful. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { egressVariables } from './egress-settings.ts';
 import { tracingVariables } from './tracing-settings.ts';
 
 const port = z.coerce.number().int().min(0).max(65535);
@@ -7,7 +8,7 @@ const count = z.coerce.number().int();
 const text = z.string().optional();
 const httpUrl = z.url({ protocol: /^https?$/ });
 
-/** Every setting with its default and its meaning, of which `npm run generate` makes the table of README.md. */
+/** Every setting with its default and its meaning, of which `npm run generate` makes the table of docs/settings.md. */
 export const environmentSchema = z.object({
   PORT: port.default(8080).describe('port of the API; 0 takes a free one'),
   GW_HOST: text.describe('address of the API; else `0.0.0.0`, and `127.0.0.1` for a sidecar'),
@@ -63,6 +64,7 @@ export const environmentSchema = z.object({
     .describe(
       'exceptions to `public-only`, and link-local networks to open at all, comma-separated: `10.0.0.0/8`, or one port of it: `10.0.0.0/8:8000`, `[fd00::/8]:8000`',
     ),
+  ...egressVariables,
   GW_SPOOL_DIR: text.describe('where log rows wait for Postgres; else `spool` in the data folder'),
   GW_SPOOL_BYTES: count
     .min(4096)
@@ -160,6 +162,8 @@ export const fileVariants = [
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',
   'REDIS_URL',
+  'HTTPS_PROXY',
+  'HTTP_PROXY',
   'GW_REGISTRATION_TOKEN',
   'GW_ADMIN_TOKEN',
   'GW_SERVICE_KEY',

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { clientConnectionsWithin, openFilesLimit } from './adapters/upstream/open-files.ts';
 import { DatabaseUrlError, parseDatabaseUrl } from './core/net/database-url.ts';
+import type { Egress } from './core/net/egress.ts';
+import { EgressError } from './core/net/no-proxy.ts';
 import { parseRedisUrl, RedisUrlError } from './core/net/redis-url.ts';
 import type { CommercialProviderName } from './core/provider-name.ts';
 import type { SealingKey } from './core/secret/sealing-key.ts';
 import { parseSealingKeys } from './core/secret/sealing-key.ts';
 import { Secret } from './core/secret/secret.ts';
+import { readEgress, withoutLowerCase } from './egress-settings.ts';
 import { environmentSchema, fileVariants } from './environment.ts';
 import { guardedHeapShare, heapLimitBytes } from './heap-limit.ts';
 import type { KubernetesApi } from './kubernetes-api.ts';
@@ -35,6 +38,8 @@ export interface Settings {
   readonly upstreamClient: 'own' | 'undici';
   readonly outboundPolicy: 'public-only' | 'allow-private';
   readonly outboundAllowedCidrs: readonly string[];
+  /** Proxies on the way to providers; stores, telemetry and the Kubernetes API are reached without. */
+  readonly egress: Egress;
   /** Where the Kubernetes API listens, as the kubelet tells every container; empty outside of a cluster. */
   readonly kubernetesApi: KubernetesApi;
   readonly spoolDir: string;
@@ -105,6 +110,15 @@ function redisUrl(text: string | undefined): string | null {
   return text;
 }
 
+/** What a reader of proxy settings says, as a mistake in the settings. */
+function reading<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof EgressError ? new SettingsError(error.message) : error;
+  }
+}
+
 /**
  * Drivers of Postgres take what a URL leaves open from variables like PGOPTIONS and PGSSLMODE, and not the same ones.
  * What connects is said by the URL alone, so they are taken out of `environment`.
@@ -136,7 +150,7 @@ const secretOf = (text: string | undefined): Secret | null => (text === undefine
 
 /** Reads the environment once; tracing apart, the only reader of process.env. Throws SettingsError with one line. */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Settings {
-  const parsed = environmentSchema.safeParse(withFileVariants(environment));
+  const parsed = environmentSchema.safeParse(withFileVariants(reading(() => withoutLowerCase(environment))));
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     throw new SettingsError(`${issue?.path.join('.')}: ${issue?.message}`);
@@ -175,6 +189,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     upstreamClient: env.GW_UPSTREAM_CLIENT,
     outboundPolicy: env.GW_OUTBOUND_POLICY,
     outboundAllowedCidrs: env.GW_OUTBOUND_ALLOWED_CIDRS.split(',').filter((cidr) => cidr.trim() !== ''),
+    egress: reading(() => readEgress(env)),
     kubernetesApi: readKubernetesApi(environment),
     spoolDir: env.GW_SPOOL_DIR ?? `${env.GW_DATA_DIR}/spool`,
     spoolBytes: env.GW_SPOOL_BYTES,

@@ -149,6 +149,38 @@ describe('a mistake stops the start with one line that names it', () => {
   });
 });
 
+describe('proxies', () => {
+  test('are read under either spelling, and are none by default', () => {
+    expect(readSettings({}).egress).toMatchObject({ https: null, http: null });
+    // Of no interest without a proxy, whatever a platform writes there.
+    expect(readSettings({ NO_PROXY: '10.*' }).egress.bypass).toEqual([]);
+    expect(readSettings({ NO_PROXY: 'a,b', no_proxy: 'b,a' }).egress.bypass).toEqual([]);
+    const [upper, lower] = [
+      { HTTPS_PROXY: 'http://p:1', HTTP_PROXY: 'http://q:2', NO_PROXY: 'in.example' },
+      { https_proxy: 'http://p:1', http_proxy: 'http://q:2', no_proxy: 'in.example' },
+    ];
+    const { egress } = readSettings(upper);
+    expect(egress).toMatchObject({ https: { host: 'p' }, http: { host: 'q' }, residency: 'global' });
+    expect(egress.bypass).toHaveLength(1);
+    expect(readSettings(lower).egress).toEqual(egress);
+    expect(readSettings({ ...upper, ...lower }).egress).toEqual(egress);
+    const there = readSettings({ ...upper, GW_EGRESS_PROXY_REGION: 'india' });
+    expect(there.egress.residency).toBe('india');
+  });
+
+  test.each([
+    [{ HTTPS_PROXY: 'http://u:s3cret@a', https_proxy: 'http://u:s3cret@b' }, /^HTTPS_PROXY and https_proxy/],
+    [{ HTTPS_PROXY: 'http://a', NO_PROXY: 'a,b', no_proxy: 'b,a' }, /^NO_PROXY and no_proxy/],
+    [{ HTTPS_PROXY: 'socks5://u:s3cret@a' }, /^HTTPS_PROXY must be/],
+    [{ http_proxy: 'ftp://u:s3cret@a' }, /^HTTP_PROXY must be/],
+    [{ HTTP_PROXY: 'http://u:s3cret@a', NO_PROXY: '10.*' }, /^NO_PROXY has the entry "10\.\*"/],
+    [{ GW_EGRESS_PROXY_REGION: 'bharat' }, /^GW_EGRESS_PROXY_REGION: /],
+  ])('%j stops the start', (environment, message) => {
+    expect(mistake(environment)).toMatch(message);
+    expect(mistake(environment)).not.toContain('s3cret');
+  });
+});
+
 test('the registration token cannot be printed by accident', () => {
   const settings = readSettings({
     GW_REGISTRATION: 'token',

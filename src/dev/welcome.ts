@@ -9,6 +9,10 @@ export function welcomeText(
   return `
 Model Gateway runs on ${gatewayUrl} (metrics and probes: ${adminUrl}); started in ${(startedInMs / 1000).toFixed(1)} s.
 
+For lines of the documents:
+
+GW=${gatewayUrl} KEY=${apiKey}
+
 Stream an answer from the demo model:
 
 curl -N ${gatewayUrl}/v1/chat/completions -H 'Authorization: Bearer ${apiKey}' -H 'Content-Type: application/json' -H 'X-Gateway-Override-Model: self_hosted:demo' -d '${body}'

@@ -49,7 +49,7 @@ interface ErrorFields {
 }
 
 /** An error without whatever a library has hung on it: queries, parameters, sockets, headers. */
-export function errorFields(error: unknown): ErrorFields {
+function errorFields(error: unknown): ErrorFields {
   if (!(error instanceof Error)) return { type: typeof error, message: redactReason(String(error), null) };
   const { code } = error as { code?: unknown };
   const frames = error.stack?.split('\n').filter((line) => line.startsWith('    at ')) ?? [];

@@ -41,7 +41,7 @@ test('what runs before a newer Node is found is all that is not TypeScript', () 
   expect(untyped).toEqual([]);
   expect(
     filesBelow('scripts', /\.(mjs|js|ts)$/)
-      .filter((path) => !path.startsWith('scripts/crash-test/'))
+      .filter((path) => !/^scripts\/(crash-test|release)\//.test(path))
       .sort(),
   ).toEqual([
     'scripts/copy-assets.mjs',
@@ -49,6 +49,7 @@ test('what runs before a newer Node is found is all that is not TypeScript', () 
     ...['children', 'extents', 'install', 'node-binary', 'npm', 'project'].map(
       (name) => `scripts/lib/${name}.mjs`,
     ),
+    'scripts/release.mjs',
     'scripts/stage.mjs',
     'scripts/start.mjs',
   ]);

@@ -105,10 +105,18 @@ const rooms: Readonly<Record<string, Room>> = {
   'node-version.ts': { values: [] },
   'kubernetes-api.ts': { values: [] },
   'tracing-settings.ts': { values: ['core/', 'zod'] },
-  'environment.ts': { values: ['tracing-settings.ts', 'zod'] },
+  'egress-settings.ts': { values: ['core/', 'zod'] },
+  'environment.ts': { values: ['egress-settings.ts', 'tracing-settings.ts', 'zod'] },
   'settings.ts': {
     values: [
-      ...['core/', 'adapters/upstream/', 'environment.ts', 'heap-limit.ts', 'kubernetes-api.ts'],
+      ...[
+        'core/',
+        'adapters/upstream/',
+        'egress-settings.ts',
+        'environment.ts',
+        'heap-limit.ts',
+        'kubernetes-api.ts',
+      ],
       ...['tracing-settings.ts', 'node:fs'],
     ],
   },
@@ -261,7 +269,11 @@ test('only one file opens connections to providers', () => {
       ),
     ),
   );
-  expect(opening.map(({ path }) => path)).toEqual(['adapters/upstream/guarded-connector.ts']);
+  expect(opening.map(({ path }) => path)).toEqual(['adapters/upstream/open-socket.ts']);
+  const openers = imports.filter(
+    ({ to, typeOnly }) => to === 'adapters/upstream/open-socket.ts' && !typeOnly,
+  );
+  expect(openers.map(({ from }) => from)).toEqual(['adapters/upstream/guarded-connector.ts']);
 });
 
 test('only heap-limit.ts asks for the size of the heap: budgets take their share of the old generation', () => {

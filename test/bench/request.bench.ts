@@ -1,7 +1,7 @@
 /** What the gateway does once per request beside reading and writing: against the one JSON.parse of its body. */
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { encodeLogRow } from '../../src/adapters/postgres/log-columns.ts';
+import { encodeLogRow } from '../../src/adapters/postgres/encode-log-rows.ts';
 import { createSealer } from '../../src/adapters/system/sealer.ts';
 import { costMicroUsd, formatMicroUsd } from '../../src/core/answer/cost.ts';
 import type { Usage } from '../../src/core/answer/usage.ts';

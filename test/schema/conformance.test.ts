@@ -49,6 +49,7 @@ const adminShares: Readonly<Record<string, number>> = {
   'PATCH /admin/users/{user}': 0.02,
   'DELETE /admin/users/{user}': 0.01,
   'POST /admin/users/{user}/service-keys': 0.01,
+  'DELETE /admin/users/{user}/service-keys/{key_id}': 0.01,
   'GET /admin/spend': 0.01,
 };
 

@@ -31,6 +31,8 @@ export interface GatewayOptions {
   readonly redisUrl?: string;
   /** A module loaded before the gateway's own code, which may speak over IPC. */
   readonly preload?: string;
+  /** The program of another release; `dist/main.js` unless given. */
+  readonly main?: string;
 }
 
 export interface GatewayUnderTest {
@@ -60,7 +62,7 @@ export function sealingKeys(id = 'k1'): string {
 
 /** The environment without anything that would configure a gateway by accident. */
 function cleanEnvironment(): Record<string, string | undefined> {
-  const ours = /^(GW_|OTEL_|DATABASE_|REDIS_|PORT$)/;
+  const ours = /^(GW_|OTEL_|DATABASE_|REDIS_|PORT$)|^(https?|no)_proxy$/i;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
 }
 
@@ -71,8 +73,8 @@ interface Running {
   readonly listening: Promise<{ url: string; adminUrl: string }>;
 }
 
-function launch(env: Record<string, string | undefined>, preload: string | undefined): Running {
-  const args = preload === undefined ? [entry] : ['--import', preload, entry];
+function launch(env: Record<string, string | undefined>, preload: string | undefined, main: string): Running {
+  const args = preload === undefined ? [main] : ['--import', preload, main];
   const channel = preload === undefined ? [] : ['ipc' as const];
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', ...channel] });
   const lines: string[] = [];
@@ -163,7 +165,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     ...vendors.env,
     ...options.env,
   };
-  const { child, lines, exited, listening } = launch(env, options.preload);
+  const { child, lines, exited, listening } = launch(env, options.preload, options.main ?? entry);
   // Whoever cleans up after a killed test worker ends what stands here.
   await writeFile(join(folder, 'gateway.pid'), String(child.pid));
 

@@ -1,6 +1,6 @@
 import { createUpstream as create } from '../../../src/adapters/upstream/create-upstream.ts';
 import type { UpstreamHttp } from '../../../src/adapters/upstream/upstream-http-port.ts';
-import type { UserLimits } from '../../../src/adapters/upstream/upstream-pools.ts';
+import type { UserLimits } from '../../../src/adapters/upstream/user-limits.ts';
 import type { OutboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 
 /** The client under test: the gateway's own, or the one that the setting of the same name chooses. */

@@ -18,5 +18,5 @@ export function crowding(): number {
 
 /** What a limit against hanging becomes on this machine; both in milliseconds. It is no wait, and no promise of ours. */
 export function patient(limitMs: number): number {
-  return limitMs * crowding();
+  return Math.round(limitMs * crowding());
 }

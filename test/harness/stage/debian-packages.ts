@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import type { Dirent } from 'node:fs';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { run } from './children.ts';
 import { hasProgram } from './programs.ts';
@@ -42,6 +43,8 @@ export function librariesBelow(folder: string): string {
   return [...new Set(folders)].join(delimiter);
 }
 
+const archiveKeyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
+
 /** Keeps package lists of its own when the machine's are empty or old, since those are not ours to write. */
 async function download(packages: readonly string[], folder: string): Promise<void> {
   const args = ['download', ...packages];
@@ -49,7 +52,34 @@ async function download(packages: readonly string[], folder: string): Promise<vo
   const privately = ['-o', `Dir::State::Lists=${join(folder, 'lists')}`, '-o', `Dir::Cache=${folder}`];
   const isHere =
     (await apt([...privately, 'update'], folder)) && (await apt([...privately, ...args], folder));
-  if (!isHere) throw new StageError(`The Debian packages ${packages.join(', ')} could not be downloaded.`);
+  if (isHere || (await downloadFromBackports(args, folder))) return;
+  throw new StageError(`The Debian packages ${packages.join(', ')} could not be downloaded.`);
+}
+
+/** What a release does not have may be in its backports, which few machines have among their sources. */
+async function downloadFromBackports(args: readonly string[], folder: string): Promise<boolean> {
+  const shown = spawnSync(
+    'apt-get',
+    ['indextargets', '--format', '$(SITE) $(CODENAME)', 'Created-By: Packages'],
+    { encoding: 'utf8' },
+  );
+  const targets = (shown.stdout ?? '').split('\n').map((line) => line.split(' '));
+  // The archive that also has the release's updates: others, of security or of companies, have no backports.
+  const [site, release] = targets.find(([at, name]) =>
+    targets.some(([same, updates]) => same === at && updates === `${name}-updates`),
+  ) ?? [undefined, undefined];
+  if (site === undefined || release === undefined) return false;
+  const sources = join(folder, 'sources');
+  mkdirSync(join(sources, 'lists', 'partial'), { recursive: true });
+  const signedBy = existsSync(archiveKeyring) ? `[signed-by=${archiveKeyring}] ` : '';
+  writeFileSync(join(sources, 'backports.list'), `deb ${signedBy}${site} ${release}-backports main\n`);
+  const only = [
+    ...['-o', `Dir::State::Lists=${join(sources, 'lists')}`, '-o', `Dir::Cache=${sources}`],
+    ...['-o', `Dir::Etc::SourceList=${join(sources, 'backports.list')}`, '-o', 'Dir::Etc::SourceParts=-'],
+  ];
+  const isHere = (await apt([...only, 'update'], folder)) && (await apt([...only, ...args], folder));
+  rmSync(sources, { recursive: true });
+  return isHere;
 }
 
 async function apt(args: readonly string[], cwd: string): Promise<boolean> {

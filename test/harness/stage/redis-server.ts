@@ -29,10 +29,17 @@ export async function findRedisServer(): Promise<RedisProgram> {
   return { TEST_REDIS_SERVER: program, TEST_REDIS_LIBRARIES: libraries };
 }
 
+/** Valkey beside it. Its libraries are those of Redis. Throws StageError. */
+export async function findValkeyServer(): Promise<{ readonly TEST_VALKEY_SERVER: string }> {
+  if (hasProgram('valkey-server') && runs('valkey-server')) return { TEST_VALKEY_SERVER: 'valkey-server' };
+  const folder = await unpackDebianPackages('valkey', ['valkey-tools']);
+  return { TEST_VALKEY_SERVER: namedServer(join(folder, 'usr', 'bin'), 'valkey') };
+}
+
 /** The program decides by its name what it is. */
-function namedServer(bin: string): string {
-  const program = join(bin, 'redis-server');
-  if (!existsSync(program)) copyFileSync(join(bin, 'redis-check-rdb'), program);
+function namedServer(bin: string, kind: 'redis' | 'valkey' = 'redis'): string {
+  const program = join(bin, `${kind}-server`);
+  if (!existsSync(program)) copyFileSync(join(bin, `${kind}-check-rdb`), program);
   return program;
 }
 

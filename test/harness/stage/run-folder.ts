@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isStopped } from './children.ts';
 
 /** Where servers write their process id. */
-const pidFiles = ['postmaster.pid', 'redis.pid', 'prometheus.pid', 'gateway.pid'];
+const pidFiles = ['postmaster.pid', 'redis.pid', 'prometheus.pid', 'gateway.pid', 'registry.pid'];
 
 /** What a killed worker started may still write for a moment. */
 const LAST_WORDS_MS = 1_500;

@@ -8,7 +8,7 @@ import { runStage, suiteTally, withPostgres } from '../stage/run-stage.ts';
  * scripted vendors. Prints a table of what worked.
  */
 await runStage(async () => {
-  const packages = await nodePackages();
+  const packages = await nodePackages('test/clients-matrix', 'the clients for Node');
   const python = await pythonPackages();
   await mustBuild();
   return await withPostgres((folder, databaseUrl) =>

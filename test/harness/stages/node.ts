@@ -1,16 +1,18 @@
 import { mkdirSync } from 'node:fs';
 import { platform } from 'node:os';
 import { join } from 'node:path';
-import { ImageBuilder } from '../cluster/images.ts';
+import { gatewayName, ImageBuilder } from '../cluster/images.ts';
 import type { NodeCluster } from '../cluster/node.ts';
 import { startNode } from '../cluster/node.ts';
 import { findNodePrograms } from '../cluster/node-programs.ts';
 import { buildTools, nodeToolNames, toolsFolder } from '../cluster/tools.ts';
+import { startRegistry } from '../servers/registry.ts';
 import { isStopped } from '../stage/children.ts';
 import { StageError } from '../stage/project.ts';
 import type { RedisProgram } from '../stage/redis-server.ts';
 import { findRedisServer } from '../stage/redis-server.ts';
 import { oneSkip, runStage, skipOrThrow, suiteTally, withPostgres } from '../stage/run-stage.ts';
+import { packageVersion } from '../stage/version.ts';
 
 interface Begun {
   readonly cluster: NodeCluster;
@@ -31,18 +33,23 @@ await runStage(async () => {
     const begun = await startCluster(folder).catch(skipUnlessStopped);
     if (begun === null) return oneSkip;
     const { cluster, images, seconds } = begun;
+    const registry = await startRegistry();
     try {
       const archive = await images.buildGateway();
       await cluster.importImage(archive);
+      const digest = await images.push(gatewayName, `${registry.host}/team/model-gateway:${packageVersion}`);
       console.log(`The Dockerfile is built, ${seconds()} s after the start.`);
       return await suiteTally('node', folder, {
         KUBECONFIG: cluster.kubeconfig,
         TEST_CLUSTER_TOOLS: toolsFolder(),
         TEST_DATABASE_URL: databaseUrl,
         TEST_NODE_IMAGE: archive,
+        TEST_NODE_REGISTRY: registry.host,
+        TEST_NODE_DIGEST: digest,
         ...redis,
       });
     } finally {
+      await registry.close();
       await cluster.stop();
     }
   });
