@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent, request as call } from 'undici';
+import { onTestFinished, TestRunner } from 'vitest';
 import { chatBody, chatPath } from '../gateway/chat.ts';
 import type { User } from '../gateway/register.ts';
 import { eventually } from '../measure/eventually.ts';
@@ -109,7 +110,10 @@ export interface Load {
   stop(): Promise<readonly Sent[]>;
 }
 
-/** Sends chat requests of these users, one after the other per worker, until it is stopped. */
+/**
+ * Sends chat requests of these users, one after the other per worker, until it is stopped, which the end of the test
+ * that began it does too.
+ */
 export function startLoad(options: LoadOptions): Load {
   const { url, users, workers = 6, restMs = 15, streamEvery = 3, agent } = options;
   const sent: Sent[] = [];
@@ -123,16 +127,18 @@ export function startLoad(options: LoadOptions): Load {
     }
   };
   const running = Promise.all(Array.from({ length: workers }, (_, index) => work(index)));
+  const stop = async () => {
+    stopped = true;
+    await running;
+    return sent;
+  };
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(async () => void (await stop()));
   return {
     sent,
     more: async (count) => {
       const wanted = sent.length + count;
       await eventually(() => Promise.resolve(sent.length >= wanted || undefined), 30_000);
     },
-    stop: async () => {
-      stopped = true;
-      await running;
-      return sent;
-    },
+    stop,
   };
 }

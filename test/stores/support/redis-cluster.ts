@@ -1,6 +1,5 @@
-import { eventually } from '../../harness/measure/eventually.ts';
 import type { RedisServer } from './redis-servers.ts';
-import { ask, startRedisServer } from './redis-servers.ts';
+import { ask, startRedisServer, untilSays } from './redis-servers.ts';
 
 const slots = 16_384;
 const primaries = 3;
@@ -32,20 +31,15 @@ export async function startRedisCluster(): Promise<RedisCluster> {
     }
     const replica = nodes[primaries] as RedisServer;
     const primaryId = JSON.parse(await ask(first.port, 'CLUSTER', 'MYID')) as string;
-    await eventually(async () => {
-      const answer = await ask(replica.port, 'CLUSTER', 'REPLICATE', primaryId).catch(() => '');
-      return answer.includes('OK') || undefined;
-    });
-    const isSo = (port: number, words: string, ...command: [string, ...string[]]) =>
-      eventually(async () => (await ask(port, ...command)).includes(words) || undefined);
-    await isSo(replica.port, 'master_link_status:up', 'INFO', 'replication');
-    for (const { port } of nodes) await isSo(port, 'cluster_state:ok', 'CLUSTER', 'INFO');
+    await untilSays(replica.port, 'OK', 'CLUSTER', 'REPLICATE', primaryId);
+    await untilSays(replica.port, 'master_link_status:up', 'INFO', 'replication');
+    for (const { port } of nodes) await untilSays(port, 'cluster_state:ok', 'CLUSTER', 'INFO');
     return {
       url: `redis://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}?cluster=true`,
       failOver: async () => {
         await first.close();
-        await isSo(replica.port, 'role:master', 'INFO', 'replication');
-        await isSo(replica.port, 'cluster_state:ok', 'CLUSTER', 'INFO');
+        await untilSays(replica.port, 'role:master', 'INFO', 'replication');
+        await untilSays(replica.port, 'cluster_state:ok', 'CLUSTER', 'INFO');
       },
       close,
     };

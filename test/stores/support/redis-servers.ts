@@ -60,6 +60,11 @@ export async function ask(port: number, command: string, ...args: string[]): Pro
   }
 }
 
+/** Resolves once it answers with these words; a server whose role changes closes the connections it has. */
+export function untilSays(port: number, words: string, ...command: [string, ...string[]]): Promise<true> {
+  return eventually(async () => (await ask(port, ...command).catch(() => '')).includes(words) || undefined);
+}
+
 export const primaryName = 'cache';
 const sentinelCount = 3;
 
@@ -97,9 +102,7 @@ export async function startSentinels(): Promise<SentinelWorld> {
       url: `redis://${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')}?sentinel=${primaryName}`,
       failOver: async () => {
         await first.close();
-        await eventually(async () => {
-          return (await ask(second.port, 'INFO', 'replication')).includes('role:master') || undefined;
-        });
+        await untilSays(second.port, 'role:master', 'INFO', 'replication');
         return second.port;
       },
       close,
