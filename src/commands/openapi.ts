@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { addCommand } from './command.ts';
 
 async function printDescription(): Promise<void> {
-  const { byDefault, openApiDocument } = await import('../http/openapi.ts');
+  const { byDefault, openApiDocument } = await import('../http/schemas/openapi.ts');
   const document = openApiDocument({ ...byDefault, hasAdminApi: true });
   process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
 }

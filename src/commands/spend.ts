@@ -13,7 +13,7 @@ interface SpendOptions extends JsonOption {
 async function spend({ from, to, json }: SpendOptions): Promise<void> {
   const { sinceMicros, untilMicros } = periodOf(from, to);
   const { readSpend } = await import('../adapters/postgres/read-spend.ts');
-  const { spendReport } = await import('../http/operator-records.ts');
+  const { spendReport } = await import('../http/admin/operator-records.ts');
   const period = { fromMicros: sinceMicros, toMicros: untilMicros };
   const report = spendReport(await withPool((pool) => readSpend(pool, period)));
   if (report.more) process.stderr.write(`only the ${report.users.length} users who spent most\n`);

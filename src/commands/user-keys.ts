@@ -13,7 +13,7 @@ interface NewKeyOptions extends JsonOption {
 async function newKey(idOrEmail: string, { label, expires, json }: NewKeyOptions): Promise<void> {
   const { addServiceKey } = await import('../adapters/postgres/service-keys.ts');
   const { newServiceKeySchema } = await import('../core/account/account-requests.ts');
-  const { newUserKey } = await import('../http/operator-records.ts');
+  const { newUserKey } = await import('../http/admin/operator-records.ts');
   const checked = newServiceKeySchema.safeParse({ label });
   if (!checked.success) throw new CommandError('usage', `--label ${checked.error.issues[0]?.message}`);
   if (expires !== undefined && expires <= BigInt(Date.now()) * 1000n)

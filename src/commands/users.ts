@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { Argument } from 'commander';
 import type { UserFacts, UserPolicy } from '../adapters/postgres/operators.ts';
-import type { UserRecord } from '../http/operator-schemas.ts';
+import type { UserRecord } from '../http/admin/operator-schemas.ts';
 import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
@@ -16,7 +16,7 @@ const usersPerPage = 500;
 
 /** Imported when a command runs. */
 const operators = () => import('../adapters/postgres/operators.ts');
-const records = () => import('../http/operator-records.ts');
+const records = () => import('../http/admin/operator-records.ts');
 
 function line({
   user_id,

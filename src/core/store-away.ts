@@ -1,6 +1,7 @@
 /**
  * A store that the work needs is away, overloaded or not set up yet: a later call may succeed. Not an answer to
- * anybody: `http/error-handler.ts` makes a 503 of it, the story of a chat goes on without what it wanted to read.
+ * anybody: `http/answers/error-handler.ts` makes a 503 of it, the story of a chat goes on without what it wanted to
+ * read.
  */
 export class StoreAway extends Error {
   /** The wait was for our own pool: that says nothing of whether the store answers. */

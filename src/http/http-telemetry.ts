@@ -4,8 +4,8 @@ import type { KeyVerdict } from '../core/account/key-verdict.ts';
 import { clientAddress } from '../core/net/client-network.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import type { CallTrace } from '../core/request/chat-call.ts';
+import { peerAddress } from './access/peer-address.ts';
 import type { Life } from './life.ts';
-import { peerAddress } from './peer-address.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

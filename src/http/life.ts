@@ -4,9 +4,9 @@ import type { CancelReason } from '../core/outcome.ts';
 import type { Placed } from '../core/placed-list.ts';
 import { PlacedList } from '../core/placed-list.ts';
 import { slotOf } from '../core/shared-room.ts';
-import type { BodyBudget } from './body-budget.ts';
-import { KeptConnections } from './kept-connections.ts';
-import type { UnreadAnswers } from './unread-answers.ts';
+import type { UnreadAnswers } from './answers/unread-answers.ts';
+import type { BodyBudget } from './body/body-budget.ts';
+import { KeptConnections } from './connections/kept-connections.ts';
 
 /**
  * Chat requests are as many as connections at most. Whoever asks gets a place while half of them are free:

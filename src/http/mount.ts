@@ -2,10 +2,10 @@ import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { z } from 'zod';
 import { NotFoundError } from '../core/errors.ts';
-import { smallBodyBytes } from './body-budget.ts';
-import { parseOrThrow } from './parse.ts';
+import { smallBodyBytes } from './body/body-budget.ts';
 import type { PathParameter, Route, RouteName, Routes, RouteTable } from './route-table.ts';
 import { pathParameters, routeList, routes } from './route-table.ts';
+import { parseOrThrow } from './schemas/parse.ts';
 
 type DeepReadonly<Value> = Value extends readonly (infer Item)[]
   ? readonly DeepReadonly<Item>[]

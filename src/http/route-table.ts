@@ -5,6 +5,7 @@ import {
   registerUserSchema,
 } from '../core/account/account-requests.ts';
 import { chatRequestSchema } from '../core/request/chat-request.ts';
+import { gatewayHeaders } from './gateway-headers.ts';
 import {
   chatCompletionSchema,
   keyCheckSchema,
@@ -15,10 +16,9 @@ import {
   registeredUserSchema,
   serviceKeyRecordSchema,
   statsSchema,
-} from './answer-schemas.ts';
-import { gatewayHeaders } from './gateway-headers.ts';
-import { explainedLogRowSchema, logPageSchema } from './log-schemas.ts';
-import { logsQuerySchema, statsQuerySchema } from './query-schemas.ts';
+} from './schemas/answer-schemas.ts';
+import { explainedLogRowSchema, logPageSchema } from './schemas/log-schemas.ts';
+import { logsQuerySchema, statsQuerySchema } from './schemas/query-schemas.ts';
 
 /**
  * One route of the API port, or of the admin API (`admin-routes.ts`). Its registration (`mount.ts`), the 405s of its

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../chat/ports.ts';
-import type { AuthDeps } from './auth.ts';
-import { requireServiceKey } from './auth.ts';
+import type { AuthDeps } from './access/auth.ts';
+import { requireServiceKey } from './access/auth.ts';
 import type { HttpTelemetry } from './http-telemetry.ts';
 import type { Handlers } from './mount.ts';
 import { mountRoutes, refuseStoreRoutes } from './mount.ts';

@@ -12,23 +12,23 @@ import { fastify, LogController } from 'fastify';
 import type { LaterTurns } from '../chat/later-turn.ts';
 import { NotFoundError, overloaded } from '../core/errors.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
-import { smallBodyBytes } from './body-budget.ts';
-import { acceptOnlyJson } from './body-parser.ts';
-import { gatherEarly } from './early-body.ts';
-import { handleErrors, writeError } from './error-handler.ts';
+import { handleErrors, writeError } from './answers/error-handler.ts';
+import { letGoOfStalledReaders } from './answers/stalled-readers.ts';
+import { countUnread } from './answers/unread-answers.ts';
+import { smallBodyBytes } from './body/body-budget.ts';
+import { acceptOnlyJson } from './body/body-parser.ts';
+import { gatherEarly } from './body/early-body.ts';
+import { MeasuredMessage } from './body/measured-message.ts';
+import { checkNodeInternals } from './connections/node-internals.ts';
+import { nodeHttpOptions, refuseOddRequests } from './connections/odd-requests.ts';
+import { answerParserError } from './connections/parser-errors.ts';
+import { connectionsCheckMs, headersTimeoutMs, requestTimeoutMs } from './connections/server-timeouts.ts';
+import { Turns, turnsHeapShare } from './connections/turns.ts';
 import type { HttpTelemetry, Shortage } from './http-telemetry.ts';
 import { watchRequests } from './http-telemetry.ts';
 import type { Life } from './life.ts';
-import { MeasuredMessage } from './measured-message.ts';
-import { checkNodeInternals } from './node-internals.ts';
-import { nodeHttpOptions, refuseOddRequests } from './odd-requests.ts';
-import { answerParserError } from './parser-errors.ts';
 import { requestIdOf } from './request-id.ts';
 import { allowedMethods } from './route-methods.ts';
-import { connectionsCheckMs, headersTimeoutMs, requestTimeoutMs } from './server-timeouts.ts';
-import { letGoOfStalledReaders } from './stalled-readers.ts';
-import { Turns, turnsHeapShare } from './turns.ts';
-import { countUnread } from './unread-answers.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -4,8 +4,8 @@ import { readSpend } from '../adapters/postgres/read-spend.ts';
 import { addServiceKey, listServiceKeys, revokeServiceKey } from '../adapters/postgres/service-keys.ts';
 import { registerUser } from '../adapters/postgres/users.ts';
 import type { LaterTurns } from '../chat/later-turn.ts';
-import type { AdminApi } from '../http/admin-server.ts';
-import type { OperatorStore } from '../http/routes/operators.ts';
+import type { AdminApi } from '../http/admin/admin-server.ts';
+import type { OperatorStore } from '../http/admin/operators.ts';
 import type { Foundation } from './foundation.ts';
 
 /** What the admin API needs; null without an admin token. */

@@ -6,7 +6,7 @@ import { isShared } from '../chat/candidate-breakers.ts';
 import type { BreakerState } from '../core/breaker-state.ts';
 import { breakerStates } from '../core/breaker-state.ts';
 import { providerNames } from '../core/provider-name.ts';
-import type { BodyBudget } from '../http/body-budget.ts';
+import type { BodyBudget } from '../http/body/body-budget.ts';
 import type { Life } from '../http/life.ts';
 import type { Settings } from '../settings.ts';
 import type { Metrics } from '../telemetry/metrics.ts';

@@ -1,7 +1,7 @@
 /** Who gets to the admin API: on the admin port only, with the admin token only, and nobody by guessing. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { adminRouteList } from '../../src/http/admin-routes.ts';
+import { adminRouteList } from '../../src/http/admin/admin-routes.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import { httpClient, sendRaw } from '../harness/gateway/http-client.ts';
 import { registerUser } from '../harness/gateway/register.ts';

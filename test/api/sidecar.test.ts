@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { newServiceKey } from '../../src/core/account/service-key.ts';
-import { adminRouteList } from '../../src/http/admin-routes.ts';
+import { adminRouteList } from '../../src/http/admin/admin-routes.ts';
 import { chat, chatOk, streamed } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';

@@ -1,7 +1,7 @@
 /** The version stands in package.json; all else that names it follows, and the changelog leads up to it. */
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { openApiDocument } from '../../src/http/openapi.ts';
+import { openApiDocument } from '../../src/http/schemas/openapi.ts';
 import { packageVersion } from '../harness/stage/version.ts';
 import { documents, filesBelow, readDocument } from './documents.ts';
 

@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { queueReader } from '../../src/adapters/system/socket-queues.ts';
 import { peerName } from '../../src/core/net/client-network.ts';
-import { AnswerReader, inTheWay } from '../../src/http/answer-reader.ts';
+import { AnswerReader, inTheWay } from '../../src/http/answers/answer-reader.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 
 /** A reader that has taken so much in the second between two looks, and has `held` left. */

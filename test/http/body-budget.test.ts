@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BodyBudget } from '../../src/http/body-budget.ts';
+import { BodyBudget } from '../../src/http/body/body-budget.ts';
 
 const kibibyte = 1024;
 /** Room for sixteen of the smallest large bodies. */

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { tallyJson } from '../../src/core/json/json-tally.ts';
-import { bodyCost } from '../../src/http/body-cost.ts';
+import { bodyCost } from '../../src/http/body/body-cost.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { ChatRequest } from '../../src/core/request/chat-request.ts';
 import type { RoutingTables } from '../../src/core/tables/tables.ts';
-import { parseChatBody } from '../../src/http/chat-body.ts';
-import { jsonAllowanceFor } from '../../src/http/costly-json.ts';
+import { parseChatBody } from '../../src/http/body/chat-body.ts';
+import { jsonAllowanceFor } from '../../src/http/body/costly-json.ts';
 import { testTables } from '../chat/story.ts';
 
 const tables = testTables({

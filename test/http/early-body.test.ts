@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Caller } from '../../src/chat/ports.ts';
 import { newServiceKey } from '../../src/core/account/service-key.ts';
-import { leastMeanChunkBytes, mostTinyChunks } from '../../src/http/measured-message.ts';
+import { leastMeanChunkBytes, mostTinyChunks } from '../../src/http/body/measured-message.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { livingBytes } from '../harness/measure/memory.ts';
 import { callerOf } from './caller.ts';

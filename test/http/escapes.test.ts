@@ -1,6 +1,6 @@
 /** Bodies whose strings are full of escapes: each costs as much as twenty plain bytes. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { mostEscapes } from '../../src/http/costly-json.ts';
+import { mostEscapes } from '../../src/http/body/costly-json.ts';
 import type { Edge } from './edge.ts';
 import { head, startEdge } from './edge.ts';
 

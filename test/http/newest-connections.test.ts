@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { keepNewest } from '../../src/http/newest-connections.ts';
+import { keepNewest } from '../../src/http/connections/newest-connections.ts';
 
 test('the oldest connection makes room for the newest, and one that has ended counts no more', async () => {
   const server = createServer((socket) => socket.on('error', () => undefined).write('hello'));

@@ -1,6 +1,6 @@
 import { ServerResponse } from 'node:http';
 import { expect, test, vi } from 'vitest';
-import { checkNodeInternals } from '../../src/http/node-internals.ts';
+import { checkNodeInternals } from '../../src/http/connections/node-internals.ts';
 
 test('this Node has all that is used of its inside', () => {
   expect(checkNodeInternals).not.toThrow();

@@ -5,10 +5,10 @@ import { registerKeySchema } from '../../src/core/account/account-requests.ts';
 import { checkProviderKey } from '../../src/core/account/new-provider-key.ts';
 import { encodeLogCursor } from '../../src/core/log-cursor.ts';
 import { gatewayHeaders, readGatewayHeaders } from '../../src/http/gateway-headers.ts';
-import type { ApiFacts } from '../../src/http/openapi.ts';
-import { openApiDocument } from '../../src/http/openapi.ts';
-import { logsQuerySchema, statsQuerySchema } from '../../src/http/query-schemas.ts';
 import { routeList } from '../../src/http/route-table.ts';
+import type { ApiFacts } from '../../src/http/schemas/openapi.ts';
+import { openApiDocument } from '../../src/http/schemas/openapi.ts';
+import { logsQuerySchema, statsQuerySchema } from '../../src/http/schemas/query-schemas.ts';
 
 interface Parameter {
   readonly name: string;

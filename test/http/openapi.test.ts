@@ -3,9 +3,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, test } from 'vitest';
 import { compileTables } from '../../src/core/tables/compile-tables.ts';
 import { validateTables } from '../../src/core/tables/validate-tables.ts';
-import { parseChatBody } from '../../src/http/chat-body.ts';
-import { jsonAllowanceFor } from '../../src/http/costly-json.ts';
-import { openApiDocument } from '../../src/http/openapi.ts';
+import { parseChatBody } from '../../src/http/body/chat-body.ts';
+import { jsonAllowanceFor } from '../../src/http/body/costly-json.ts';
+import { openApiDocument } from '../../src/http/schemas/openapi.ts';
 import type { TablesInput } from '../harness/gateway/tables.ts';
 import { tables } from '../harness/gateway/tables.ts';
 

@@ -5,7 +5,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { hashServiceKey, newServiceKey } from '../../src/core/account/service-key.ts';
-import { maxWaitingPerTurn, maxWaitingRequests, Turns } from '../../src/http/turns.ts';
+import { maxWaitingPerTurn, maxWaitingRequests, Turns } from '../../src/http/connections/turns.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { livingBytes } from '../harness/measure/memory.ts';
 import { callerOf } from './caller.ts';

@@ -8,9 +8,13 @@ import {
 import { checkProviderKey } from '../../src/core/account/new-provider-key.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { isMoney, limitNames } from '../../src/core/limits/user-limits.ts';
-import { changeUserSchema, spendQuerySchema, usersQuerySchema } from '../../src/http/operator-schemas.ts';
-import { parseOrThrow } from '../../src/http/parse.ts';
-import { logsQuerySchema, statsQuerySchema } from '../../src/http/query-schemas.ts';
+import {
+  changeUserSchema,
+  spendQuerySchema,
+  usersQuerySchema,
+} from '../../src/http/admin/operator-schemas.ts';
+import { parseOrThrow } from '../../src/http/schemas/parse.ts';
+import { logsQuerySchema, statsQuerySchema } from '../../src/http/schemas/query-schemas.ts';
 
 const schemas = {
   user: registerUserSchema,

@@ -5,9 +5,9 @@ import { GatewayError } from '../../src/core/errors.ts';
 import { gatewayHeaders } from '../../src/http/gateway-headers.ts';
 import type { Answer, Handlers } from '../../src/http/mount.ts';
 import { mountRoutes, refuseStoreRoutes } from '../../src/http/mount.ts';
-import { openApiDocument } from '../../src/http/openapi.ts';
 import type { Route } from '../../src/http/route-table.ts';
 import { routeList, routes } from '../../src/http/route-table.ts';
+import { openApiDocument } from '../../src/http/schemas/openapi.ts';
 
 type Operation = Readonly<Record<string, unknown>> & {
   readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, unknown>> }>>;

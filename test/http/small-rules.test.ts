@@ -8,13 +8,13 @@ import type { Clock } from '../../src/chat/ports.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret/secret.ts';
 import { StoreAway } from '../../src/core/store-away.ts';
-import { toGatewayError } from '../../src/http/error-handler.ts';
+import type { RegistrationPolicy } from '../../src/http/access/registration-policy.ts';
+import { registrationGuard } from '../../src/http/access/registration-policy.ts';
+import { toGatewayError } from '../../src/http/answers/error-handler.ts';
 import { activeLegacyName, markLegacy } from '../../src/http/legacy.ts';
-import { parseOrThrow, pathText, shownName } from '../../src/http/parse.ts';
-import type { RegistrationPolicy } from '../../src/http/registration-policy.ts';
-import { registrationGuard } from '../../src/http/registration-policy.ts';
 import { requestIdOf } from '../../src/http/request-id.ts';
 import { keyRefused } from '../../src/http/routes/keys.ts';
+import { parseOrThrow, pathText, shownName } from '../../src/http/schemas/parse.ts';
 import { testTables } from '../chat/story.ts';
 
 function thrown(run: () => unknown): GatewayError {

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import fastify from 'fastify';
 import { afterEach, expect, test } from 'vitest';
-import { BodyBudget } from '../../src/http/body-budget.ts';
+import { ReplyClient } from '../../src/http/answers/sse-reply.ts';
+import { BodyBudget } from '../../src/http/body/body-budget.ts';
 import { Life } from '../../src/http/life.ts';
-import { ReplyClient } from '../../src/http/sse-reply.ts';
 import { unreadAnswers } from '../harness/gateway/unread-answers.ts';
 
 /** No kernel takes this much off a writer whose reader does not read. */

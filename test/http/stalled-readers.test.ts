@@ -1,8 +1,8 @@
 /** Clients that do not read: what was written for them is let go, with them. */
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { answerStallMs } from '../../src/http/stalled-readers.ts';
-import { maxWaitingRequests } from '../../src/http/turns.ts';
+import { answerStallMs } from '../../src/http/answers/stalled-readers.ts';
+import { maxWaitingRequests } from '../../src/http/connections/turns.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import type { Edge } from './edge.ts';
 import { head, startEdge } from './edge.ts';

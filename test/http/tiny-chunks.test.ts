@@ -1,7 +1,7 @@
 /** Bodies in chunks so small that taking them in costs many times what they bring. */
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { leastMeanChunkBytes, mostTinyChunks } from '../../src/http/measured-message.ts';
+import { leastMeanChunkBytes, mostTinyChunks } from '../../src/http/body/measured-message.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import type { Client, Edge } from './edge.ts';
 import { chunked, head, lastChunk, startEdge } from './edge.ts';

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import type { QueueReader } from '../../src/adapters/system/socket-queues.ts';
 import { queueReader } from '../../src/adapters/system/socket-queues.ts';
-import { SentAnswers } from '../../src/http/sent-answers.ts';
+import { SentAnswers } from '../../src/http/answers/sent-answers.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { sentBytes } from '../harness/measure/sent-bytes.ts';
 

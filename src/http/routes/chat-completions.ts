@@ -12,14 +12,14 @@ import { limitsOf } from '../../core/limits/user-limits.ts';
 import type { ChatCall } from '../../core/request/chat-call.ts';
 import { residencyBinder, strictestResidency } from '../../core/request/residency.ts';
 import { parseMode } from '../../core/tables/mode.ts';
-import { parseChatBody } from '../chat-body.ts';
+import { ReplyClient } from '../answers/sse-reply.ts';
+import { parseChatBody } from '../body/chat-body.ts';
 import { readGatewayHeaders } from '../gateway-headers.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { legacyHeaders, markLegacy } from '../legacy.ts';
 import type { Life } from '../life.ts';
 import type { LimitedRequest, LimitGate } from '../limits/limit-gate.ts';
 import type { Handlers } from '../mount.ts';
-import { ReplyClient } from '../sse-reply.ts';
 
 export interface ChatRouteDeps {
   readonly answerChat: AnswerChat;

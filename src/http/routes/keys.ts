@@ -9,7 +9,7 @@ import type { RoutingTables } from '../../core/tables/tables.ts';
 import type { Audit } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
 import type { Handlers } from '../mount.ts';
-import { providerKeyRecord } from '../provider-key-record.ts';
+import { providerKeyRecord } from '../schemas/provider-key-record.ts';
 
 export interface KeyStore {
   readonly addProviderKey: (userId: string, key: NewProviderKey) => Promise<AddedKey>;

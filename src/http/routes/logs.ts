@@ -4,9 +4,9 @@ import { listColumns } from '../../core/log/log-columns.ts';
 import { fieldsShown } from '../../core/log/shown-columns.ts';
 import { encodeLogCursor } from '../../core/log-cursor.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
-import type { LogPage } from '../log-schemas.ts';
-import type { LogsQuery } from '../query-schemas.ts';
-import { defaultPage } from '../query-schemas.ts';
+import type { LogPage } from '../schemas/log-schemas.ts';
+import type { LogsQuery } from '../schemas/query-schemas.ts';
+import { defaultPage } from '../schemas/query-schemas.ts';
 
 export interface LogStore {
   readonly readLogRows: (userId: string, query: LogRowsQuery) => Promise<readonly ListedRow[]>;

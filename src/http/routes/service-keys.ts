@@ -8,11 +8,11 @@ import type {
 import type { Clock } from '../../chat/ports.ts';
 import type { newServiceKeySchema } from '../../core/account/account-requests.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
-import type { ServiceKeyRecord } from '../answer-schemas.ts';
+import { serviceKeyFacts } from '../admin/operator-records.ts';
 import type { Asker, Audit } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
 import type { Answer, Handlers } from '../mount.ts';
-import { serviceKeyFacts } from '../operator-records.ts';
+import type { ServiceKeyRecord } from '../schemas/answer-schemas.ts';
 
 /** What the owner and an operator do alike. */
 export interface UserKeyStore {

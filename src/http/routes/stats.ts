@@ -4,8 +4,8 @@ import type { RequestSums } from '../../adapters/postgres/sum-groups.ts';
 import { formatMicroUsd } from '../../core/answer/cost.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
-import type { Stats } from '../answer-schemas.ts';
-import type { StatsQuery } from '../query-schemas.ts';
+import type { Stats } from '../schemas/answer-schemas.ts';
+import type { StatsQuery } from '../schemas/query-schemas.ts';
 
 export interface StatsStore {
   readonly readSums: (userId: string, query: SumsQuery) => Promise<StoredSums>;

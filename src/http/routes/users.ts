@@ -1,10 +1,10 @@
 import type { FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { RegisteredUser } from '../../adapters/postgres/users.ts';
 import { ConflictError } from '../../core/errors.ts';
+import { registeredUser } from '../admin/operator-records.ts';
 import type { Asker, Audit } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
 import type { Answer, Handlers } from '../mount.ts';
-import { registeredUser } from '../operator-records.ts';
 
 export interface UserStore {
   /** Null: the address is taken. */

@@ -6,7 +6,7 @@ import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { maintainPartitions } from '../../../src/adapters/postgres/partitions.ts';
 import { encodeLogCursor } from '../../../src/core/log-cursor.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
-import type { LogPage } from '../../../src/http/log-schemas.ts';
+import type { LogPage } from '../../../src/http/schemas/log-schemas.ts';
 import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 import { logRow, storedRowIds, tenOClockMicros } from './log-rows.ts';
 import { readLogs } from './stored.ts';

@@ -10,10 +10,10 @@ import type { Sealer } from '../../../src/adapters/system/sealer.ts';
 import type { NewProviderKey } from '../../../src/core/account/new-provider-key.ts';
 import { decodeLogCursor } from '../../../src/core/log-cursor.ts';
 import type { StatsGroup } from '../../../src/core/stats-group.ts';
-import type { Stats } from '../../../src/http/answer-schemas.ts';
-import type { LogPage } from '../../../src/http/log-schemas.ts';
 import { logPage } from '../../../src/http/routes/logs.ts';
 import { stats } from '../../../src/http/routes/stats.ts';
+import type { Stats } from '../../../src/http/schemas/answer-schemas.ts';
+import type { LogPage } from '../../../src/http/schemas/log-schemas.ts';
 
 /** A user of the test's own. */
 export async function newUser(pool: pg.Pool, email = `${randomUUID()}@example.com`): Promise<RegisteredUser> {

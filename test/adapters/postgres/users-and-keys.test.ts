@@ -13,7 +13,7 @@ import { createSealer } from '../../../src/adapters/system/sealer.ts';
 import type { NewProviderKey } from '../../../src/core/account/new-provider-key.ts';
 import { hashServiceKey } from '../../../src/core/account/service-key.ts';
 import { Secret } from '../../../src/core/secret/secret.ts';
-import { providerKeyRecord } from '../../../src/http/provider-key-record.ts';
+import { providerKeyRecord } from '../../../src/http/schemas/provider-key-record.ts';
 import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 import { newUser, storeKey } from './stored.ts';
 

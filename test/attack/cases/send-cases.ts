@@ -1,4 +1,4 @@
-import { leastMeanChunkBytes, mostTinyChunks } from '../../../src/http/measured-message.ts';
+import { leastMeanChunkBytes, mostTinyChunks } from '../../../src/http/body/measured-message.ts';
 import { Random } from '../../harness/measure/random.ts';
 import type { AttackCase, Auth, BodyPlan, Leaving, Reading, Sending } from '../attack-case.ts';
 import { plainSending } from '../attack-case.ts';

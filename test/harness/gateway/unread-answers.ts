@@ -1,6 +1,6 @@
 import { queueReader } from '../../../src/adapters/system/socket-queues.ts';
-import { SentAnswers } from '../../../src/http/sent-answers.ts';
-import { UnreadAnswers } from '../../../src/http/unread-answers.ts';
+import { SentAnswers } from '../../../src/http/answers/sent-answers.ts';
+import { UnreadAnswers } from '../../../src/http/answers/unread-answers.ts';
 
 /** As with a heap of 384 MiB. */
 const roomBytes = 24 * 1024 * 1024;

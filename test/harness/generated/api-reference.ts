@@ -1,4 +1,4 @@
-import { byDefault, openApiDocument } from '../../../src/http/openapi.ts';
+import { byDefault, openApiDocument } from '../../../src/http/schemas/openapi.ts';
 import { anchorOf } from '../site/anchor.ts';
 import { markdownTable } from './made-files.ts';
 

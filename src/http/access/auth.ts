@@ -1,0 +1,99 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Accounts, Caller, Clock } from '../../chat/ports.ts';
+import { hashServiceKey, hasServiceKeyShape, isCurrentKey } from '../../core/account/service-key.ts';
+import { AuthenticationError } from '../../core/errors.ts';
+import { clientNetwork } from '../../core/net/client-network.ts';
+import type { RoutingTables } from '../../core/tables/tables.ts';
+import type { BodyBudget, EarlyHold } from '../body/body-budget.ts';
+import { gatherUnknown } from '../body/early-body.ts';
+import type { AuthFailure, HttpTelemetry } from '../http-telemetry.ts';
+import { askerOf } from '../http-telemetry.ts';
+import { activeLegacyName, markLegacy } from '../legacy.ts';
+import { bearerToken } from './bearer-token.ts';
+import { peerAddress } from './peer-address.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The caller; set before the handler of every authenticated route. */
+    account: Caller;
+    /** SHA-256 of the service key that was sent. */
+    serviceKeyHash: string;
+  }
+}
+
+export interface AuthDeps {
+  readonly accounts: Accounts;
+  readonly tables: () => RoutingTables;
+  readonly clock: Clock;
+  readonly bodies: Pick<BodyBudget, 'openEarly'>;
+  readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed' | 'authenticated' | 'legacyUsed' | 'within'>;
+}
+
+/** Null for what can be no service key. Of a key that was good not long ago the checksum need not be made again. */
+function shapeOf(
+  token: string,
+  hash: string,
+  { accounts, tables, clock }: AuthDeps,
+): 'current' | 'legacy' | null {
+  if (isCurrentKey(token) && accounts.remembers(hash)) return 'current';
+  return hasServiceKeyShape(token, activeLegacyName(tables(), clock));
+}
+
+function openEarly(request: FastifyRequest, { accounts, bodies }: AuthDeps): EarlyHold {
+  const { serviceKeyHash } = request;
+  return bodies.openEarly(
+    serviceKeyHash,
+    clientNetwork(peerAddress(request)),
+    accounts.remembers(serviceKeyHash),
+  );
+}
+
+/**
+ * Requires `Authorization: Bearer <service key>` on every route of the scope (SPEC 5), before the body is
+ * read. A warm caller costs a hash and a map look-up.
+ */
+export function requireServiceKey(scope: FastifyInstance, deps: AuthDeps): void {
+  scope.decorateRequest('account');
+  scope.decorateRequest('serviceKeyHash', '');
+  const refusal = (reason: AuthFailure, request: FastifyRequest): AuthenticationError => {
+    deps.httpTelemetry.authFailed(reason, askerOf(request));
+    return new AuthenticationError();
+  };
+  scope.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done) => {
+    reply.header('cache-control', 'no-store');
+    const { authorization } = request.headers;
+    if (authorization === undefined) return done(refusal('missing', request));
+    const token = bearerToken(request.raw.rawHeaders, authorization);
+    if (token === undefined) return done(refusal('malformed', request));
+    request.serviceKeyHash = hashServiceKey(token);
+    const shape = shapeOf(token, request.serviceKeyHash, deps);
+    if (shape === null) return done(refusal('malformed', request));
+    if (shape === 'legacy') {
+      markLegacy(reply, deps.tables());
+      deps.httpTelemetry.legacyUsed('key');
+    }
+    const accept = (account: Caller | null): void => {
+      if (account === null) {
+        const isRevoked = deps.accounts.isRevoked(request.serviceKeyHash);
+        done(refusal(isRevoked ? 'revoked_key' : 'unknown_key', request));
+        return;
+      }
+      if (account.disabled) {
+        deps.httpTelemetry.authFailed('user_disabled', askerOf(request));
+        done(new AuthenticationError('This user is disabled; ask the operator.', 'user_disabled'));
+        return;
+      }
+      request.account = account;
+      const before = request.trace;
+      request.trace = deps.httpTelemetry.authenticated(before);
+      if (request.trace === before) done();
+      else deps.httpTelemetry.within(request.trace, done);
+    };
+    const found = deps.accounts.find(request.serviceKeyHash);
+    if (found instanceof Promise) {
+      gatherUnknown(request, () => openEarly(request, deps));
+      // What a watcher throws is this request's error, and not the end of the process.
+      found.then(accept).catch(done);
+    } else accept(found);
+  });
+}

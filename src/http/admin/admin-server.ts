@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto';
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { fastify, LogController } from 'fastify';
+import type { TablesStatus } from '../../adapters/tables/last-good-tables.ts';
+import type { LaterTurns } from '../../chat/later-turn.ts';
+import type { Clock } from '../../chat/ports.ts';
+import { NotFoundError } from '../../core/errors.ts';
+import { handleErrors, writeError } from '../answers/error-handler.ts';
+import { BodyBudget } from '../body/body-budget.ts';
+import { acceptOnlyJson } from '../body/body-parser.ts';
+import { MeasuredMessage } from '../body/measured-message.ts';
+import { keepNewest } from '../connections/newest-connections.ts';
+import { nodeHttpOptions, refuseOddRequests } from '../connections/odd-requests.ts';
+import { answerParserError } from '../connections/parser-errors.ts';
+import { connectionsCheckMs, headersTimeoutMs, requestTimeoutMs } from '../connections/server-timeouts.ts';
+import type { HttpTelemetry } from '../http-telemetry.ts';
+import { clientClosedStatus } from '../http-telemetry.ts';
+import type { Life } from '../life.ts';
+import { mountTable, refuseStoreRoutes } from '../mount.ts';
+import { requestIdOf } from '../request-id.ts';
+import { allowedMethods, methodsOf } from '../route-methods.ts';
+import type { AdminAuthDeps } from './admin-auth.ts';
+import { requireAdminToken } from './admin-auth.ts';
+import { adminRouteList, adminRoutes } from './admin-routes.ts';
+import type { OperatorStore } from './operators.ts';
+import { operatorsHandlers } from './operators.ts';
+
+/** An e-mail address, a label: more is nothing that an operator sends. */
+const bodyLimitBytes = 16 * 1024;
+/** For all bodies of operators at once; a client has an eighth, room for a dozen of the largest. */
+const bodiesBytes = 2 * 1024 * 1024;
+/** An e-mail address has 254 characters, and three times that percent-encoded. */
+const maxParamLength = 1024;
+
+/** Probes, scrapers and operators need a few. Old systems allow 1024 open files, of which clients may have half. */
+const mostConnections = 256;
+
+/** What readiness looks at; every part is cheap and in memory. */
+export interface ReadyFacts {
+  readonly tables: () => TablesStatus;
+  /** False until Postgres was reached once and its schema is new enough; later outages do not unready. */
+  readonly storeReady: () => { readonly ready: boolean; readonly reason: string | null };
+}
+
+/** What operators may do, over HTTP. */
+export interface AdminApi extends AdminAuthDeps {
+  readonly clock: Clock;
+  readonly httpTelemetry: HttpTelemetry;
+  readonly later: LaterTurns;
+  /** Null in a profile without a database. */
+  readonly store: OperatorStore | null;
+}
+
+export interface AdminDeps extends ReadyFacts {
+  readonly life: Life;
+  readonly metrics: () => Promise<string>;
+  readonly metricsContentType: string;
+  readonly openApi: () => unknown;
+  /** Null without an admin token: its paths are unknown ones. */
+  readonly api: AdminApi | null;
+}
+
+/**
+ * Probes, metrics, the API description and the admin API on the second port, which no client-facing Service exposes.
+ */
+export function createAdminServer(deps: AdminDeps, log: FastifyBaseLogger): FastifyInstance {
+  const app: FastifyInstance = fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    bodyLimit: bodyLimitBytes,
+    requestTimeout: requestTimeoutMs,
+    http: {
+      ...nodeHttpOptions,
+      IncomingMessage: MeasuredMessage,
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: connectionsCheckMs,
+    },
+    routerOptions: { maxParamLength },
+    clientErrorHandler: answerParserError,
+    frameworkErrors: (_error, request, reply) => {
+      reply.header('x-request-id', request.id);
+      writeError(new NotFoundError('Unknown path.'), request as FastifyRequest, reply as FastifyReply, log);
+    },
+    requestIdHeader: false,
+    genReqId: (request) => requestIdOf(request, randomUUID),
+  });
+  keepNewest(app.server, mostConnections);
+  app.decorateRequest('earlyBody', null);
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
+    done();
+  });
+  refuseOddRequests(app);
+  const methods = methodsOf(adminRouteList);
+  handleErrors(app, (url) => allowedMethods(app, url, methods));
+  serveProbes(app, deps);
+  if (deps.api?.store === null) refuseStoreRoutes(app, adminRouteList);
+  else if (deps.api !== null) serveAdminApi(app, deps.api, deps.api.store);
+  return app;
+}
+
+function serveProbes(app: FastifyInstance, deps: AdminDeps): void {
+  // Liveness never looks at a dependency: a database blip must not restart every replica.
+  app.get('/healthz', async () => ({ status: 'ok' }));
+  app.get('/readyz', async (_request, reply) => {
+    const store = deps.storeReady();
+    const { generation, hash, lastReloadOk } = deps.tables();
+    const ready = store.ready && !deps.life.draining;
+    reply.code(ready ? 200 : 503);
+    return {
+      status: ready ? 'ready' : deps.life.draining ? 'draining' : 'starting',
+      reason: store.reason,
+      tables: { generation, hash, last_reload_ok: lastReloadOk },
+    };
+  });
+  app.get('/metrics', async (_request, reply) => {
+    reply.header('content-type', deps.metricsContentType);
+    return deps.metrics();
+  });
+  app.get('/openapi.json', async () => deps.openApi());
+}
+
+/** Its bodies have room of their own, so that neither port takes any from the other. */
+function serveAdminApi(app: FastifyInstance, api: AdminApi, store: OperatorStore): void {
+  const { httpTelemetry } = api;
+  acceptOnlyJson(app, new BodyBudget(bodiesBytes), api.later, () => httpTelemetry.requestShed('body_bytes'));
+  app.register(async (scope) => {
+    scope.addHook('onRequest', (request, reply, done) => {
+      const route = request.routeOptions.url ?? '';
+      reply.raw.on('close', () => {
+        const status = reply.raw.headersSent ? reply.raw.statusCode : clientClosedStatus;
+        request.bodyHold?.release();
+        httpTelemetry.adminRequestEnded(request.method, route, status);
+      });
+      done();
+    });
+    requireAdminToken(scope, api);
+    mountTable(scope, adminRoutes, operatorsHandlers(store, api));
+  });
+}

@@ -1,0 +1,115 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
+import { Cancellation } from '../../chat/cancellation.ts';
+import type { Client, ClientStream } from '../../chat/client-stream.ts';
+import type { CancelReason } from '../../core/outcome.ts';
+import type { ActiveRequest, Life } from '../life.ts';
+
+/** Proxies must neither buffer nor store a stream. */
+const streamHeaders = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store, no-cache',
+  'x-accel-buffering': 'no',
+} as const;
+const jsonType = 'application/json; charset=utf-8';
+
+/**
+ * A chat client on its raw response. Answers go past Fastify's pipeline; the raw response alone shows reliably when
+ * the client has left.
+ */
+export class ReplyClient implements Client, ClientStream, ActiveRequest {
+  readonly signal = new Cancellation();
+  isOpen = false;
+  place = -1;
+  readonly #reply: FastifyReply;
+  readonly #raw: ServerResponse;
+  readonly #life: Life;
+  readonly #userId: string;
+  #onDrain: (() => void) | null = null;
+
+  constructor(reply: FastifyReply, life: Life, userId: string) {
+    this.#reply = reply;
+    this.#raw = reply.raw;
+    this.#life = life;
+    this.#userId = userId;
+    life.add(this);
+    this.#raw.on('close', this.#onClose);
+    if (this.#raw.destroyed) this.#onClose();
+  }
+
+  get stream(): ClientStream {
+    return this;
+  }
+
+  get bufferedBytes(): number {
+    return this.#raw.writableLength;
+  }
+
+  abort(reason: CancelReason): void {
+    this.signal.abort(reason);
+  }
+
+  open(): void {
+    this.isOpen = true;
+    this.#begin(streamHeaders);
+  }
+
+  /** Writes a whole answer, for which Fastify's pipeline takes 3 µs more. */
+  answer(json: string): void {
+    const bytes = Buffer.byteLength(json);
+    if (!this.#begin({ 'content-type': jsonType, 'content-length': String(bytes) })) return;
+    this.#life.unread.sent.wrote(bytes);
+    this.keeps(bytes);
+    this.#raw.end(json);
+  }
+
+  write(bytes: Buffer | string): boolean {
+    this.#life.unread.sent.wrote(Buffer.byteLength(bytes));
+    // A client that left does not slow down those who wait for the same answer.
+    return this.#raw.destroyed || this.#raw.write(bytes);
+  }
+
+  keeps(bytes: number): void {
+    this.#life.unread.add(this.#userId, this.#raw, bytes);
+  }
+
+  onDrain(callback: () => void, source: string | null): void {
+    this.#onDrain = callback;
+    this.#life.unread.sent.holdsBack(this.#raw, source);
+    this.#raw.once('drain', this.#drained);
+  }
+
+  end(bytes: string): void {
+    if (!this.#raw.destroyed) this.#raw.end(bytes);
+  }
+
+  destroy(): void {
+    this.#raw.destroy();
+  }
+
+  /** Status 200 with the headers set so far and these. False: the client has left. */
+  #begin(headers: Readonly<Record<string, string>>): boolean {
+    this.#reply.hijack();
+    if (this.#raw.destroyed) return false;
+    this.#life.unread.sent.answers(this.#userId, this.#raw);
+    const all = this.#reply.getHeaders() as Record<string, string>;
+    for (const name in headers) all[name] = headers[name] as string;
+    if (this.#life.leaving) all['connection'] = 'close';
+    this.#raw.writeHead(200, all);
+    return true;
+  }
+
+  readonly #drained = (): void => {
+    const callback = this.#onDrain;
+    this.#onDrain = null;
+    if (callback === null) return;
+    this.#life.unread.sent.holdsBack(this.#raw, null);
+    callback();
+  };
+
+  readonly #onClose = (): void => {
+    this.#life.remove(this);
+    if (!this.#raw.writableEnded) this.signal.abort('client-gone');
+    this.#drained();
+  };
+}

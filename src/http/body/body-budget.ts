@@ -1,0 +1,162 @@
+import { randomInt } from 'node:crypto';
+import { SharedRoom, slotOf } from '../../core/shared-room.ts';
+
+/** Bodies up to this size have room of their own: they must not be refused for the sake of large ones. */
+export const smallBodyBytes = 64 * 1024;
+/**
+ * What large bodies, and small ones, may take of the heap, by their cost (http/body/body-cost.ts). With both rooms full
+ * and the largest body of all besides (96 MiB), a heap of 307 MiB has 60 left for all else and for one body on its way.
+ */
+export const bodiesHeapShare = 3 / 16;
+/** Of that room, what strangers may take: a registration is a hundred bytes. */
+const strangersShare = 1 / 8;
+
+/**
+ * Of that room, what may come of bodies before it is known whose they are: a quarter for keys that were good lately,
+ * a quarter for all others. Each takes up to twice its bytes, outside the heap, while it grows.
+ */
+const earlyShare = 1 / 4;
+
+/** What one request brings before it is known whose it is. */
+export class EarlyHold {
+  readonly #room: SharedRoom;
+  readonly #slot: number;
+  #bytes = 0;
+
+  constructor(room: SharedRoom, slot: number) {
+    this.#room = room;
+    this.#slot = slot;
+  }
+
+  /** Makes it hold so much more; false, and nothing changes, when there is no room. */
+  grow(more: number): boolean {
+    if (!this.#room.hasRoom(this.#slot, more)) return false;
+    this.#room.move(this.#slot, more);
+    this.#bytes += more;
+    return true;
+  }
+
+  release(): void {
+    this.#room.move(this.#slot, -this.#bytes);
+    this.#bytes = 0;
+  }
+}
+
+/** What one request holds of the budget: the bytes that have arrived of its body, then its cost. */
+export class BodyHold {
+  readonly #budget: BodyBudget;
+  readonly #slot: number;
+  readonly #isStranger: boolean;
+  #room: SharedRoom | null = null;
+  #cost = 0;
+  #released = false;
+
+  constructor(budget: BodyBudget, slot: number, isStranger: boolean) {
+    this.#budget = budget;
+    this.#slot = slot;
+    this.#isStranger = isStranger;
+  }
+
+  /**
+   * Makes it hold `cost` in all, for a body of so many bytes; false, and nothing changes, when there is no room or the
+   * request is over.
+   */
+  grow(bytes: number, cost = bytes): boolean {
+    if (this.#released) return false;
+    const room = this.#roomFor(bytes, cost);
+    if (room === null) return false;
+    this.#room?.move(this.#slot, -this.#cost);
+    room.move(this.#slot, cost);
+    this.#room = room;
+    this.#cost = cost;
+    return true;
+  }
+
+  /** For good: a body that still comes in is not taken any more. */
+  release(): void {
+    this.#released = true;
+    this.#room?.move(this.#slot, -this.#cost);
+    this.#room = null;
+    this.#cost = 0;
+  }
+
+  #roomFor(bytes: number, cost: number): SharedRoom | null {
+    const { small, large, oversize, strangers } = this.#budget.rooms;
+    const slot = this.#slot;
+    if (this.#room === oversize) return oversize;
+    const room = this.#isStranger ? strangers : bytes <= smallBodyBytes ? small : large;
+    const held = room === this.#room ? this.#cost : 0;
+    if (room.hasRoom(slot, cost - held)) return room;
+    const only = room === large && large.heldBy(slot) === held;
+    return only && oversize.heldBytes === 0 ? oversize : null;
+  }
+}
+
+/**
+ * What request bodies cost the process, from their arrival until nothing of them is needed any more. Declared lengths
+ * count for nothing: what has not arrived takes no memory.
+ */
+export class BodyBudget {
+  /** The room of large bodies; small ones have as much. */
+  readonly limitBytes: number;
+  /**
+   * `oversize` takes one body at a time, whatever its size: so a body within the body limit that is larger than
+   * anybody's share comes in when its sender has no other one, and holds up none but its like.
+   */
+  readonly rooms: Readonly<Record<'small' | 'large' | 'oversize' | 'strangers', SharedRoom>>;
+  /** Apart from the others: nobody knows yet whose room it is. */
+  readonly #early: Readonly<Record<'remembered' | 'unknown', SharedRoom>>;
+  readonly #seed: number;
+
+  /** `seed`: for `slotOf`. */
+  constructor(limitBytes: number, seed = randomInt(2 ** 31)) {
+    this.limitBytes = limitBytes;
+    this.#seed = seed;
+    this.rooms = {
+      small: new SharedRoom(limitBytes),
+      large: new SharedRoom(limitBytes),
+      oversize: new SharedRoom(Number.POSITIVE_INFINITY),
+      strangers: new SharedRoom(limitBytes * strangersShare),
+    };
+    this.#early = {
+      remembered: new SharedRoom(limitBytes * earlyShare),
+      unknown: new SharedRoom(limitBytes * earlyShare),
+    };
+  }
+
+  /** All that is held now. */
+  get heldBytes(): number {
+    const { small, large, oversize, strangers } = this.rooms;
+    const known = small.heldBytes + large.heldBytes + oversize.heldBytes + strangers.heldBytes;
+    return known + this.#early.remembered.heldBytes + this.#early.unknown.heldBytes;
+  }
+
+  /** How full the fullest room is: 1 where nothing more comes in. */
+  get fullness(): number {
+    const { small, large, strangers } = this.rooms;
+    const largeBytes = large.heldBytes + this.rooms.oversize.heldBytes;
+    const early = Math.max(this.#early.remembered.heldBytes, this.#early.unknown.heldBytes);
+    const most = Math.max(
+      largeBytes,
+      small.heldBytes,
+      strangers.heldBytes / strangersShare,
+      early / earlyShare,
+    );
+    return most / this.limitBytes;
+  }
+
+  /** For a request of `owner`: an account's id, or the address of a stranger. */
+  open(owner: string, isStranger: boolean): BodyHold {
+    return new BodyHold(this, slotOf(owner, this.#seed), isStranger);
+  }
+
+  /**
+   * For a request whose account is being looked up. A key that was good lately shares room with such keys, whoever
+   * sends it; all others with their like, by the client's network.
+   */
+  openEarly(keyHash: string, network: string, isRemembered: boolean): EarlyHold {
+    return isRemembered
+      ? new EarlyHold(this.#early.remembered, slotOf(keyHash, this.#seed))
+      : new EarlyHold(this.#early.unknown, slotOf(network, this.#seed));
+  }
+}

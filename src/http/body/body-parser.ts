@@ -1,0 +1,123 @@
+import { isUtf8 } from 'node:buffer';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { LaterTurns } from '../../chat/later-turn.ts';
+import { longestOfOneTurn } from '../../chat/later-turn.ts';
+import { HttpRequestError, InvalidRequestError, overloaded } from '../../core/errors.ts';
+import { inexactNumberPath } from '../../core/json/inexact-number.ts';
+import type { JsonAllowance } from '../../core/json/json-allowance.ts';
+import { parseStrictJson } from '../../core/json/strict-json.ts';
+import { clientNetwork } from '../../core/net/client-network.ts';
+import { peerAddress } from '../access/peer-address.ts';
+import { notJson, shownName } from '../schemas/parse.ts';
+import type { BodyBudget, BodyHold } from './body-budget.ts';
+import { bodyCost } from './body-cost.ts';
+import { costlyJson, jsonAllowanceFor, mostKeys } from './costly-json.ts';
+import { ArrivingBodies, readBody } from './read-body.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the body takes of the budget; null where there is none. Released with the response, at the latest. */
+    bodyHold: BodyHold | null;
+    /** What is left for texts of the body that are read as JSON later. */
+    jsonAllowance: JsonAllowance;
+  }
+}
+
+/** As nearly everybody sends it. */
+const plainType = 'application/json';
+const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
+
+function refusal(request: FastifyRequest, body: Buffer): Error | null {
+  const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? '';
+  if (encoding !== '' && encoding !== 'identity') {
+    return new HttpRequestError(415, 'Compressed request bodies are not accepted.', 'unsupported_encoding');
+  }
+  const type = request.headers['content-type'] ?? '';
+  const named = type === plainType ? undefined : charset.exec(type)?.[1]?.toLowerCase();
+  if (named !== undefined && named !== 'utf-8' && named !== 'utf8') {
+    return new HttpRequestError(415, 'The body must be UTF-8.', 'unsupported_charset');
+  }
+  return isUtf8(body) ? null : notJson('The body is not valid UTF-8.');
+}
+
+/**
+ * The value, or the error as a value; a number that could not be passed on unchanged is one. What is known of a body
+ * before it is parsed decides whether there is room for it. `yield`: a large one goes on in another turn.
+ */
+function* readWithin(
+  request: FastifyRequest,
+  hold: BodyHold,
+  onShortage: () => void,
+  body: Buffer,
+): Generator<undefined, unknown> {
+  const refused = refusal(request, body);
+  if (refused !== null) return refused;
+  request.jsonAllowance = jsonAllowanceFor(body);
+  const tally = request.jsonAllowance.take(body, mostKeys);
+  if (typeof tally === 'string') return costlyJson(tally, null);
+  if (!hold.grow(body.length, bodyCost(body, tally.values, tally.spellsByNumber))) {
+    onShortage();
+    return overloaded();
+  }
+  yield;
+  const text = body.toString('utf8');
+  yield;
+  const parsed = parseStrictJson(text, tally.spellsByNumber);
+  if (parsed.kind === 'no-json') return notJson('The body is not valid JSON.');
+  if (parsed.kind === 'forbidden-key') {
+    return new InvalidRequestError(`The key ${parsed.key} is not allowed.`, parsed.key, 'forbidden_key');
+  }
+  const path = tally.longDigits === 0 ? null : inexactNumberPath(body);
+  if (path === null) return parsed.value;
+  const param = shownName(path);
+  return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');
+}
+
+/** Whom a body is booked to: the account, or the client's network where there is none. */
+function holdFor(request: FastifyRequest, budget: BodyBudget): BodyHold {
+  const account = (request as Partial<FastifyRequest>).account;
+  return budget.open(account?.userId ?? clientNetwork(peerAddress(request)), account === undefined);
+}
+
+/**
+ * Makes `application/json` the only body this service reads, strictly UTF-8, with `__proto__` and
+ * `constructor.prototype` refused at any depth. An empty body is undefined; the routes say what is missing.
+ * A refused body comes out as a value and is thrown one step later: an error of the parser itself would
+ * close the connection.
+ */
+export function acceptOnlyJson(
+  app: FastifyInstance,
+  budget: BodyBudget,
+  later: LaterTurns,
+  onShortage: () => void,
+): void {
+  const arriving = new ArrivingBodies();
+  app.addHook('onClose', (_app, done) => {
+    arriving.close();
+    done();
+  });
+  app.decorateRequest('bodyHold', null);
+  app.decorateRequest('jsonAllowance');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', (request, _payload, done) => {
+    const hold = holdFor(request, budget);
+    request.bodyHold = hold;
+    const limits = { limitBytes: request.routeOptions.bodyLimit, hold, onShortage };
+    readBody(request, limits, arriving, (error, body) => {
+      if (body === null) return done(null, error);
+      if (body.length === 0) return done(null, undefined);
+      const steps = readWithin(request, hold, onShortage, body);
+      let step = steps.next();
+      if (body.length > longestOfOneTurn && step.done !== true) {
+        return later.run(steps, (value) => done(null, value));
+      }
+      while (step.done !== true) step = steps.next();
+      return done(null, step.value);
+    });
+  });
+  app.addHook('preValidation', (request, _reply, done) => {
+    if (!(request.body instanceof Error)) return done();
+    request.bodyHold?.release();
+    return done(request.body);
+  });
+}

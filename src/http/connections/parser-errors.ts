@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { errorBody } from '../../core/error-body.ts';
+import type { ErrorCode } from '../../core/error-codes.ts';
+import { HttpRequestError } from '../../core/errors.ts';
+import { responseOn } from './node-internals.ts';
+
+const parserErrors: Readonly<Record<string, readonly [number, string, ErrorCode<'invalid_request_error'>]>> =
+  {
+    HPE_HEADER_OVERFLOW: [431, 'The request headers are too large.', 'headers_too_large'],
+    ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.', 'request_timeout'],
+    GW_TINY_CHUNKS: [400, 'The body comes in too many tiny chunks.', 'tiny_chunks'],
+  };
+
+/** Answers where there is no request that Fastify could answer, in our envelope, and closes. */
+export function answerOnSocket(socket: Duplex, error: HttpRequestError): void {
+  const requestId = randomUUID();
+  const body = JSON.stringify(errorBody(error, requestId));
+  const headers = {
+    ...error.headers,
+    'content-type': 'application/json; charset=utf-8',
+    'x-request-id': requestId,
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  };
+  const head = [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+/** Answers what Node's HTTP parser refuses, or its like. */
+export function answerParserError(error: Error & { code?: string }, socket: Socket): void {
+  // As Node's own handler does it: an answer that is under way cannot be followed by another one.
+  if (error.code === 'ECONNRESET' || !socket.writable || responseOn(socket)?.headersSent === true) {
+    socket.destroy();
+    return;
+  }
+  const [status, message, code] = parserErrors[error.code ?? ''] ?? [
+    400,
+    'Malformed HTTP.',
+    'malformed_http',
+  ];
+  answerOnSocket(socket, new HttpRequestError(status, message, code));
+}

@@ -1,0 +1,31 @@
+import { RateLimitError } from '../../core/errors.ts';
+import type { SharedCount } from './window-counter.ts';
+import { WindowCounter } from './window-counter.ts';
+
+/** Of one user: more than anybody needs who has a key for each vendor, too few to look through a network with. */
+const maxKeyChecksPerMinute = 10;
+
+function refuseFor(waitSeconds: number): void {
+  if (waitSeconds <= 0) return;
+  throw new RateLimitError(`Keys may be checked ${maxKeyChecksPerMinute} times a minute; try again later.`, {
+    code: 'too_many_key_checks',
+    headers: { 'retry-after': String(waitSeconds) },
+  });
+}
+
+/**
+ * Counts one check of the user's. Throws RateLimitError, or promises to where all replicas count together. This replica
+ * counts in any case: that is all there is while the store is away.
+ */
+export function keyCheckLimit(
+  monotonicMs: () => number,
+  shared: SharedCount | null,
+): (userId: string) => void | Promise<void> {
+  const perUser = new WindowCounter(maxKeyChecksPerMinute);
+  return (userId) => {
+    refuseFor(perUser.take(userId, monotonicMs()));
+    if (shared === null) return;
+    const limits = [{ name: userId, limit: maxKeyChecksPerMinute }];
+    return shared(limits).then((waitMs) => refuseFor(Math.ceil((waitMs ?? 0) / 1000)));
+  };
+}

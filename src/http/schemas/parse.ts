@@ -1,0 +1,36 @@
+import type { z } from 'zod';
+import { InvalidRequestError } from '../../core/errors.ts';
+
+/** `messages[0].role` from a zod path. */
+export function pathText(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`;
+    return text === '' ? String(key) : `${text}.${String(key)}`;
+  }, '');
+}
+
+/** A field name fit for an error message: client data, so it is cut short. */
+export function shownName(name: string): string {
+  return name.length > 64 ? `${name.slice(0, 64)}…` : name;
+}
+
+/** 422: what was sent is no JSON, or not as much of it as every body is. */
+export const notJson = (message: string): InvalidRequestError =>
+  new InvalidRequestError(message, null, 'invalid_json');
+
+/** 422: no body, or one that is some other JSON. */
+export const notAnObject = (): InvalidRequestError => notJson('The body must be a JSON object.');
+
+/** Parses or throws InvalidRequestError that names the first bad field. */
+export function parseOrThrow<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  if (issue?.code === 'unrecognized_keys') {
+    const name = shownName(pathText([...issue.path, ...issue.keys.slice(0, 1)]));
+    throw new InvalidRequestError(`Unknown field: ${name}.`, name, 'unknown_field');
+  }
+  if (issue === undefined || issue.path.length === 0) throw notAnObject();
+  const param = shownName(pathText(issue.path));
+  throw new InvalidRequestError(`${param}: ${issue.message}`, param);
+}
