@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { BriefWork } from './brief-transaction.ts';
 import { briefly } from './brief-transaction.ts';
+import { keepDoing } from './keep-doing.ts';
 import { withOwnClient } from './own-client.ts';
 import { sqlState } from './pool.ts';
 
@@ -103,17 +103,11 @@ export function keepOnlineIndexes(
   log: Logger,
   signal: AbortSignal,
 ): void {
-  const keep = async (): Promise<void> => {
-    await schemaReady;
-    while (!signal.aborted) {
-      try {
-        await buildOnlineIndexes(databaseUrl, onlineIndexes, { log, signal });
-      } catch (error) {
-        if (!signal.aborted) log.warn({ err: error }, 'indexes not built; next try in an hour');
-      }
-      await sleep(everyMs, undefined, { signal, ref: false });
+  keepDoing(schemaReady, everyMs, signal, async () => {
+    try {
+      await buildOnlineIndexes(databaseUrl, onlineIndexes, { log, signal });
+    } catch (error) {
+      if (!signal.aborted) log.warn({ err: error }, 'indexes not built; next try in an hour');
     }
-  };
-  // Both waits end only by the signal, at shutdown.
-  keep().catch(() => undefined);
+  });
 }

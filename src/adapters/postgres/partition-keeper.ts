@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import { keepDoing } from './keep-doing.ts';
 import { maintainPartitions } from './partitions.ts';
 
 const everyMs = 3_600_000;
@@ -13,16 +13,10 @@ export function keepPartitions(
   log: Logger,
   signal: AbortSignal,
 ): void {
-  const keep = async (): Promise<void> => {
-    await schemaReady;
-    while (!signal.aborted) {
-      await maintainPartitions(pool, { retentionDays, nowMs: Date.now() }).then(
-        (report) => log.debug({ report }, 'log partitions maintained'),
-        (error: unknown) => log.warn({ err: error }, 'log partitions not maintained; next try in an hour'),
-      );
-      await sleep(everyMs, undefined, { signal, ref: false });
-    }
-  };
-  // Both waits end only by the signal, at shutdown.
-  keep().catch(() => undefined);
+  keepDoing(schemaReady, everyMs, signal, () =>
+    maintainPartitions(pool, { retentionDays, nowMs: Date.now() }).then(
+      (report) => log.debug({ report }, 'log partitions maintained'),
+      (error: unknown) => log.warn({ err: error }, 'log partitions not maintained; next try in an hour'),
+    ),
+  );
 }

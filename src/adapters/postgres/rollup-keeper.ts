@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import { keepDoing } from './keep-doing.ts';
 import { latencyBucketCount } from './latency-buckets.ts';
 import { withDatabase } from './pool.ts';
 import { rollupKey, rollupsOf, summedColumns, unsummedColumns } from './rollup-sums.ts';
@@ -58,24 +58,18 @@ export function keepRollups(
   log: Logger,
   signal: AbortSignal,
 ): void {
-  const keep = async (): Promise<void> => {
-    await schemaReady;
-    let atOnce = mostRequests;
-    let failed = false;
-    while (!signal.aborted) {
-      try {
-        await sumUp(pool, signal, atOnce);
-        atOnce = Math.min(atOnce * 2, mostRequests);
-        failed = false;
-      } catch (error) {
-        if (!failed)
-          log.warn({ err: error }, 'requests not summed up; statistics read them one by one meanwhile');
-        atOnce = Math.max(Math.floor(atOnce / 2), fewestRequests);
-        failed = true;
-      }
-      await sleep(everyMs, undefined, { signal, ref: false });
+  let atOnce = mostRequests;
+  let failed = false;
+  keepDoing(schemaReady, everyMs, signal, async () => {
+    try {
+      await sumUp(pool, signal, atOnce);
+      atOnce = Math.min(atOnce * 2, mostRequests);
+      failed = false;
+    } catch (error) {
+      if (!failed)
+        log.warn({ err: error }, 'requests not summed up; statistics read them one by one meanwhile');
+      atOnce = Math.max(Math.floor(atOnce / 2), fewestRequests);
+      failed = true;
     }
-  };
-  // Both waits end only by the signal, at shutdown.
-  keep().catch(() => undefined);
+  });
 }
