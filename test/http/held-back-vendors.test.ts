@@ -11,6 +11,7 @@ import type { UpstreamControl } from '../../src/chat/ports.ts';
 import { relay } from '../../src/chat/relay.ts';
 import { outboundPolicy } from '../../src/core/net/outbound-policy.ts';
 import { ReplyClient } from '../../src/http/answers/sse-reply.ts';
+import { callTo, ofUser } from '../adapters/upstream/local-server.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { sentBytes, unreadBytes } from '../harness/measure/sent-bytes.ts';
 import type { Client, Edge } from './edge.ts';
@@ -43,26 +44,12 @@ async function startFlood(): Promise<Server> {
 function openCall(upstream: UpstreamHttp, origin: string, userId: string): [OpenStream, UpstreamControl] {
   let consumer: StreamConsumer | null = null;
   const gone = { kind: 'cancelled', reason: 'client-gone' } as const;
-  const control = upstream.send(
-    {
-      provider: 'self_hosted',
-      origin,
-      method: 'POST',
-      path: '/',
-      headers: {},
-      body: '{}',
-      residency: 'global',
-      residencyRequested: null,
-      userAddress: true,
-      userId,
-    },
-    {
-      onHead: () => undefined,
-      onData: (chunk) => consumer?.onBytes(chunk),
-      onEnd: () => consumer?.onEnd(gone),
-      onFailure: () => consumer?.onEnd(gone),
-    },
-  );
+  const control = upstream.send(callTo(origin, ofUser(userId)), {
+    onHead: () => undefined,
+    onData: (chunk) => consumer?.onBytes(chunk),
+    onEnd: () => consumer?.onEnd(gone),
+    onFailure: () => consumer?.onEnd(gone),
+  });
   const stream = {
     attach: (attached: StreamConsumer) => {
       consumer = attached;

@@ -2,12 +2,11 @@
  * Calls through a proxy by CONNECT, against a proxy of the test that answers as proxies do, or fails in each way they
  * can. With a real one, and from the settings on: test/stores/egress-proxy.test.ts.
  */
-import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { afterAll, afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { ConnectError } from '../../../src/adapters/upstream/connect-error.ts';
 import type { ConnectTarget } from '../../../src/adapters/upstream/connector.ts';
 import { createUpstream } from '../../../src/adapters/upstream/create-upstream.ts';
@@ -25,42 +24,26 @@ import { eventually } from '../../harness/measure/eventually.ts';
 import { certificateAuthority } from '../../harness/servers/certificates.ts';
 import type { ConnectProxy, ProxyAnswer } from '../../harness/servers/connect-proxy.ts';
 import { startConnectProxy } from '../../harness/servers/connect-proxy.ts';
+import type { LocalServer } from './local-server.ts';
+import { callTo, listen } from './local-server.ts';
 
 const authority = certificateAuthority();
 const trusted = getCACertificates('default');
 setDefaultCACertificates([...trusted, authority.root]);
 afterAll(() => setDefaultCACertificates(trusted));
 
-const cleanUp: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const undo of cleanUp.splice(0).reverse()) await undo();
-});
-
-interface Vendor {
-  readonly port: number;
-  readonly sockets: Socket[];
-}
-
-async function startVendor(protocol: string, body = 'served'): Promise<Vendor> {
+function startVendor(protocol: string, body = 'served'): Promise<LocalServer> {
   const certificate = authority.issue(['llm.example', '203.0.113.7']);
-  const server: Server =
+  return listen(
     protocol === 'https'
       ? createHttpsServer(certificate, (_request, response) => response.end(body))
-      : createHttpServer((_request, response) => response.end(body));
-  const sockets: Socket[] = [];
-  server.on('connection', (socket: Socket) => sockets.push(socket));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  cleanUp.push(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return { port: (server.address() as AddressInfo).port, sockets };
+      : createHttpServer((_request, response) => response.end(body)),
+  );
 }
 
 async function startProxy(secure = false): Promise<ConnectProxy> {
   const proxy = await startConnectProxy(secure ? authority.issue(['localhost']) : undefined);
-  cleanUp.push(() => proxy.close());
+  onTestFinished(() => proxy.close());
   return proxy;
 }
 
@@ -72,23 +55,9 @@ function through(url: string, more: Partial<Egress> = {}): OutboundPolicy {
 
 function open(policy: OutboundPolicy, client: 'own' | 'undici' = 'own'): UpstreamHttp {
   const upstream = createUpstream(client, policy);
-  cleanUp.push(() => upstream.close());
+  onTestFinished(() => upstream.close());
   return upstream;
 }
-
-const callTo = (origin: string, overrides: Partial<UpstreamCall> = {}): UpstreamCall => ({
-  provider: 'openai',
-  origin,
-  method: 'POST',
-  path: '/v1/chat/completions',
-  headers: { authorization: 'Bearer k' },
-  body: '{"a":1}',
-  residency: 'global',
-  residencyRequested: null,
-  userAddress: false,
-  userId: 'u',
-  ...overrides,
-});
 
 interface Ended {
   readonly end: string;
@@ -137,7 +106,7 @@ describe.each(['own', 'undici'] as const)('the client "%s"', (client) => {
       }
       expect(proxy.asked).toEqual([`llm.example:${vendor.port}`]);
       expect(proxy.logins).toEqual([`Basic ${Buffer.from('u:p@').toString('base64')}`]);
-      expect([proxy.connections(), vendor.sockets.length]).toEqual([1, 1]);
+      expect([proxy.connections(), vendor.accepted.length]).toEqual([1, 1]);
     });
 
     test('and brings large answers whole, however slowly they are taken', async () => {
@@ -181,7 +150,7 @@ describe.each(['own', 'undici'] as const)('the client "%s"', (client) => {
         );
       }
     expect((await send(abroad, callTo(origin, india))).end).toBe('proxy-abroad');
-    expect([proxy.connections(), vendor.sockets.length]).toEqual([1, 1]);
+    expect([proxy.connections(), vendor.accepted.length]).toEqual([1, 1]);
     const there = open(through(`http://localhost:${proxy.port}`, { residency: 'india' }), client);
     expect((await send(there, callTo(origin, india))).text).toBe('served');
     expect((await send(abroad, callTo(`http://localhost:${vendor.port}`, india))).text).toBe('served');
@@ -203,7 +172,7 @@ describe.each(['own', 'undici'] as const)('the client "%s"', (client) => {
     const origin = `https://llm.example:${vendor.port}`;
     expect((await send(upstream, callTo(origin))).end).toBe('end');
     proxy.cutAll();
-    await eventually(async () => (vendor.sockets.every(({ destroyed }) => destroyed) ? true : undefined));
+    await eventually(async () => (vendor.accepted.every(({ destroyed }) => destroyed) ? true : undefined));
     expect((await send(upstream, callTo(origin))).end).toBe('end');
     expect(proxy.connections()).toBe(2);
   });
@@ -235,21 +204,21 @@ describe('a proxy that', () => {
       proxy.answer = () => answer;
       const upstream = open(through(`${secure ? 'https' : 'http'}://u:s3cret@localhost:${proxy.port}`));
       expect((await send(upstream, callTo(`https://llm.example:${vendor.port}`))).end).toBe(kind);
-      for (const socket of vendor.sockets) expect(socket.bytesRead).toBe(0);
+      for (const socket of vendor.accepted) expect(socket.bytesRead).toBe(0);
       await eventually(async () => (proxy.open() === 0 ? true : undefined));
     }
   });
 
   test('is not there, or has no name, is told apart from a vendor that is not', async () => {
-    const proxy = await startProxy();
-    await cleanUp.pop()?.();
+    const proxy = await startConnectProxy();
+    await proxy.close();
     for (const url of [`http://localhost:${proxy.port}`, 'http://nowhere.invalid:3128'])
       expect((await send(open(through(url)), callTo('https://llm.example'))).end).toBe('proxy-unreachable');
   });
 
   test('shows a certificate that nobody trusts is not spoken to', async () => {
     const stranger = await startConnectProxy(certificateAuthority().issue(['localhost']));
-    cleanUp.push(() => stranger.close());
+    onTestFinished(() => stranger.close());
     const upstream = open(through(`https://u:s3cret@localhost:${stranger.port}`));
     expect((await send(upstream, callTo('https://llm.example'))).end).toBe('proxy-unreachable');
     expect(stranger.asked).toEqual([]);
@@ -384,7 +353,7 @@ describe('the limit of time holds', () => {
     const proxy = await startProxy();
     proxy.answer = () => ({ says: 'HTTP/1.1 200 OK\r\n\r\n', thenOpen: true });
     const mute = await startConnectProxy();
-    cleanUp.push(() => mute.close());
+    onTestFinished(() => mute.close());
     const late = await connect(
       through(`http://localhost:${proxy.port}`),
       { lookup: answering('203.0.113.7'), connectTimeoutMs: 300 },

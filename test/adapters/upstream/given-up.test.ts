@@ -1,54 +1,27 @@
-import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { Server } from 'node:net';
 import { createServer } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createUpstreamClient } from '../../../src/adapters/upstream/upstream-client.ts';
 import type { UpstreamHttp } from '../../../src/adapters/upstream/upstream-http-port.ts';
 import type { UpstreamControl, UpstreamListener } from '../../../src/chat/ports.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
+import { callTo, listen, ofUser } from './local-server.ts';
 
 /** What a call leaves behind that its caller gives up: nothing, from that moment on. */
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-const cleanUp: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const undo of cleanUp.splice(0).reverse()) await undo();
-});
-
-interface Listening {
-  readonly port: number;
-  readonly sockets: Set<Socket>;
-}
-
-async function listen(server: Server): Promise<Listening> {
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.on('close', () => sockets.delete(socket));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  cleanUp.push(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return { port: (server.address() as AddressInfo).port, sockets };
-}
-
 /** It takes connections, reads, and says no word of TLS. */
 const silentServer = (): Server => createServer((socket) => socket.resume());
 
 function open(): UpstreamHttp {
   const upstream = createUpstreamClient(outboundPolicy('allow-private', [], []), { sockets: 4, perUser: 4 });
-  cleanUp.push(() => upstream.close());
+  onTestFinished(() => upstream.close());
   return upstream;
 }
 
@@ -70,21 +43,7 @@ function send(upstream: UpstreamHttp, origin: string, userAddress: boolean): Sen
     onEnd: () => settle('end'),
     onFailure: ({ kind }) => settle(kind),
   };
-  const control = upstream.send(
-    {
-      provider: userAddress ? 'self_hosted' : 'openai',
-      origin,
-      method: 'POST',
-      path: '/',
-      headers: { authorization: 'Bearer a-key' },
-      body: '{}',
-      residency: 'global',
-      residencyRequested: null,
-      userAddress,
-      userId: 'u',
-    },
-    listener,
-  );
+  const control = upstream.send(callTo(origin, userAddress ? ofUser('u') : {}), listener);
   return { control, over, listener: new WeakRef(listener) };
 }
 
@@ -113,7 +72,7 @@ describe.each([
     const upstream = open();
     const origin = `https://127.0.0.1:${silent.port}`;
     const reference = await giveUp(send(upstream, origin, userAddress), () =>
-      until(() => silent.sockets.size === 1),
+      until(() => silent.open.size === 1),
     );
     await isGone(reference);
   });
@@ -125,7 +84,7 @@ describe.each([
     expect(await send(upstream, origin, userAddress).over).toBe('end');
     const reference = await giveUp(send(upstream, origin, userAddress), async () => undefined);
     await isGone(reference);
-    expect(server.sockets.size).toBe(1);
+    expect(server.open.size).toBe(1);
   });
 
   test('while its answer is awaited', async () => {
@@ -139,7 +98,7 @@ describe.each([
     const origin = `http://127.0.0.1:${server.port}`;
     const reference = await giveUp(send(upstream, origin, userAddress), () => until(() => requests === 1));
     await isGone(reference);
-    await until(() => server.sockets.size === 0);
+    await until(() => server.open.size === 0);
   });
 });
 
@@ -149,10 +108,10 @@ describe('a connection whose call is given up while it is made', () => {
     const upstream = open();
     for (let round = 0; round < 3; round += 1) {
       const calls = [1, 2].map(() => send(upstream, `https://127.0.0.1:${silent.port}`, true));
-      await until(() => silent.sockets.size === 2);
+      await until(() => silent.open.size === 2);
       for (const { control } of calls) control.abort();
       expect(upstream.connections().get('self_hosted')).toEqual({ active: 0, idle: 0, waiting: 0 });
-      await until(() => silent.sockets.size === 0);
+      await until(() => silent.open.size === 0);
     }
   });
 
@@ -171,7 +130,7 @@ describe('a connection whose call is given up while it is made', () => {
     expect(await first.over).toBe('aborted');
     await until(() => upstream.connections().get('openai')?.idle === 1);
     expect(await send(upstream, origin, false).over).toBe('end');
-    expect([served, server.sockets.size]).toEqual([1, 1]);
+    expect([served, server.open.size]).toEqual([1, 1]);
   });
 });
 
@@ -179,8 +138,8 @@ test('a client that is closed while a connection is made tells the call so', asy
   const silent = await listen(silentServer());
   const upstream = open();
   const calls = [true, false].map((mine) => send(upstream, `https://127.0.0.1:${silent.port}`, mine));
-  await until(() => silent.sockets.size === 2);
+  await until(() => silent.open.size === 2);
   await upstream.close();
   expect(await Promise.all(calls.map(({ over }) => over))).toEqual(['reset', 'reset']);
-  await until(() => silent.sockets.size === 0);
+  await until(() => silent.open.size === 0);
 });

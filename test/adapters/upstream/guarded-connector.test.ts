@@ -1,11 +1,9 @@
-import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer as createTcpServer } from 'node:net';
 import { Client } from 'undici';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ConnectError, OutboundForbiddenError } from '../../../src/adapters/upstream/connect-error.ts';
 import type { ConnectorOptions } from '../../../src/adapters/upstream/guarded-connector.ts';
 import { createConnector } from '../../../src/adapters/upstream/guarded-connector.ts';
@@ -13,32 +11,11 @@ import type { HostLookup } from '../../../src/adapters/upstream/host-lookup.ts';
 import type { OutboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 import { certificateAuthority } from '../../harness/servers/certificates.ts';
+import { listen } from './local-server.ts';
 
 const allowPrivate = outboundPolicy('allow-private', [], []);
 const publicOnly = outboundPolicy('public-only', [], []);
 const authority = certificateAuthority();
-const cleanUp: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const undo of cleanUp.splice(0).reverse()) await undo();
-});
-
-/** A server on loopback that counts connections. */
-async function listen(server: Server, host = '127.0.0.1'): Promise<{ port: number; connections(): number }> {
-  let connections = 0;
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket) => {
-    connections += 1;
-    sockets.add(socket);
-  });
-  server.listen(0, host);
-  await once(server, 'listening');
-  cleanUp.push(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return { port: (server.address() as AddressInfo).port, connections: () => connections };
-}
 
 const helloServer = (): HttpServer => createHttpServer((_request, response) => response.end('hello'));
 
@@ -67,7 +44,7 @@ async function get(
 ): Promise<string> {
   const connector = createConnector(policy, { userAddress: true, connectTimeoutMs: 30_000, ...options });
   const client = new Client(origin, { connect: connector });
-  cleanUp.push(() => client.destroy());
+  onTestFinished(() => client.destroy());
   const { body } = await client.request({ method: 'GET', path: '/' });
   return body.text();
 }
@@ -114,11 +91,11 @@ describe('refuses before a socket is opened', () => {
     ['a mapped literal', '[::ffff:127.0.0.1]'],
     ['a name of this host', 'localhost'],
   ])('%s, when only public addresses are allowed', async (_what, host) => {
-    const { port, connections } = await listen(helloServer());
+    const { port, accepted } = await listen(helloServer());
     const error = await failure(get(`http://${host}:${port}`, publicOnly));
     expect(error).toBeInstanceOf(OutboundForbiddenError);
     expect(error).toMatchObject({ kind: 'forbidden-address', refusal: 'private-address' });
-    expect(connections()).toBe(0);
+    expect(accepted).toHaveLength(0);
   });
 
   test.each([
@@ -127,11 +104,11 @@ describe('refuses before a socket is opened', () => {
     ['public and private in one answer', ['1.1.1.1', '127.0.0.1']],
     ['private and public in one answer', ['127.0.0.1', '1.1.1.1']],
   ])('a name that resolves to %s', async (_what, addresses) => {
-    const { port, connections } = await listen(helloServer());
+    const { port, accepted } = await listen(helloServer());
     const { lookup } = scriptedLookup(addresses);
     const error = await failure(get(`http://rebound.example:${port}`, publicOnly, { lookup }));
     expect(error).toMatchObject({ kind: 'forbidden-address' });
-    expect(connections()).toBe(0);
+    expect(accepted).toHaveLength(0);
   });
 
   test.each(['169.254.169.254', '100.100.100.200', '[fd00:ec2::254]', '[::ffff:a9fe:a9fe]'])(
@@ -147,12 +124,12 @@ describe('refuses before a socket is opened', () => {
   );
 
   test('our own endpoints', async () => {
-    const { port, connections } = await listen(helloServer());
+    const { port, accepted } = await listen(helloServer());
     const policy = outboundPolicy('allow-private', [], [{ address: '127.0.0.1', port }]);
     for (const host of ['127.0.0.1', 'localhost', '127.0.0.2', '[::1]']) {
       expect(await failure(get(`http://${host}:${port}`, policy))).toMatchObject({ refusal: 'own-endpoint' });
     }
-    expect(connections()).toBe(0);
+    expect(accepted).toHaveLength(0);
   });
 });
 
@@ -166,8 +143,8 @@ test('looks a name up once per connection and connects to the address it checked
 
 describe('reports', () => {
   test('a closed port', async () => {
-    const { port } = await listen(helloServer());
-    await cleanUp.pop()?.();
+    const { port, close } = await listen(helloServer());
+    close();
     const error = await failure(get(`http://127.0.0.1:${port}`, allowPrivate));
     expect(error).toMatchObject({
       kind: 'connect-refused',
@@ -272,7 +249,7 @@ describe('TLS', () => {
     const { port } = await secureServer(['llm.example']);
     const { lookup } = scriptedLookup(['127.0.0.1']);
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
-    cleanUp.push(() => delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']);
+    onTestFinished(() => void delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']);
     expect((await failure(get(`https://llm.example:${port}`, allowPrivate, { lookup }))).kind).toBe('tls');
   });
 });

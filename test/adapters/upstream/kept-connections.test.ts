@@ -1,21 +1,17 @@
 /** A connection is kept once the request is written, which TLS says a turn after a vendor that answers at once. */
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { AfterNextPoll } from '../../../src/adapters/upstream/after-next-poll.ts';
 import type { OpenSocket } from '../../../src/adapters/upstream/connection.ts';
 import { OriginPool } from '../../../src/adapters/upstream/origin-pool.ts';
+import { listen } from './local-server.ts';
 
 const kept = { keepAliveMs: 60_000, longestKeepAliveMs: 60_000, longestLifeMs: 600_000, connectsAhead: true };
 
 /** `lateness`: when a socket says that what was written has left it, counted from the answer. */
 async function connectionsOfThreeCalls(lateness: 'at once' | 'a turn later' | 'never'): Promise<number> {
-  const server = createServer((_request, response) => response.end('{}'));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const { port } = await listen(createServer((_request, response) => response.end('{}')));
   let connections = 0;
   const open: OpenSocket = ({ buffer, callback }, done) => {
     connections += 1;
@@ -55,8 +51,6 @@ async function connectionsOfThreeCalls(lateness: 'at once' | 'a turn later' | 'n
     for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
   }
   await pool.destroy();
-  server.closeAllConnections();
-  server.close();
   return connections;
 }
 

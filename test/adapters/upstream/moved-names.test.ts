@@ -1,8 +1,6 @@
 /** Addresses of either family, and names whose addresses change: the connection of before is not used for long. */
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { AfterNextPoll } from '../../../src/adapters/upstream/after-next-poll.ts';
 import type { OpenSocket } from '../../../src/adapters/upstream/connection.ts';
 import { createConnector } from '../../../src/adapters/upstream/guarded-connector.ts';
@@ -10,26 +8,17 @@ import type { HostLookup } from '../../../src/adapters/upstream/host-lookup.ts';
 import { OriginPool } from '../../../src/adapters/upstream/origin-pool.ts';
 import { ActiveCall } from '../../../src/adapters/upstream/upstream-call.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
-
-const cleanUp: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const undo of cleanUp.splice(0).reverse()) await undo();
-});
+import type { LocalServer } from './local-server.ts';
+import { listen } from './local-server.ts';
 
 const longestLifeMs = 300_000;
 const policy = outboundPolicy('allow-private', [], []);
 
 /** A server that says which address it is; port 0 takes a free one. */
-async function listenOn(address: string, port = 0): Promise<number> {
+function startOn(address: string, port = 0): Promise<LocalServer> {
   const server = createServer((_request, response) => response.end(address));
   server.keepAliveTimeout = 600_000;
-  server.listen(port, address);
-  await once(server, 'listening');
-  cleanUp.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
+  return listen(server, address, port);
 }
 
 /** The pool of one name, whose addresses and whose clock the test moves. */
@@ -46,7 +35,7 @@ function poolOf(port: number, userAddress: boolean) {
     connector({ ...target, onread: read }, (error, socket) => done(error, socket, null));
   const kept = { keepAliveMs: 600_000, longestKeepAliveMs: 600_000, longestLifeMs };
   const pool = new OriginPool(open, { ...kept, connectsAhead: true }, () => world.nowMs, new AfterNextPoll());
-  cleanUp.push(() => pool.destroy());
+  onTestFinished(() => pool.destroy());
   const ask = async (): Promise<string> => {
     const parts: Buffer[] = [];
     await new Promise<void>((resolve, reject) => {
@@ -67,8 +56,8 @@ function poolOf(port: number, userAddress: boolean) {
 test.each([true, false])(
   'a name that moved is followed, though its server is never idle (user: %s)',
   async (user) => {
-    const port = await listenOn('127.0.0.1');
-    await listenOn('127.0.0.2', port);
+    const { port } = await startOn('127.0.0.1');
+    await startOn('127.0.0.2', port);
     const { world, ask } = poolOf(port, user);
     world.addresses = ['127.0.0.1'];
     expect(await ask()).toBe('127.0.0.1');
@@ -84,19 +73,19 @@ test.each([true, false])(
 );
 
 test('a name whose old server is gone is found at its new address at once', async () => {
-  const port = await listenOn('127.0.0.1');
+  const { port, close } = await startOn('127.0.0.1');
   const { world, ask } = poolOf(port, true);
   world.addresses = ['127.0.0.1'];
   expect(await ask()).toBe('127.0.0.1');
-  await cleanUp.shift()?.();
-  await listenOn('127.0.0.2', port);
+  close();
+  await startOn('127.0.0.2', port);
   world.addresses = ['127.0.0.2'];
   // The end of the connection has to arrive first.
   await expect.poll(() => ask().catch(() => '')).toBe('127.0.0.2');
 });
 
 test.each([true, false])('a name with AAAA records only is reached (user: %s)', async (user) => {
-  const port = await listenOn('::1');
+  const { port } = await startOn('::1');
   const { world, ask } = poolOf(port, user);
   world.addresses = ['::1'];
   expect(await ask()).toBe('::1');

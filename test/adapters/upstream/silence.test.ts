@@ -1,25 +1,18 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { AfterNextPoll } from '../../../src/adapters/upstream/after-next-poll.ts';
 import type { OpenSocket } from '../../../src/adapters/upstream/connection.ts';
 import { OriginPool } from '../../../src/adapters/upstream/origin-pool.ts';
 import { ActiveCall } from '../../../src/adapters/upstream/upstream-call.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
+import { listen } from './local-server.ts';
 
 /**
  * A path that is broken says nothing on any connection, and each idle one would cost its next call a time-out. But a
  * silent call may also be a slow one whose client had a short limit: its user must not cost all others their connections.
  */
-
-const cleanUp: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const undo of cleanUp.splice(0).reverse()) await undo();
-});
 
 /** Steps: calls that are answered, and calls that hang until they are given up, each after so many milliseconds. */
 class Vendor {
@@ -34,7 +27,7 @@ class Vendor {
     const kept = { keepAliveMs: 600_000, longestKeepAliveMs: 600_000, longestLifeMs: 600_000_000 };
     const settings = { ...kept, connectsAhead: true };
     this.#pool = new OriginPool(this.#open, settings, () => this.#nowMs, new AfterNextPoll());
-    cleanUp.push(() => this.#pool.destroy());
+    onTestFinished(() => this.#pool.destroy());
   }
 
   static async start(): Promise<Vendor> {
@@ -44,14 +37,7 @@ class Vendor {
       else hanging.push(response);
     });
     server.keepAliveTimeout = 600_000;
-    server.on('connection', (socket: Socket) => socket.on('error', () => undefined));
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    cleanUp.push(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    return new Vendor((server.address() as AddressInfo).port, hanging);
+    return new Vendor((await listen(server)).port, hanging);
   }
 
   readonly #open: OpenSocket = ({ buffer, callback }, done) => {

@@ -2,46 +2,21 @@ import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createHttpServer } from 'node:http';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { createServer as createTcpServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { UpstreamHttp } from '../../../src/adapters/upstream/upstream-http-port.ts';
 import type { TransportFailure, UpstreamCall, UpstreamControl } from '../../../src/chat/ports.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 import { createUpstream } from '../../harness/gateway/upstream-client.ts';
 import { untilStill } from '../../harness/measure/eventually.ts';
-
-const cleanUp: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const undo of cleanUp.splice(0).reverse()) await undo();
-});
+import { callTo, listen } from './local-server.ts';
 
 function open(policy = outboundPolicy('allow-private', [], [])): UpstreamHttp {
   const upstream = createUpstream(policy);
-  cleanUp.push(() => upstream.close());
+  onTestFinished(() => upstream.close());
   return upstream;
-}
-
-interface Listening {
-  readonly origin: string;
-  readonly sockets: Socket[];
-}
-
-async function listen(server: Server): Promise<Listening> {
-  const sockets: Socket[] = [];
-  server.on('connection', (socket: Socket) => {
-    socket.on('error', () => undefined);
-    sockets.push(socket);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  cleanUp.push(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets };
 }
 
 const httpServer = (answer: (request: IncomingMessage, response: ServerResponse) => void) =>
@@ -63,22 +38,6 @@ const tcpServer = (answer: (socket: Socket, count: number) => void) => {
 
 const raw = (body: string, headers = ''): string =>
   `HTTP/1.1 200 OK\r\ncontent-length: ${Buffer.byteLength(body)}\r\n${headers}\r\n${body}`;
-
-function callTo(origin: string, overrides: Partial<UpstreamCall> = {}): UpstreamCall {
-  return {
-    provider: 'openai',
-    origin,
-    method: 'POST',
-    path: '/v1/chat/completions',
-    headers: { 'content-type': 'application/json', authorization: 'Bearer k' },
-    body: '{"a":1}',
-    residency: 'global',
-    residencyRequested: null,
-    userAddress: false,
-    userId: 'u',
-    ...overrides,
-  };
-}
 
 /** One call and everything its listener was told. */
 class Sent {
@@ -171,7 +130,7 @@ describe('a call', () => {
   ownTest(
     'that is answered before its body was read ends its socket: the rest may still be sent',
     async () => {
-      const { origin, sockets } = await listen(
+      const { origin, accepted } = await listen(
         createTcpServer((socket) => {
           socket.once('data', () => socket.pause().write(raw('x')));
         }),
@@ -181,19 +140,19 @@ describe('a call', () => {
         const sent = new Sent(upstream, callTo(origin, { body: Buffer.alloc(64 * 1024 * 1024, '{') }));
         expect([await sent.over, sent.text]).toEqual(['end', 'x']);
       }
-      expect(sockets).toHaveLength(2);
+      expect(accepted).toHaveLength(2);
     },
   );
 
   test('uses the socket of the one before', async () => {
-    const { origin, sockets } = await httpServer((_request, response) => response.end('x'));
+    const { origin, accepted } = await httpServer((_request, response) => response.end('x'));
     const upstream = open();
     for (let count = 0; count < 3; count += 1) await new Sent(upstream, callTo(origin)).done();
-    expect(sockets).toHaveLength(1);
+    expect(accepted).toHaveLength(1);
   });
 
   test('tells what its socket leads to, a kept one too, until nothing is left of it', async () => {
-    const { origin, sockets } = await httpServer((_request, response) => response.end('x'));
+    const { origin, accepted, close } = await httpServer((_request, response) => response.end('x'));
     const upstream = open();
     for (let count = 0; count < 2; count += 1) {
       const sent = new Sent(upstream, callTo(origin));
@@ -202,27 +161,27 @@ describe('a call', () => {
       const told = process.env['GW_UPSTREAM_CLIENT'] === 'undici' ? null : 'loopback';
       expect(sent.control.addressClass).toBe(told);
     }
-    expect(sockets).toHaveLength(1);
-    await cleanUp[0]?.();
+    expect(accepted).toHaveLength(1);
+    close();
     const refused = new Sent(open(), callTo(origin));
     expect(await refused.kind()).toBe('connect-refused');
     expect(refused.control.addressClass).toBeNull();
   });
 
   test('to an address that a user gave never uses the socket of a vendor', async () => {
-    const { origin, sockets } = await httpServer((_request, response) => response.end('x'));
+    const { origin, accepted } = await httpServer((_request, response) => response.end('x'));
     const upstream = open();
     for (const userAddress of [false, true]) await new Sent(upstream, callTo(origin, { userAddress })).done();
-    expect(sockets).toHaveLength(2);
+    expect(accepted).toHaveLength(2);
   });
 
   test('outside of the residency asked for is never made', async () => {
-    const { origin, sockets } = await httpServer((_request, response) => response.end('x'));
+    const { origin, accepted } = await httpServer((_request, response) => response.end('x'));
     const upstream = open();
     const call = callTo(origin, { residencyRequested: 'india' });
     expect(() => new Sent(upstream, call)).toThrow(/residency/);
     await new Sent(upstream, callTo(origin, { residencyRequested: 'india', residency: 'india' })).over;
-    expect(sockets).toHaveLength(1);
+    expect(accepted).toHaveLength(1);
   });
 
   test('is not redirected: the key goes nowhere else', async () => {
@@ -233,28 +192,28 @@ describe('a call', () => {
     const sent = new Sent(open(), callTo(origin));
     expect(await sent.over).toBe('end');
     expect([sent.status, sent.text]).toEqual([307, 'moved']);
-    expect(elsewhere.sockets).toHaveLength(0);
+    expect(elsewhere.accepted).toHaveLength(0);
   });
 
   test('to a forbidden address fails without a connection', async () => {
-    const { origin, sockets } = await httpServer((_request, response) => response.end('x'));
+    const { origin, accepted } = await httpServer((_request, response) => response.end('x'));
     const upstream = open(outboundPolicy('public-only', [], []));
     expect(await new Sent(upstream, callTo(origin, { userAddress: true })).kind()).toBe('forbidden-address');
-    expect(sockets).toHaveLength(0);
+    expect(accepted).toHaveLength(0);
   });
 
   test.each(['x\r\nevil: 1', 'x\u0000'])('with a header value of %j never leaves', async (value) => {
-    const { origin, sockets } = await httpServer((_request, response) => response.end('x'));
+    const { origin, accepted } = await httpServer((_request, response) => response.end('x'));
     const sent = new Sent(open(), callTo(origin, { headers: { authorization: value } }));
     expect(await sent.kind()).toBe('protocol');
-    expect(sockets).toHaveLength(0);
+    expect(accepted).toHaveLength(0);
   });
 });
 
 describe('a failure', () => {
   test('to connect is connect-refused', async () => {
-    const { origin } = await httpServer(() => undefined);
-    await cleanUp.pop()?.();
+    const { origin, close } = await httpServer(() => undefined);
+    close();
     const end = await new Sent(open(), callTo(origin)).over;
     expect(end).toEqual({ kind: 'connect-refused', message: 'The connection was refused.' });
   });
@@ -320,40 +279,40 @@ describe('a kept-alive socket', () => {
   ];
 
   test.each(phases)('that the vendor has closed is not written to: called from %s', async (_name, reach) => {
-    const { origin, sockets } = await tcpServer((socket) => socket.write(raw('one')));
+    const { origin, accepted } = await tcpServer((socket) => socket.write(raw('one')));
     const upstream = open();
     await new Sent(upstream, callTo(origin)).done();
     for (let round = 1; round <= rounds; round += 1) {
-      const close = () => sockets.at(-1)?.destroy();
+      const close = () => accepted.at(-1)?.destroy();
       await reach();
       // Before or after the call is handed over, in the same turn: either way before it is written.
       if (round % 2 === 0) close();
       const sent = new Sent(upstream, callTo(origin));
       if (round % 2 === 1) close();
       await sent.done();
-      expect(sockets).toHaveLength(round + 1);
+      expect(accepted).toHaveLength(round + 1);
     }
   });
 
   test('that the vendor is known to have closed is not used', async () => {
-    const { origin, sockets } = await tcpServer((socket, count) => socket.end(raw(`answer ${count}`)));
+    const { origin, accepted } = await tcpServer((socket, count) => socket.end(raw(`answer ${count}`)));
     const upstream = open();
     for (const text of ['answer 1', 'answer 2']) {
       const sent = new Sent(upstream, callTo(origin));
       await sent.done();
       expect(sent.text).toBe(text);
     }
-    expect(sockets).toHaveLength(2);
+    expect(accepted).toHaveLength(2);
   });
 
   test('that the vendor closes between the last look and the write is a reset: nobody knows what it read', async () => {
-    const { origin, sockets } = await tcpServer((socket) => socket.write(raw('one')));
+    const { origin, accepted } = await tcpServer((socket) => socket.write(raw('one')));
     const upstream = open();
     await new Sent(upstream, callTo(origin)).done();
-    const closeInNextTurn = () => void setImmediate(() => sockets[0]?.destroy());
+    const closeInNextTurn = () => void setImmediate(() => accepted[0]?.destroy());
     setImmediate(closeInNextTurn);
     expect(await new Sent(upstream, callTo(origin)).kind()).toBe('reset');
-    expect(sockets).toHaveLength(1);
+    expect(accepted).toHaveLength(1);
   });
 
   test.each<[name: string, end: (socket: Socket) => void]>([
@@ -450,20 +409,20 @@ describe('a compressed answer', () => {
 
 describe('an aborted call', () => {
   test('never connects when it is aborted at once', async () => {
-    const { origin, sockets } = await httpServer((_request, response) => response.end('x'));
+    const { origin, accepted } = await httpServer((_request, response) => response.end('x'));
     const sent = new Sent(open(), callTo(origin));
     sent.control.abort();
     expect(await sent.kind()).toBe('aborted');
-    expect(sockets).toHaveLength(0);
+    expect(accepted).toHaveLength(0);
   });
 
   test('closes its socket at once and fails as aborted, once', async () => {
-    const { origin, sockets } = await httpServer(
+    const { origin, accepted } = await httpServer(
       (_request, response) => void response.writeHead(200).write('x'),
     );
     const sent = new Sent(open(), callTo(origin));
     await sent.head;
-    const closed = once(sockets[0] as Socket, 'close');
+    const closed = once(accepted[0] as Socket, 'close');
     sent.control.abort();
     sent.control.abort();
     expect(await sent.kind()).toBe('aborted');
@@ -481,13 +440,13 @@ describe('an aborted call', () => {
   });
 
   test('that had ended stays ended, and its socket serves the next one', async () => {
-    const { origin, sockets } = await httpServer((_request, response) => response.end('x'));
+    const { origin, accepted } = await httpServer((_request, response) => response.end('x'));
     const upstream = open();
     const sent = new Sent(upstream, callTo(origin));
     await sent.done();
     sent.control.abort();
     await new Sent(upstream, callTo(origin)).done();
-    expect([sent.late, sockets.length]).toEqual([0, 1]);
+    expect([sent.late, accepted.length]).toEqual([0, 1]);
   });
 });
 

@@ -1,91 +1,56 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { Socket } from 'node:net';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openFilesLimit } from '../../../src/adapters/upstream/open-files.ts';
 import type { UpstreamHttp } from '../../../src/adapters/upstream/upstream-http-port.ts';
 import type { ConnectionPool, PoolLease } from '../../../src/adapters/upstream/upstream-pools.ts';
 import { UpstreamPools } from '../../../src/adapters/upstream/upstream-pools.ts';
 import type { UserLimits } from '../../../src/adapters/upstream/user-limits.ts';
 import { userLimitsWithin } from '../../../src/adapters/upstream/user-limits.ts';
-import type { UpstreamCall } from '../../../src/chat/ports.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 import { createUpstream } from '../../harness/gateway/upstream-client.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
+import type { LocalServer } from './local-server.ts';
+import { callTo, listen, ofUser } from './local-server.ts';
 
 /** What servers that users name may take of our sockets. */
 
-const cleanUp: (() => unknown)[] = [];
-
-afterEach(async () => {
+afterEach(() => {
   vi.useRealTimers();
-  for (const undo of cleanUp.splice(0).reverse()) await undo();
 });
 
-interface Server {
-  readonly origin: string;
-  /** Open ones. */
-  readonly sockets: Set<Socket>;
+interface Server extends LocalServer {
   /** Requests that wait for `answerAll`. */
   readonly waiting: ServerResponse[];
   answerAll(): void;
 }
 
-async function listen(keepAlive = 'timeout=600'): Promise<Server> {
-  const sockets = new Set<Socket>();
+async function start(keepAlive = 'timeout=600'): Promise<Server> {
   const waiting: ServerResponse[] = [];
   const server = createServer((request, response) => {
     request.resume();
     waiting.push(response);
   });
   server.keepAliveTimeout = 600_000;
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.on('close', () => sockets.delete(socket));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  cleanUp.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
   const answerAll = (): void => {
     for (const response of waiting.splice(0)) response.setHeader('keep-alive', keepAlive).end('{}');
   };
-  return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    sockets,
-    waiting,
-    answerAll,
-  };
+  return { ...(await listen(server)), waiting, answerAll };
 }
 
 function open(limits: UserLimits): UpstreamHttp {
   const upstream = createUpstream(outboundPolicy('allow-private', [], []), limits);
-  cleanUp.push(() => upstream.close());
+  onTestFinished(() => upstream.close());
   return upstream;
 }
-
-const callTo = (origin: string, userId: string, userAddress = true): UpstreamCall => ({
-  provider: userAddress ? 'self_hosted' : 'openai',
-  origin,
-  method: 'POST',
-  path: '/',
-  headers: {},
-  body: '{}',
-  residency: 'global',
-  residencyRequested: null,
-  userAddress,
-  userId,
-});
 
 /** Resolves with 'end' or the kind of the failure. */
 function send(upstream: UpstreamHttp, origin: string, userId = 'u', userAddress = true): Promise<string> {
   return new Promise((resolve) => {
-    upstream.send(callTo(origin, userId, userAddress), {
+    upstream.send(callTo(origin, userAddress ? ofUser(userId) : { userId }), {
       onHead: () => undefined,
       onData: () => undefined,
       onEnd: () => resolve('end'),
@@ -103,7 +68,7 @@ const roomy: UserLimits = { sockets: 100, perUser: 100 };
 
 describe("a user's server", () => {
   test('that several share serves each of them, however many calls of another one hang there', async () => {
-    const server = await listen();
+    const server = await start();
     const upstream = open({ sockets: 8, perUser: 8 });
     const hanging = times(3, () => send(upstream, server.origin, 'greedy'));
     await until(() => server.waiting.length === 3);
@@ -121,23 +86,23 @@ describe("a user's server", () => {
   });
 
   test('does not decide how long our idle sockets stay; a vendor may', async () => {
-    const [own, vendor] = [await listen(), await listen()];
+    const [own, vendor] = [await start(), await start()];
     const upstream = open(roomy);
     const calls = [send(upstream, own.origin), send(upstream, vendor.origin, 'u', false)];
     await until(() => own.waiting.length + vendor.waiting.length === 2);
-    const [socket] = own.sockets;
+    const [socket] = own.open;
     const begun = performance.now();
     own.answerAll();
     vendor.answerAll();
     await Promise.all(calls);
     await once(socket as Socket, 'close');
     expectInTime(performance.now() - begun, 4_000);
-    expect(vendor.sockets.size).toBe(1);
+    expect(vendor.open.size).toBe(1);
   });
 });
 
 test('a user has so many calls under way, to whichever servers, and nobody else is the worse for it', async () => {
-  const servers = [await listen(), await listen()];
+  const servers = [await start(), await start()];
   const upstream = open({ sockets: 100, perUser: 4 });
   const origin = (i: number): string => (servers[i % 2] as Server).origin;
   const calls = times(4, (i) => send(upstream, origin(i), 'greedy'));
@@ -159,9 +124,9 @@ describe('all servers of users together', () => {
   const limits = { ...roomy, sockets: 8 };
 
   test('have so many sockets, whoever names them; idle ones make room', async () => {
-    const servers = await Promise.all(times(20, () => listen()));
+    const servers = await Promise.all(times(20, () => start()));
     const upstream = open(limits);
-    const openSockets = (): number => servers.reduce((sum, { sockets }) => sum + sockets.size, 0);
+    const openSockets = (): number => servers.reduce((sum, { open: sockets }) => sum + sockets.size, 0);
     for (const server of servers) {
       const call = send(upstream, server.origin);
       await until(() => server.waiting.length === 1);
@@ -172,7 +137,7 @@ describe('all servers of users together', () => {
   });
 
   test('have idle ones closed one by one, also those of a server with calls, and those idle the longest first', async () => {
-    const [first, second, third] = await Promise.all([listen(), listen(), listen()]);
+    const [first, second, third] = await Promise.all([start(), start(), start()]);
     const upstream = open(limits);
     const hanging = send(upstream, first.origin, 'a');
     await until(() => first.waiting.length === 1);
@@ -185,14 +150,14 @@ describe('all servers of users together', () => {
     };
     await idle(first, 3);
     await idle(second, 4);
-    expect([first.sockets.size, second.sockets.size]).toEqual([4, 4]);
+    expect([first.open.size, second.open.size]).toEqual([4, 4]);
     await idle(third, 2);
     if (process.env['GW_UPSTREAM_CLIENT'] === 'undici') {
       // It can only close all of a server's, and of a server without calls.
-      await until(() => second.sockets.size === 0);
+      await until(() => second.open.size === 0);
     } else {
-      await until(() => first.sockets.size === 2);
-      expect(second.sockets.size).toBe(4);
+      await until(() => first.open.size === 2);
+      expect(second.open.size).toBe(4);
     }
     first.waiting.push(...hung);
     first.answerAll();
@@ -200,7 +165,7 @@ describe('all servers of users together', () => {
   });
 
   test('and those in use are not taken away: the next one has no room, a vendor has', async () => {
-    const servers = await Promise.all(times(9, () => listen()));
+    const servers = await Promise.all(times(9, () => start()));
     const upstream = open(limits);
     const calls = servers.slice(0, 8).map(({ origin }, i) => send(upstream, origin, `u${i}`));
     await until(() => servers.every(({ waiting }, i) => i === 8 || waiting.length === 1));
@@ -208,7 +173,7 @@ describe('all servers of users together', () => {
     expect(await send(upstream, last.origin)).toBe('no-room');
     const order: string[] = [];
     await new Promise<void>((resolve) => {
-      upstream.send(callTo(last.origin, 'u'), {
+      upstream.send(callTo(last.origin, ofUser('u')), {
         onHead: () => undefined,
         onData: () => undefined,
         onEnd: resolve,
@@ -227,7 +192,7 @@ describe('all servers of users together', () => {
   });
 
   test('are shared out: users whose calls hang leave others theirs', async () => {
-    const server = await listen();
+    const server = await start();
     const upstream = open({ sockets: 16, perUser: 8 });
     const hanging: Promise<string>[] = [];
     for (const user of ['a', 'b', 'c']) {
@@ -244,7 +209,7 @@ describe('all servers of users together', () => {
   });
 
   test('are not filled by a dozen users whose servers never answer', async () => {
-    const [silent, quick] = [await listen(), await listen()];
+    const [silent, quick] = [await start(), await start()];
     const upstream = open({ sockets: 64, perUser: 16 });
     const hanging: Promise<string>[] = [];
     for (let user = 0; user < 12; user += 1)
@@ -262,7 +227,7 @@ describe('all servers of users together', () => {
 
   test('give their pools back when nobody uses them', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    const server = await listen();
+    const server = await start();
     const upstream = open(limits);
     const call = send(upstream, server.origin);
     await until(() => server.waiting.length === 1);
@@ -270,7 +235,7 @@ describe('all servers of users together', () => {
     expect(upstream.connections().get('self_hosted')).toMatchObject({ active: 1 });
     server.answerAll();
     expect(await call).toBe('end');
-    const [socket] = server.sockets;
+    const [socket] = server.open;
     const closed = once(socket as Socket, 'close');
     await vi.advanceTimersByTimeAsync(30_000);
     expect(upstream.connections().has('self_hosted')).toBe(false);
@@ -293,8 +258,8 @@ class TrackedPool implements ConnectionPool {
 test('a server in use keeps its pool, however many others are named', async () => {
   const limits = { sockets: 10_000, perUser: 2 };
   const pools = new UpstreamPools(() => new TrackedPool(), outboundPolicy('allow-private', [], []), limits);
-  cleanUp.push(() => pools.close());
-  const take = (origin: string): PoolLease<TrackedPool> | null => pools.take(callTo(origin, 'u'));
+  onTestFinished(() => pools.close());
+  const take = (origin: string): PoolLease<TrackedPool> | null => pools.take(callTo(origin, ofUser('u')));
   const lease = take('http://busy.example');
   expect(lease).not.toBeNull();
   for (let i = 0; i < 1_100; i++) take(`http://other-${i}.example`)?.release();
