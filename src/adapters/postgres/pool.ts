@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { StoreAway } from '../../core/store-away.ts';
+import { isConnectionError } from './connection-errors.ts';
 import { HostChoice, ReadOnlyServer } from './host-choice.ts';
 import { crowdedMessage, HostsPool } from './hosts-pool.ts';
 
@@ -101,19 +102,13 @@ export function isDataError(error: unknown): boolean {
 /** Classes in which the server says "not now": connection, resources, intervention, system, read-only standby. */
 const awayClasses = new Set(['08', '53', '57', '58']);
 const awayStates = new Set(['25006', '40001', '40P01', '55P03', '42P01', '3D000', '28P01', 'XX000']);
-/** Errors of the socket and of `pg` itself carry no SQLSTATE. */
-const awayMessage =
-  /timeout|Connection terminated|terminating connection|connect|socket|not queryable|ended/i;
-const awayCodes = /^(E[A-Z]+|CERT_|ERR_SSL|ERR_TLS)/;
 
 /** True when Postgres is away, overloaded, not migrated yet, or refuses the connection: try again later. */
 export function isAway(error: unknown): boolean {
   if (error instanceof ReadOnlyServer) return true;
   const state = sqlState(error);
   if (state !== null) return awayClasses.has(state.slice(0, 2)) || awayStates.has(state);
-  if (!(error instanceof Error)) return false;
-  const code = (error as NodeJS.ErrnoException).code;
-  return (typeof code === 'string' && awayCodes.test(code)) || awayMessage.test(error.message);
+  return isConnectionError(error);
 }
 
 /** A table or a column is not there. */

@@ -46,20 +46,6 @@ test.each(['40001', '40P01', '57P01'])(
   },
 );
 
-test.each([
-  [Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' }), true],
-  [Object.assign(new Error('getaddrinfo ENOTFOUND db'), { code: 'ENOTFOUND' }), true],
-  [new AggregateError([new Error('x')], 'connect failed'), true],
-  [new Error('timeout exceeded when trying to connect'), true],
-  [new Error('Query read timeout'), true],
-  [new Error('Connection terminated unexpectedly'), true],
-  [new TypeError('x is not a function'), false],
-  [new ConflictError('taken', 'email'), false],
-  ['text', false],
-])('%s: away is %s', (error, away) => {
-  expect(isAway(error)).toBe(away);
-});
-
 test('an error that is no outage passes unchanged', async () => {
   const bug = new TypeError('x is not a function');
   await expect(withDatabase(() => Promise.reject(bug))).rejects.toBe(bug);
