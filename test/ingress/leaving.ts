@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { logRowsOnceThere } from '../harness/gateway/chat.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
-import { eventually } from '../harness/measure/eventually.ts';
 import { hang, tokensThen } from '../harness/vendors/vendor-plans.ts';
-import type { LogPage } from '../harness/vendors/wire-types.ts';
 import { patience, question, rejection, streamed, wordOf } from './asking.ts';
 import type { Rig, StartProxyBefore } from './rig.ts';
 import { clientOf, startRig } from './rig.ts';
@@ -12,10 +11,7 @@ import { clientOf, startRig } from './rig.ts';
 export async function expectLeft(rig: Rig, user: User): Promise<void> {
   const [call] = rig.gateway.vendors.openai.ledger;
   expect(await call?.closedEarly).toBe(true);
-  const row = await eventually(async () => {
-    const page = await user.client.get('/v1/logs');
-    return page.json<LogPage>().data[0];
-  });
+  const [row] = await logRowsOnceThere(user.client, 1);
   expect(row).toMatchObject({ status: 'client_closed' });
 }
 

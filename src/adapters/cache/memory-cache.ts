@@ -15,6 +15,8 @@ interface Share {
   bytes: number;
   /** The least recently used first. */
   readonly keys: Set<string>;
+  /** The last of them: asked for again, it moves nothing. */
+  newest: string;
 }
 
 /**
@@ -47,8 +49,8 @@ export class MemoryResponseCache implements ResponseCache {
   get(key: string): Buffer | null {
     const entry = this.#entries.get(key);
     if (entry === undefined) return null;
-    const keys = this.#shares.get(entry.owner)?.keys;
-    if (keys?.delete(key)) keys.add(key);
+    const share = this.#shares.get(entry.owner);
+    if (share !== undefined && share.newest !== key) append(share, key);
     return entry.value;
   }
 
@@ -86,10 +88,10 @@ export class MemoryResponseCache implements ResponseCache {
   }
 
   #give(owner: string, key: string, bytes: number): void {
-    const share = this.#shares.get(owner) ?? { bytes: 0, keys: new Set<string>() };
+    const share = this.#shares.get(owner) ?? { bytes: 0, keys: new Set<string>(), newest: '' };
     this.#shares.set(owner, share);
     share.bytes += bytes;
-    share.keys.add(key);
+    append(share, key);
     if (share.bytes > this.#maxBytes / 2) this.#largest = owner;
   }
 
@@ -100,6 +102,13 @@ export class MemoryResponseCache implements ResponseCache {
     share.keys.delete(key);
     if (share.keys.size === 0) this.#shares.delete(owner);
   }
+}
+
+/** To the end, wherever it was. */
+function append(share: Share, key: string): void {
+  share.keys.delete(key);
+  share.keys.add(key);
+  share.newest = key;
 }
 
 function entryBytes(key: string, value: Buffer): number {

@@ -50,9 +50,15 @@ export function gatewayOf(stream: ReadStream): GatewayBlock {
   return stream.gatewayChunks[0]?.choices?.[0]?.delta['gateway'] as GatewayBlock;
 }
 
-/** The caller's log rows as they stand, newest first: at most 1000. */
+/**
+ * The caller's log rows as they stand, newest first: at most 1000. Asked again while Postgres is too slow for the
+ * gateway, which on a busy machine it may be.
+ */
 export async function logRows(client: HttpClient): Promise<readonly LogRowBody[]> {
-  const response = await client.get('/v1/logs?limit=1000');
+  const response = await eventually(async () => {
+    const answer = await client.get('/v1/logs?limit=1000');
+    return answer.status === 503 ? undefined : answer;
+  });
   expect(response.status, response.text).toBe(200);
   return response.json<LogPage>().data;
 }
