@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { Command } from 'commander';
+import { storedId } from '../core/account/stored-id.ts';
 import { publicKeyText, readPrivateKey, signerWith } from '../core/evidence/evidence-key.ts';
 import { reportFacts } from '../core/evidence/report-facts.ts';
 import { ReportWriter } from '../core/evidence/write-report.ts';
@@ -52,7 +53,7 @@ function reportPeriod(from: bigint, to: bigint | undefined): Period {
 /** The id of whom the operator named: also of a user who was erased, whose rows stay. Throws CommandError. */
 async function userIdOf(idOrEmail: string): Promise<string> {
   const { isUuid } = await import('../adapters/postgres/pool.ts');
-  if (isUuid(idOrEmail)) return idOrEmail.toLowerCase();
+  if (isUuid(idOrEmail)) return storedId(idOrEmail);
   return withUser(idOrEmail, async (_pool, { id }) => id);
 }
 

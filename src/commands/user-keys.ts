@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { storedId } from '../core/account/stored-id.ts';
 import type { JsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { addUserCommand, noUser, withUser } from './named-user.ts';
@@ -30,7 +31,7 @@ async function newKey(idOrEmail: string, { label, expires, json }: NewKeyOptions
 
 async function revokeKey(idOrEmail: string, named: string, { json }: JsonOption): Promise<void> {
   const { revokeServiceKey } = await import('../adapters/postgres/service-keys.ts');
-  const keyId = named.toLowerCase();
+  const keyId = storedId(named);
   await withUser(idOrEmail, async (pool, { id }) => {
     if (!(await revokeServiceKey(pool, id, keyId)))
       throw new CommandError('notFound', `the user has no service key ${named}`);

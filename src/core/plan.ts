@@ -1,3 +1,4 @@
+import { storedId } from './account/stored-id.ts';
 import type { Candidate, HeldKey } from './candidate.ts';
 import type { Feature, FeatureNeed, RequestNeeds } from './capability.ts';
 import { featureText, missingFeature, missingFeatures } from './capability.ts';
@@ -187,7 +188,7 @@ function overrideKey(override: Override, keys: readonly HeldKey[]): HeldKey | un
     );
   }
   // Ids are read without case, as in DELETE /v1/keys/{id}; labels are what people wrote.
-  const id = override.selector.toLowerCase();
+  const id = storedId(override.selector);
   return held.find((key) => key.id === id) ?? held.findLast((key) => key.label === override.selector);
 }
 

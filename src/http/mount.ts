@@ -1,6 +1,7 @@
 import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { z } from 'zod';
+import { storedId } from '../core/account/stored-id.ts';
 import { NotFoundError } from '../core/errors.ts';
 import { smallBodyBytes } from './body/body-budget.ts';
 import type { PathParameter, Route, RouteName, Routes, RouteTable } from './route-table.ts';
@@ -26,7 +27,7 @@ export type AnswerOf<Given extends Route> = Given['answer'] extends z.ZodType
 export interface CallOf<Given extends Route> {
   readonly body: Parsed<FieldOf<Given, 'body'>>;
   readonly query: Parsed<FieldOf<Given, 'query'>>;
-  /** The parameters of the path, decoded, by their names. */
+  /** The parameters of the path, decoded, by their names; the id of a key as it is stored. */
   readonly params: { readonly [Name in PathParameter<Given['path']>]: string };
   readonly request: FastifyRequest;
   /** For further headers. */
@@ -57,8 +58,10 @@ function routerPath(route: Route): string {
 
 function paramsOf(route: Route, request: FastifyRequest): Readonly<Record<string, string>> {
   const params = request.params as Readonly<Record<string, string>>;
-  if (route.openEnd !== true) return params;
-  return Object.fromEntries(pathParameters(route).map((name) => [name, params['*'] ?? '']));
+  if (route.openEnd === true)
+    return Object.fromEntries(pathParameters(route).map((name) => [name, params['*'] ?? '']));
+  const { key_id } = params;
+  return key_id === undefined ? params : { ...params, key_id: storedId(key_id) };
 }
 
 function answering(route: Route, handler: AnyHandler) {

@@ -85,8 +85,7 @@ export function operatorsHandlers(store: OperatorStore, deps: ServiceKeysDeps): 
     },
     async revokeUserKey({ params, request }) {
       const { id } = await found(params.user);
-      // As it is stored: the path may spell it in capitals.
-      const keyId = params.key_id.toLowerCase();
+      const keyId = params.key_id;
       if (!(await store.revokeServiceKey(id, keyId))) throw noServiceKey();
       audit([{ audit: 'service_key_deleted', userId: id, keyId }], operatorOf(request));
     },

@@ -54,7 +54,7 @@ export function keyCheckHandlers(store: KeyCheckStore, deps: KeyCheckRouteDeps):
     async checkKey({ params, request, reply }: Call<'checkKey'>) {
       const { userId } = request.account;
       await store.mayCheckKey(userId);
-      const key = await heldKey(request, params.key_id.toLowerCase(), deps);
+      const key = await heldKey(request, params.key_id, deps);
       const { id, provider } = key;
       request.toUserServer = provider === 'self_hosted';
       const where = placeOf(key, request);

@@ -68,8 +68,7 @@ export function keysHandlers(
     },
     async deleteKey({ params, request }) {
       const { userId } = request.account;
-      // As it is stored: the path may spell it in capitals.
-      const keyId = params.key_id.toLowerCase();
+      const keyId = params.key_id;
       const provider = await store.deleteProviderKey(userId, keyId);
       if (provider === null) throw new NotFoundError('No such provider key.');
       httpTelemetry.audited({ audit: 'key_deleted', userId, keyId, provider }, askerOf(request));

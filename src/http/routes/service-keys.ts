@@ -83,8 +83,7 @@ export function serviceKeysHandlers(
     },
     async deleteServiceKey({ params, request }) {
       const { userId } = request.account;
-      // As it is stored: the path may spell it in capitals.
-      const keyId = params.key_id.toLowerCase();
+      const keyId = params.key_id;
       const deleted = await store.deleteServiceKey(userId, keyId);
       if (deleted === 'unknown') throw noServiceKey();
       if (deleted === 'last') {
