@@ -1,9 +1,11 @@
 import type pg from 'pg';
 import type { EvidenceRow } from '../../core/evidence/listed-request.ts';
+import { evidenceColumns } from '../../core/evidence/listed-request.ts';
 import type { HourlyRows } from '../../core/evidence/write-report.ts';
 import type { Period } from '../../core/timestamp.ts';
 import { formatTimestampMicros, hourOf, microsPerHour } from '../../core/timestamp.ts';
-import { microsOf } from './log-row-reader.ts';
+import type { RawLogRow } from './log-row-reader.ts';
+import { logRowReader, microsOf } from './log-row-reader.ts';
 import { inSnapshot, portionsOf } from './read-through-cursor.ts';
 
 /** Counted by one statement: a day of a busy gateway takes a second, and a year of hours no longer than that. */
@@ -15,12 +17,17 @@ const hoursSql = `
   SELECT ${microsOf("date_trunc('hour', created_at, 'UTC')")} AS hour_micros, count(*) AS rows
   FROM request_logs WHERE ${within} GROUP BY 1`;
 
+const reader = logRowReader(evidenceColumns);
 const rowsSql = `
-  SELECT id, ${microsOf('created_at')} AS created_micros, user_id, request_id, mode, residency_bound_by, status,
-    split_part(error, ':', 1) AS error_type, residency_actual, provider, model, key_id, cache, tables_version, attempts
+  SELECT ${reader.select}, split_part(error, ':', 1) AS error_type
   FROM request_logs
   WHERE ${within} AND residency_requested IS NOT NULL
   ORDER BY created_at, id`;
+
+const evidenceRow = (raw: RawLogRow): EvidenceRow => ({
+  ...reader.row(raw),
+  error_type: raw['error_type'] as string | null,
+});
 
 const momentSql = `
   SELECT ${microsOf('transaction_timestamp()')} AS read_micros,
@@ -49,7 +56,7 @@ async function* readParts(
     const counted = await client.query<{ hour_micros: string; rows: string }>(hoursSql, bounds);
     const hours = counted.rows.map((hour) => [BigInt(hour.hour_micros), Number(hour.rows)] as const);
     yield { kind: 'hours', sinceMicros: hourOf(fromMicros), rows: new Map(hours) };
-    for await (const portion of portionsOf<EvidenceRow>(client, rowsSql, bounds)) {
+    for await (const portion of portionsOf(client, rowsSql, bounds, evidenceRow)) {
       yield { kind: 'requests', ...portion };
     }
     fromMicros = toMicros;

@@ -41,16 +41,17 @@ export async function* inSnapshot<Part>(
 }
 
 /** The rows of a query, portion by portion: no more than one is held. */
-export async function* portionsOf<Row extends { readonly created_micros: string }>(
+export async function* portionsOf<Row>(
   client: pg.Client,
   sql: string,
   values: readonly unknown[],
+  row: (raw: RawLogRow) => Row,
 ): AsyncGenerator<Portion<Row>> {
   await client.query(`DECLARE portions NO SCROLL CURSOR FOR ${sql}`, [...values]);
   for (;;) {
-    const { rows } = await client.query<Row>(`FETCH ${portionRows} FROM portions`);
+    const { rows } = await client.query<RawLogRow>(`FETCH ${portionRows} FROM portions`);
     const last = rows.at(-1);
-    if (last !== undefined) yield { rows, untilMicros: BigInt(last.created_micros) };
+    if (last !== undefined) yield { rows: rows.map(row), untilMicros: BigInt(last.created_micros) };
     if (rows.length < portionRows) break;
   }
   await client.query('CLOSE portions');
@@ -71,9 +72,5 @@ export function readThroughCursor<Row>(
   { sinceMicros, untilMicros }: Period,
 ): AsyncGenerator<Portion<Row>> {
   const bounds = [formatTimestampMicros(sinceMicros), formatTimestampMicros(untilMicros)];
-  return inSnapshot(url, purpose, async function* (client) {
-    for await (const portion of portionsOf<RawLogRow>(client, sql, bounds)) {
-      yield { ...portion, rows: portion.rows.map(row) };
-    }
-  });
+  return inSnapshot(url, purpose, (client) => portionsOf(client, sql, bounds, row));
 }

@@ -1,37 +1,29 @@
 import type { AttemptRow } from '../attempt-record.ts';
-import type { ResidencyBinder } from '../request/residency.ts';
-import type { RequestStatus, ShownResidency } from '../settled-request.ts';
+import type { LogColumnName, StoredRow } from '../log/log-columns.ts';
 import { formatTimestampMicros } from '../timestamp.ts';
 import type { ServedPlace } from './evidence-counts.ts';
 import type { ReportRequest } from './report-lines.ts';
 
-/** A row that had to stay in India, as the log holds it. */
-export interface EvidenceRow {
-  readonly id: string;
-  /** Microseconds since the epoch. */
-  readonly created_micros: string;
-  readonly user_id: string;
-  readonly request_id: string;
-  readonly mode: string;
-  readonly residency_bound_by: ResidencyBinder | null;
-  readonly status: RequestStatus;
-  readonly error_type: string | null;
-  readonly residency_actual: ShownResidency;
-  readonly provider: string;
-  readonly model: string;
-  readonly key_id: string | null;
-  readonly cache: CachedFrom | null;
-  readonly tables_version: string;
-  readonly attempts: readonly AttemptRow[];
-}
+/** What a report is made of, beside the type of an error: its text may have words of vendors. */
+export const evidenceColumns = [
+  'user_id',
+  'request_id',
+  'mode',
+  'residency_bound_by',
+  'status',
+  'residency_actual',
+  'provider',
+  'model',
+  'key_id',
+  'cache',
+  'tables_version',
+  'attempts',
+] as const satisfies readonly LogColumnName[];
 
-/** Of a miss it names nobody. */
-interface CachedFrom {
-  readonly result: 'hit' | 'miss';
-  readonly provider?: string;
-  readonly model?: string;
-  readonly request_id?: string | null;
-}
+/** A row that had to stay in India, as the log holds it. */
+export type EvidenceRow = StoredRow<(typeof evidenceColumns)[number]> & {
+  readonly error_type: string | null;
+};
 
 /** The attempt whose answer the client has, or a part of it. */
 const answered = (attempts: readonly AttemptRow[]): AttemptRow | undefined =>
@@ -55,6 +47,7 @@ function attemptOf(attempt: AttemptRow, row: EvidenceRow): ReportRequest['attemp
 
 function originOf({ cache }: EvidenceRow): ReportRequest['cached_from'] {
   if (cache?.result !== 'hit') return null;
+  // Rows from before the first release may name nobody.
   return { provider: cache.provider ?? '', model: cache.model ?? '', request_id: cache.request_id ?? null };
 }
 
@@ -65,7 +58,7 @@ export function listedRequest(row: EvidenceRow, number: number): Omit<ReportRequ
     kind: 'request',
     number,
     id: Number(row.id),
-    created_at: formatTimestampMicros(BigInt(row.created_micros)),
+    created_at: formatTimestampMicros(row.created_micros),
     user_id,
     request_id,
     mode,

@@ -49,7 +49,7 @@ export class ReportWriter {
   requests(rows: readonly EvidenceRow[]): string {
     let text = '';
     for (const row of rows) {
-      text += this.#closeUntil(hourOf(BigInt(row.created_micros)));
+      text += this.#closeUntil(hourOf(row.created_micros));
       const request = listedRequest(row, this.#chain.nextNumber);
       const { line, hash } = sealLine(this.#chain.last, request);
       this.#chain.add(request, hash);

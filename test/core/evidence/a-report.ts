@@ -34,8 +34,8 @@ export function rowAt(time: string, id: number, change: Partial<EvidenceRow> = {
     latency_ms: 5,
   } as const;
   return {
-    id: String(id),
-    created_micros: String(microsOf(`2026-11-10T${time}Z`)),
+    id: BigInt(id),
+    created_micros: microsOf(`2026-11-10T${time}Z`),
     user_id: userId,
     request_id: `request-${id}`,
     mode: 'gw/balanced',
