@@ -3,8 +3,8 @@ import type { AfterNextPoll, PollWaiter } from './after-next-poll.ts';
 import type { OpenSocket } from './connection.ts';
 import { Connection } from './connection.ts';
 import type { ConnectionOwner, Waiting } from './connection-owner.ts';
+import type { ConnectionPool, PoolSettings } from './connection-pool.ts';
 import type { PoolStats } from './upstream-connections.ts';
-import type { ConnectionPool, PoolSettings } from './upstream-pools.ts';
 
 /** The vendor's own limit runs from its last byte: we close this much before it. */
 const hintMarginMs = 2_000;

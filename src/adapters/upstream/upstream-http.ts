@@ -9,13 +9,13 @@ import type {
 import type { OutboundPolicy } from '../../core/net/outbound-policy.ts';
 import { residencyAllows } from '../../core/request/residency.ts';
 import { ConnectError } from './connect-error.ts';
+import type { ConnectionPool, OpenPool } from './connection-pool.ts';
 import { decoderFor } from './content-decoder.ts';
 import { openFilesLimit } from './open-files.ts';
 import type { PoolStats } from './upstream-connections.ts';
 import { connectionsOf } from './upstream-connections.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
 import { transportFailure } from './upstream-http-port.ts';
-import type { ConnectionPool, OpenPool } from './upstream-pools.ts';
 import { UpstreamPools } from './upstream-pools.ts';
 import type { UserLimits } from './user-limits.ts';
 import { userLimitsWithin } from './user-limits.ts';

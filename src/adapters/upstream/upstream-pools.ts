@@ -3,53 +3,20 @@ import type { UpstreamCall } from '../../chat/ports.ts';
 import { FairPlaces } from '../../core/fair-places.ts';
 import type { OutboundPolicy } from '../../core/net/outbound-policy.ts';
 import { slotOf } from '../../core/shared-room.ts';
+import type { ConnectionPool, OpenPool } from './connection-pool.ts';
+import { userSettings, vendorSettings } from './connection-pool.ts';
 import type { Connector } from './connector.ts';
 import { createConnector } from './guarded-connector.ts';
-import type { PoolStats } from './upstream-connections.ts';
 import type { UserLimits } from './user-limits.ts';
 import type { Way } from './way.ts';
 import { wayOf } from './way.ts';
 
 /** DNS, TCP, a proxy and TLS together (docs/decisions): a black hole costs no more than this. */
 const connectTimeoutMs = 5_000;
-/** Idle sockets are kept a little shorter than common servers keep them, unless the server says otherwise. */
-const keepAliveMs = 4_000;
-/** A vendor may say up to this. */
-const vendorKeepAliveMs = 600_000;
-/** A user's server may not: each idle socket is a file of ours that it decides about. */
-const userKeepAliveMs = 10_000;
-/**
- * In use without a pause a socket would stay with the address that its name had once. Where the name leads now is asked
- * this often; a handshake in five minutes costs nothing.
- */
-const longestLifeMs = 300_000;
 /** Users' origins with open pools; users can name any, so the least recently used without a call are let go. */
 const maxUserOrigins = 1_000;
 /** Pools of users' origins that had no call for one to two of these are closed. */
 const sweepMs = 15_000;
-
-/** The sockets to one origin, of whichever client. */
-export interface ConnectionPool {
-  readonly stats: PoolStats;
-  /** Since when that socket is idle which has been so the longest (monotonic milliseconds); Infinity: none is. */
-  readonly idleSinceMs: number;
-  closeOldestIdle(): void;
-  /** Calls under way are cut. */
-  destroy(): Promise<void>;
-}
-
-export interface PoolSettings {
-  /** How long an idle socket is kept where the server says nothing of it. */
-  readonly keepAliveMs: number;
-  /** And at most, whatever the server says. */
-  readonly longestKeepAliveMs: number;
-  /** A socket that is older is not used again. */
-  readonly longestLifeMs: number;
-  /** A socket that is being made when its call ends is made all the same, for the next call. */
-  readonly connectsAhead: boolean;
-}
-
-export type OpenPool<P> = (origin: string, connect: Connector, settings: PoolSettings) => P;
 
 interface UserPool<P> {
   readonly provider: string;
@@ -100,20 +67,6 @@ class UserLease<P> implements PoolLease<P> {
     this.#places.give(this.#slot);
   }
 }
-
-const vendorSettings: PoolSettings = {
-  keepAliveMs,
-  longestKeepAliveMs: vendorKeepAliveMs,
-  longestLifeMs,
-  connectsAhead: true,
-};
-/** A black hole would hold a socket for as long as connecting may take, though its call has left. */
-const userSettings: PoolSettings = {
-  keepAliveMs,
-  longestKeepAliveMs: userKeepAliveMs,
-  longestLifeMs,
-  connectsAhead: false,
-};
 
 /**
  * Keep-alive pools per origin, of whichever client: the operator's vendors without bounds, users' servers within

@@ -1,0 +1,51 @@
+import type { Connector } from './connector.ts';
+import type { PoolStats } from './upstream-connections.ts';
+
+/** The sockets to one origin, of whichever client. */
+export interface ConnectionPool {
+  readonly stats: PoolStats;
+  /** Since when that socket is idle which has been so the longest (monotonic milliseconds); Infinity: none is. */
+  readonly idleSinceMs: number;
+  closeOldestIdle(): void;
+  /** Calls under way are cut. */
+  destroy(): Promise<void>;
+}
+
+export interface PoolSettings {
+  /** How long an idle socket is kept where the server says nothing of it. */
+  readonly keepAliveMs: number;
+  /** And at most, whatever the server says. */
+  readonly longestKeepAliveMs: number;
+  /** A socket that is older is not used again. */
+  readonly longestLifeMs: number;
+  /** A socket that is being made when its call ends is made all the same, for the next call. */
+  readonly connectsAhead: boolean;
+}
+
+export type OpenPool<P> = (origin: string, connect: Connector, settings: PoolSettings) => P;
+
+/** Idle sockets are kept a little shorter than common servers keep them, unless the server says otherwise. */
+const keepAliveMs = 4_000;
+/** A vendor may say up to this. */
+const vendorKeepAliveMs = 600_000;
+/** A user's server may not: each idle socket is a file of ours that it decides about. */
+const userKeepAliveMs = 10_000;
+/**
+ * In use without a pause a socket would stay with the address that its name had once. Where the name leads now is asked
+ * this often; a handshake in five minutes costs nothing.
+ */
+const longestLifeMs = 300_000;
+
+export const vendorSettings: PoolSettings = {
+  keepAliveMs,
+  longestKeepAliveMs: vendorKeepAliveMs,
+  longestLifeMs,
+  connectsAhead: true,
+};
+/** A black hole would hold a socket for as long as connecting may take, though its call has left. */
+export const userSettings: PoolSettings = {
+  keepAliveMs,
+  longestKeepAliveMs: userKeepAliveMs,
+  longestLifeMs,
+  connectsAhead: false,
+};
