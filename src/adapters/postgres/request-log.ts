@@ -5,31 +5,13 @@ import { lineOf } from './encode-log-rows.ts';
 import type { InsertNewRows } from './log-insert.ts';
 import { newRowsInto } from './log-insert.ts';
 import { recoverInBackground } from './log-recovery.ts';
+import type { LogState } from './log-state.ts';
+import { moved } from './log-state.ts';
 import { isDataError } from './pool.ts';
 import type { PostgresRequestLog, RequestLogOptions, RequestLogStats } from './request-log-contract.ts';
 import { RollupNames } from './rollup-names.ts';
 import { SpoolReplay } from './spool-replay.ts';
 import { PendingRow, UnsettledRows } from './unsettled-rows.ts';
-
-/**
- * Group commit in front, local spool behind. Rows that wait are inserted together by at most two writers;
- * a row that is not committed within `waitMs` is put into the spool and its request goes on. The log is
- *
- *   committing  rows wait in the queue for a writer
- *   away        Postgres is known not to answer: rows go straight to the spool, and are replayed once it does
- *   closing     the process ends: rows go straight to the spool or are printed; for good
- *
- * committing ⇄ away → closing, and committing → closing. The states of a row are in unsettled-rows.ts: every accepted
- * row is in exactly one place, accepted = committed + spooled + dropped + waiting, and none waits longer than
- * `waitMs` for its commit before the spool is asked to take it.
- */
-type LogState = 'committing' | 'away' | 'closing';
-
-const moves: Readonly<Record<LogState, readonly LogState[]>> = {
-  committing: ['away', 'closing'],
-  away: ['committing', 'closing'],
-  closing: [],
-};
 
 /** The longest the last byte of an answer waits for the commit. */
 const waitMs = 50;
@@ -47,6 +29,12 @@ interface InsertBatch {
   readonly startedAtMs: number;
 }
 
+/**
+ * Group commit in front, local spool behind. Rows that wait are inserted together by at most two writers;
+ * a row that is not committed within `waitMs` is put into the spool and its request goes on. The log's states are in
+ * log-state.ts, those of a row in unsettled-rows.ts: every accepted row is in exactly one place, accepted = committed +
+ * spooled + dropped + waiting, and none waits longer than `waitMs` for its commit before the spool is asked to take it.
+ */
 class GroupCommitLog implements PostgresRequestLog {
   readonly #options: RequestLogOptions;
   readonly #spool: RowSpool;
@@ -136,8 +124,7 @@ class GroupCommitLog implements PostgresRequestLog {
   }
 
   #to(next: LogState): void {
-    if (!moves[this.#state].includes(next)) throw new Error(`a log that is ${this.#state} cannot be ${next}`);
-    this.#state = next;
+    this.#state = moved(this.#state, next);
   }
 
   /** Rows recorded in one turn of the loop share a statement. */
