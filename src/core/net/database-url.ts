@@ -1,3 +1,4 @@
+import { percentDecoded } from './percent-decoded.ts';
 /**
  * What a database URL means, for every connection this program opens: two drivers read it, and neither is given
  * the text. The words are those of libpq's connection URIs, with the stricter reading of `sslmode` that `pg` has:
@@ -78,14 +79,7 @@ const accepted: Readonly<Record<string, RegExp>> = {
 
 type Query = ReadonlyMap<string, string>;
 
-/** Reads a text that may hold a bare `%`, as passwords pasted into a URL do. */
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text.replace(/%(?![0-9a-f]{2})/gi, '%25'));
-  } catch {
-    throw new DatabaseUrlError('has a percent-encoded byte that is not UTF-8.');
-  }
-}
+const decode = (text: string): string => percentDecoded(text, DatabaseUrlError);
 
 function readQuery(text: string): Query {
   const query = new Map(new URLSearchParams(text));

@@ -1,5 +1,6 @@
 import { Secret } from '../secret/secret.ts';
 import { EgressError } from './no-proxy.ts';
+import { percentDecoded } from './percent-decoded.ts';
 
 /** A forward proxy that is asked for connections with CONNECT (RFC 9110 section 9.3.6). */
 export interface EgressProxy {
@@ -15,14 +16,7 @@ export interface EgressProxy {
 const urlShape = /^(?:(https?):\/\/)?(?:([^/?#]*)@)?(\[[^\]]+\]|[^:/?#@[\]\s]+)(?::(\d{1,5}))?\/?$/i;
 const largestPort = 65_535;
 
-/** Reads a text that may hold a bare `%`, as passwords pasted into a URL do. */
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text.replace(/%(?![0-9a-f]{2})/gi, '%25'));
-  } catch {
-    throw new EgressError('has a percent-encoded byte that is not UTF-8.');
-  }
-}
+const decode = (text: string): string => percentDecoded(text, EgressError);
 
 /** Basic authentication (RFC 7617), of which a user with a colon could not be told from a password. */
 function basic(login: string): Secret {

@@ -1,3 +1,4 @@
+import { percentDecoded } from './percent-decoded.ts';
 /**
  * What `REDIS_URL` means. One server: `redis://user:password@host:6379/0`, `rediss://` with TLS. Several hosts are a
  * list with commas: sentinels where `sentinel` names the primary they watch, nodes of a cluster where `cluster=true`.
@@ -60,14 +61,7 @@ function readQuery(text: string): Query {
   return query;
 }
 
-/** Reads a text that may hold a bare `%`, as passwords pasted into a URL do. */
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text.replace(/%(?![0-9a-f]{2})/gi, '%25'));
-  } catch {
-    throw new RedisUrlError('has a percent-encoded byte that is not UTF-8.');
-  }
-}
+const decode = (text: string): string => percentDecoded(text, RedisUrlError);
 
 function readKind(query: Query): RedisTarget['kind'] {
   const cluster = query.get('cluster') ?? 'false';
