@@ -1,9 +1,7 @@
 import type { LogColumn, LogColumnName, StoredRow } from '../../core/log/log-columns.ts';
 import { logColumns } from '../../core/log/log-columns.ts';
 import { columnKinds } from './column-kinds.ts';
-
-/** Of a time of SQL: microseconds since the epoch. */
-export const microsOf = (time: string): string => `(extract(epoch FROM ${time}) * 1000000)::bigint`;
+import { microsOf } from './sql-micros.ts';
 
 /** A row of `request_logs` as `pg` gives it. */
 export interface RawLogRow {

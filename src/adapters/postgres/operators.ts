@@ -6,6 +6,7 @@ import type { ResidencyRequest } from '../../core/request/residency.ts';
 import { inTransaction, isUuid, withDatabase } from './pool.ts';
 import { keyChangesChannel } from './provider-keys.ts';
 import { notifyRevoked } from './revoked-keys.ts';
+import { microsOf } from './sql-micros.ts';
 
 /** A user as an operator sees it: no key, no hash. */
 export interface UserFacts {
@@ -42,8 +43,8 @@ interface Row {
 
 /** Of a table or query named `u`. */
 const columns = `u.id, u.email, u.residency, u.limits,
-  (extract(epoch FROM u.created_at) * 1000000)::bigint AS created_at_micros,
-  (extract(epoch FROM u.disabled_at) * 1000000)::bigint AS disabled_at_micros,
+  ${microsOf('u.created_at')} AS created_at_micros,
+  ${microsOf('u.disabled_at')} AS disabled_at_micros,
   (SELECT count(*)::integer FROM service_keys s
    WHERE s.user_id = u.id AND (s.expires_at IS NULL OR s.expires_at > now())) AS service_keys,
   (SELECT count(*)::integer FROM provider_keys k WHERE k.user_id = u.id) AS provider_keys`;

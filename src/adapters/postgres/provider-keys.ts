@@ -4,6 +4,7 @@ import type { NewProviderKey } from '../../core/account/new-provider-key.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 import type { Sealer } from '../system/sealer.ts';
 import { inTransaction, isUuid, withDatabase } from './pool.ts';
+import { microsOf } from './sql-micros.ts';
 
 /** Tells every replica, with the user's id as payload, that the user's provider keys changed. */
 export const keyChangesChannel = 'gw_key_changes';
@@ -48,7 +49,7 @@ interface Row {
 }
 
 const columns = `id, provider, declared_region, base_url, label,
-  (extract(epoch FROM created_at) * 1000000)::bigint AS created_at_micros`;
+  ${microsOf('created_at')} AS created_at_micros`;
 
 function fromRow(row: Row): ProviderKeyRow {
   return {

@@ -5,8 +5,9 @@ import type { HourlyRows } from '../../core/evidence/write-report.ts';
 import type { Period } from '../../core/timestamp.ts';
 import { formatTimestampMicros, hourOf, microsPerHour } from '../../core/timestamp.ts';
 import type { RawLogRow } from './log-row-reader.ts';
-import { logRowReader, microsOf } from './log-row-reader.ts';
+import { logRowReader } from './log-row-reader.ts';
 import { inSnapshot, portionsOf } from './read-through-cursor.ts';
+import { microsOf } from './sql-micros.ts';
 
 /** Counted by one statement: a day of a busy gateway takes a second, and a year of hours no longer than that. */
 const stretchMicros = 24n * microsPerHour;

@@ -4,6 +4,7 @@ import { formatTimestampMicros, hourOf, latestMicros, microsPerHour } from '../.
 import { latencyBucketCount } from './latency-buckets.ts';
 import { inTransaction, withDatabase } from './pool.ts';
 import { rollupKey, rollupsOf, summedColumns } from './rollup-sums.ts';
+import { microsOf } from './sql-micros.ts';
 import type { RequestSums, SumsGroup, SumsRow } from './sum-groups.ts';
 import { SumGroups } from './sum-groups.ts';
 
@@ -95,7 +96,7 @@ export function slicesOf(
 }
 
 const firstHourSql = `
-  SELECT (extract(epoch FROM min(hour)) * 1000000)::bigint::text AS micros FROM request_rollups WHERE user_id = $1`;
+  SELECT ${microsOf('min(hour)')}::text AS micros FROM request_rollups WHERE user_id = $1`;
 
 /** How what was asked for is cut. The first hour with sums is a hint: what is older or newer is in a slice too. */
 async function cut(pool: pg.Pool, userId: string, bounds: Bounds, slice: bigint): Promise<readonly Bounds[]> {

@@ -5,6 +5,7 @@ import { formatTimestampMicros } from '../../core/timestamp.ts';
 import { inTransaction, isUuid, withDatabase } from './pool.ts';
 import { keyChangesChannel } from './provider-keys.ts';
 import { notifyRevoked } from './revoked-keys.ts';
+import { microsOf } from './sql-micros.ts';
 
 /** A service key without what proves it: neither the key nor its hash. */
 export interface ServiceKeyRow {
@@ -44,8 +45,7 @@ interface Row {
   readonly last_used_at_micros: string | null;
 }
 
-const micros = (column: string): string =>
-  `(extract(epoch FROM ${column}) * 1000000)::bigint AS ${column}_micros`;
+const micros = (column: string): string => `${microsOf(column)} AS ${column}_micros`;
 const columns = `id, label, ${micros('created_at')}, ${micros('expires_at')}, ${micros('last_used_at')}`;
 const live = '(expires_at IS NULL OR expires_at > now())';
 
