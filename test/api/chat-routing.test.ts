@@ -1,6 +1,6 @@
 /** SPEC 4.5, routing rules 1 and 3: order, residency, capability, and what a vendor is sent. */
 import { describe, expect, test } from 'vitest';
-import { chat, chatBody, chatOk, chatPath } from '../harness/gateway/chat.ts';
+import { chat, chatBody, chatOk, chatPath, gatewayFields } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { addKey, providerSecret, registerUser, registerWithKeys } from '../harness/gateway/register.ts';
@@ -109,16 +109,7 @@ describe('an answer', () => {
     });
     expect(body.id).toBeTypeOf('string');
     expect(Number.isInteger(body.created)).toBe(true);
-    expect(Object.keys(body.gateway).sort()).toEqual([
-      'cache_hit',
-      'cost_usd',
-      'latency_ms',
-      'mode',
-      'model',
-      'provider',
-      'request_id',
-      'residency_actual',
-    ]);
+    expect(Object.keys(body.gateway).sort()).toEqual(gatewayFields);
     expect(Number.isInteger(body.gateway.latency_ms)).toBe(true);
   });
 

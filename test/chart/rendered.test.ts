@@ -39,11 +39,16 @@ function optional<Value>(value: Value | undefined): Value[] {
   return value === undefined ? [] : [value];
 }
 
-function gatewayOf(name: string): Fields {
-  const pod = podOf(find(name, 'Deployment') as KubernetesObject) as Fields;
+/** The container of the gateway: in a sidecar's pod it is among those that start first. */
+function gatewayIn(pod: Fields): Fields {
   const containers = [...((pod['initContainers'] ?? []) as Fields[]), ...(pod['containers'] as Fields[])];
   return containers.find((container) => container['name'] === 'model-gateway') as Fields;
 }
+
+const deploymentPod = (objects: readonly KubernetesObject[]): Fields =>
+  podOf(objects.find((object) => object.kind === 'Deployment') as KubernetesObject) as Fields;
+
+const gatewayOf = (name: string): Fields => gatewayIn(deploymentPod(objectsOf(name)));
 
 const env = (name: string): Record<string, unknown> =>
   Object.fromEntries((gatewayOf(name)['env'] as Fields[]).map((entry) => [entry['name'], entry['value']]));
@@ -79,12 +84,8 @@ describe.each(cases)('$name', ({ objects }) => {
   });
 
   test('leaves time for preStop, the drain delay, the longest request and the flush', () => {
-    const deployment = objects.find((object) => object.kind === 'Deployment') as KubernetesObject;
-    const pod = podOf(deployment) as Fields;
-    const container = [
-      ...((pod['initContainers'] ?? []) as Fields[]),
-      ...(pod['containers'] as Fields[]),
-    ].find((entry) => entry['name'] === 'model-gateway');
+    const pod = deploymentPod(objects);
+    const container = gatewayIn(pod);
     const seconds = (name: string): number =>
       Number(((get(container, 'env') ?? []) as Fields[]).find((entry) => entry['name'] === name)?.['value']);
     const preStop = Number(get(container, 'lifecycle', 'preStop', 'sleep', 'seconds'));
@@ -94,12 +95,7 @@ describe.each(cases)('$name', ({ objects }) => {
   });
 
   test('probes the admin port, which no Service but the headless one names', () => {
-    const deployment = objects.find((object) => object.kind === 'Deployment') as KubernetesObject;
-    const pod = podOf(deployment) as Fields;
-    const container = [
-      ...((pod['initContainers'] ?? []) as Fields[]),
-      ...(pod['containers'] as Fields[]),
-    ].find((entry) => entry['name'] === 'model-gateway');
+    const container = gatewayIn(deploymentPod(objects));
     for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe'])
       expect(get(container, probe, 'httpGet', 'port')).toBe('admin');
     expect(get(container, 'livenessProbe', 'httpGet', 'path')).toBe('/healthz');

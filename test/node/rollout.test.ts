@@ -12,7 +12,7 @@ import { tellMeasured } from './support/measured.ts';
 import { podsBy, podsOf } from './support/pods.ts';
 import type { Release } from './support/release.ts';
 import { rolledOut, runHelm, sharedRelease } from './support/release.ts';
-import { endlessStream, openAiUser, startVendorForPods } from './support/users.ts';
+import { endlessStream, heldStreams, openAiUser, startVendorForPods } from './support/users.ts';
 
 const streams = 20;
 /** New connections per second beside the streams. */
@@ -86,14 +86,7 @@ test.each([
   const prober = await openAiUser(release.url);
   const user = await openAiUser(release.url);
   const baseline = await probeWhile(prober, delay(baselineMs));
-  const open = await Promise.all(
-    Array.from({ length: streams }, async () => {
-      const body = chatBody({ stream: true, messages: [{ role: 'user', content: 'hold' }] });
-      const reader = await user.client.stream(chatPath, body);
-      expect(await reader.nextContent()).toBe('tick ');
-      return reader;
-    }),
-  );
+  const open = await heldStreams(user, streams);
   const before = await podsOf(release);
 
   const ends = open.map((reader) => reader.rest());

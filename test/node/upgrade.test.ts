@@ -10,7 +10,7 @@ import { chartPush } from '../../scripts/release/publish.ts';
 import type { Values } from '../chart/chart-files.ts';
 import { getObject, helm, must, waitLimit } from '../cluster/cluster.ts';
 import { nodeRegistry } from '../harness/cluster/node-files.ts';
-import { chatBody, chatPath, logRowsOnceThere } from '../harness/gateway/chat.ts';
+import { logRowsOnceThere } from '../harness/gateway/chat.ts';
 import { takeApart } from '../harness/gateway/sse-reader.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import type { FakeVendor } from '../harness/vendors/fake-vendor.ts';
@@ -20,7 +20,7 @@ import { earlierChart } from './support/earlier-chart.ts';
 import { tellMeasured } from './support/measured.ts';
 import { podsBy, podsOf } from './support/pods.ts';
 import { nodePortUrl, rolledOut, values } from './support/release.ts';
-import { endlessStream, openAiUser, startVendorForPods } from './support/users.ts';
+import { endlessStream, heldStreams, openAiUser, startVendorForPods } from './support/users.ts';
 
 const streams = 20;
 
@@ -67,14 +67,7 @@ test('from the chart before to the one in a registry cuts no stream', async ({ s
   const held = endlessStream();
   vendor.when('hold', held.script);
   const user = await openAiUser(release.url);
-  const open = await Promise.all(
-    Array.from({ length: streams }, async () => {
-      const body = chatBody({ stream: true, messages: [{ role: 'user', content: 'hold' }] });
-      const reader = await user.client.stream(chatPath, body);
-      expect(await reader.nextContent()).toBe('tick ');
-      return reader;
-    }),
-  );
+  const open = await heldStreams(user, streams);
   const ends = open.map((reader) => reader.rest());
   const chart = [`oci://${registry}/team/charts/model-gateway`, '--version', facts.version, '--plain-http'];
   // A boot setting is another one too, so that pods are replaced even where the charts differ in nothing.

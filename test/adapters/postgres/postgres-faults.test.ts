@@ -74,18 +74,19 @@ async function untilServed(work: () => Promise<unknown>): Promise<void> {
     .toBe('served');
 }
 
+const key = {
+  provider: 'openai',
+  apiKey: new Secret('s'),
+  baseUrl: null,
+  declaredRegion: null,
+  label: null,
+} as const;
+
 test.each(faults)(
   'while Postgres %s every management call answers 503 within 2 s',
   async (_name, begin, end) => {
     await newUser(pool);
     const userId = randomUUID();
-    const key = {
-      provider: 'openai',
-      apiKey: new Secret('s'),
-      baseUrl: null,
-      declaredRegion: null,
-      label: null,
-    } as const;
     await begin();
     const calls = await Promise.all(
       [
@@ -195,13 +196,6 @@ test.each(faults)(
 test('a connection for changes that hangs alone does not hide a deletion for longer than a second', async () => {
   const user = await newUser(pool);
   const keyHash = hashServiceKey(user.apiKey);
-  const key = {
-    provider: 'openai',
-    apiKey: new Secret('s'),
-    baseUrl: null,
-    declaredRegion: null,
-    label: null,
-  } as const;
   const { id } = await storeKey(pool, sealer, user.userId, key);
   const accounts = createAccounts({ pool, directUrl: server.url, clock });
   await expect.poll(() => accounts.listening()).toBe(true);

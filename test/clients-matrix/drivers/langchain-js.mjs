@@ -1,7 +1,7 @@
 /** LangChain for JavaScript. */
 import { HumanMessage, ToolMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
-import { baseUrl, keyOf, questions, retriesOf, serve } from './serve.mjs';
+import { baseUrl, keyOf, openAiError, questions, retriesOf, serve } from './serve.mjs';
 
 const tools = questions.tools.map((tool) => ({ type: 'function', function: tool }));
 const { title: name, ...schema } = questions.schema;
@@ -93,12 +93,4 @@ const actions = {
   },
 };
 
-await serve(actions, (error) => ({
-  class: error.constructor.name,
-  status: error.status ?? null,
-  type: error.type ?? null,
-  code: error.code ?? null,
-  message: error.message,
-  retryAfter: error.headers?.get('retry-after') ?? null,
-  requestId: error.requestID ?? null,
-}));
+await serve(actions, openAiError);

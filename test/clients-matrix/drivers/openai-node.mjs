@@ -1,6 +1,6 @@
 /** The official OpenAI client for Node. */
 import OpenAI from 'openai';
-import { baseUrl, keyOf, questions, retriesOf, serve } from './serve.mjs';
+import { baseUrl, keyOf, openAiError, questions, retriesOf, serve } from './serve.mjs';
 
 const tools = questions.tools.map((tool) => ({ type: 'function', function: tool }));
 const format = {
@@ -112,12 +112,4 @@ const actions = {
   },
 };
 
-await serve(actions, (error) => ({
-  class: error.constructor.name,
-  status: error.status ?? null,
-  type: error.type ?? null,
-  code: error.code ?? null,
-  message: error.message,
-  retryAfter: error.headers?.get('retry-after') ?? null,
-  requestId: error.requestID ?? null,
-}));
+await serve(actions, openAiError);

@@ -15,6 +15,17 @@ export function retriesOf(call) {
   return call.retry === true ? {} : { maxRetries: 0 };
 }
 
+/** What the errors of OpenAI's own client say, which other clients pass on. */
+export const openAiError = (error) => ({
+  class: error.constructor.name,
+  status: error.status ?? null,
+  type: error.type ?? null,
+  code: error.code ?? null,
+  message: error.message,
+  retryAfter: error.headers?.get('retry-after') ?? null,
+  requestId: error.requestID ?? null,
+});
+
 /**
  * Answers calls, one JSON object a line: `{"do": …}` on stdin, `{"seen": …}` or `{"failure": …}` on stdout.
  * `describe` tells what the client's user finds in an error; `text` of a stream that fails is kept beside it.

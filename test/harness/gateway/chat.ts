@@ -44,6 +44,18 @@ export async function streamed(
   return { ...takeApart(await reader.rest()), status: reader.status, headers: reader.headers };
 }
 
+/** All that a `gateway` block says, in alphabetical order. */
+export const gatewayFields = [
+  'cache_hit',
+  'cost_usd',
+  'latency_ms',
+  'mode',
+  'model',
+  'provider',
+  'request_id',
+  'residency_actual',
+];
+
 /** The `gateway` block of a finished stream; fails unless there is exactly one. */
 export function gatewayOf(stream: ReadStream): GatewayBlock {
   expect(stream.gatewayChunks).toHaveLength(1);

@@ -1,7 +1,10 @@
+import { expect } from 'vitest';
+import { chatBody, chatPath } from '../../harness/gateway/chat.ts';
 import type { HttpClient } from '../../harness/gateway/http-client.ts';
 import { httpClient } from '../../harness/gateway/http-client.ts';
 import type { User } from '../../harness/gateway/register.ts';
 import { addKey, registerUser } from '../../harness/gateway/register.ts';
+import type { SseReader } from '../../harness/gateway/sse-reader.ts';
 import type { FakeVendor } from '../../harness/vendors/fake-vendor.ts';
 import { startFakeVendor } from '../../harness/vendors/fake-vendor.ts';
 import { defaultOpenAiUsage, openAiChunk, sse } from '../../harness/vendors/openai-wire.ts';
@@ -34,6 +37,18 @@ export async function openAiUser(url: string): Promise<User> {
 
 /** The same user at another address of the same gateways. */
 export const clientAt = (url: string, user: User): HttpClient => httpClient(url, user.key);
+
+/** Streams of a user, each with its first token: `hold` says to the fake vendor which script answers them. */
+export function heldStreams(user: User, count: number): Promise<SseReader[]> {
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const body = chatBody({ stream: true, messages: [{ role: 'user', content: 'hold' }] });
+      const reader = await user.client.stream(chatPath, body);
+      expect(await reader.nextContent()).toBe('tick ');
+      return reader;
+    }),
+  );
+}
 
 /** A stream that goes on until the test lets it end. */
 export function endlessStream(): { readonly script: Script; end(): void } {
