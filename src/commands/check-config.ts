@@ -22,10 +22,10 @@ async function checkConfig(path: string, { json }: JsonOption, out: Out = proces
   const { readTablesFile } = await import('../adapters/tables/tables-file.ts');
   const read = readTablesFile(path);
   if (!read.ok) {
-    const { kind, message } = read.fault;
+    const { kind, message, isMissing } = read.fault;
     const text = `${path}: ${kind}\n${message.replaceAll(/^/gm, '  ')}\n`;
     write(out, json, { path, ok: false, fault: kind, message }, text);
-    throw new CommandError('failed', `${path} is not usable`);
+    throw new CommandError(isMissing ? 'notFound' : 'failed', `${path} is not usable`);
   }
   const { tiers, prices, models } = read.document;
   const candidates = Object.values(tiers).reduce((sum, tier) => sum + tier.length, 0);

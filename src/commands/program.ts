@@ -71,6 +71,13 @@ function createProgram(): Command {
   return program;
 }
 
+/** `help users limits` as `users help limits`: help knows the commands of one level only. */
+function atTheirLevel([first = 'serve', ...rest]: readonly string[]): string[] {
+  const last = rest.at(-1);
+  const isDeep = first === 'help' && rest.length > 1 && last !== undefined;
+  return isDeep ? [...rest.slice(0, -1), first, last] : [first, ...rest];
+}
+
 /** They write a line now and then, and end whether anybody reads it or not. */
 const servers: ReadonlySet<string> = new Set(['serve', 'demo']);
 
@@ -84,6 +91,8 @@ function pathOf(command: Command): string {
 async function endOf(error: unknown): Promise<{ readonly message: string; readonly code: number }> {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof CommandError) return { message, code: error.exitCode };
+  const { EvidenceFileError } = await import('../adapters/system/evidence-files.ts');
+  if (error instanceof EvidenceFileError && error.isMissing) return { message, code: exitCodes.notFound };
   const { isAway, lacksSchema } = await import('../adapters/postgres/pool.ts');
   if (lacksSchema(error)) return { message: unmigrated, code: exitCodes.failed };
   return { message, code: error instanceof StoreAway || isAway(error) ? exitCodes.away : exitCodes.failed };
@@ -98,7 +107,7 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     if (!servers.has(running)) endWithReader();
   });
   try {
-    await program.parseAsync(args.length === 0 ? ['serve'] : [...args], { from: 'user' });
+    await program.parseAsync(atTheirLevel(args), { from: 'user' });
     if (!servers.has(running)) await allRead();
     return exitCodes.done;
   } catch (error) {

@@ -9,6 +9,7 @@ import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { directDatabaseUrl } from './migrate.ts';
+import { printJson } from './output.ts';
 import { addPeriod, periodOf } from './period.ts';
 import { Progress } from './progress.ts';
 
@@ -30,8 +31,8 @@ function shownSums(sums: RepricedSums) {
   };
 }
 
-function json(repricing: Repricing, { sinceMicros, untilMicros }: Period, tablesVersion: string): string {
-  const report = {
+function report(repricing: Repricing, { sinceMicros, untilMicros }: Period, tablesVersion: string) {
+  return {
     since: formatTimestampMicros(sinceMicros),
     until: formatTimestampMicros(untilMicros),
     tables_version: tablesVersion,
@@ -42,7 +43,6 @@ function json(repricing: Repricing, { sinceMicros, untilMicros }: Period, tables
       ...shownSums(one),
     })),
   };
-  return `${JSON.stringify(report, null, 2)}\n`;
 }
 
 const header = ['provider', 'model', 'requests', 'cost', 'repriced', 'difference', 'unpriced'];
@@ -80,7 +80,10 @@ async function reprice({ tables: path, since, until, json: asJson }: RepriceOpti
   const { readTablesFile } = await import('../adapters/tables/tables-file.ts');
   const { readPaidRows } = await import('../adapters/postgres/read-paid-rows.ts');
   const read = readTablesFile(path);
-  if (!read.ok) throw new CommandError('failed', `${path} is not usable: ${read.fault.message}`);
+  if (!read.ok) {
+    const { message, isMissing } = read.fault;
+    throw new CommandError(isMissing ? 'notFound' : 'failed', `${path} is not usable: ${message}`);
+  }
   const period = periodOf(since, until);
   const repricing = new Repricing(compileTables(read.document, read.hash, 1));
   const progress = new Progress(period);
@@ -92,7 +95,8 @@ async function reprice({ tables: path, since, until, json: asJson }: RepriceOpti
   } finally {
     progress.end();
   }
-  process.stdout.write(asJson ? json(repricing, period, read.hash) : table(repricing));
+  if (asJson) printJson(report(repricing, period, read.hash));
+  else process.stdout.write(table(repricing));
 }
 
 export function addReprice(program: Command): void {

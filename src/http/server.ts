@@ -111,6 +111,7 @@ export async function createServer(
       // No hook has seen this one: its answer may have to wait all the same.
       if (reply.raw.socket === null && !turns.wait(request.raw, reply.raw, () => undefined)) return;
       reply.header('x-request-id', request.id);
+      reply.header('x-gateway-tables-version', tables().hash);
       writeError(new NotFoundError('Unknown path.'), request as FastifyRequest, reply as FastifyReply, log);
     },
   };

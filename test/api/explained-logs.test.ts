@@ -267,6 +267,7 @@ describe('x-gateway-tables-version', () => {
     ['a refused body', () => chat(user.client, { temperature: 9 })],
     ['a missing key', () => chat(httpClient(gateway.url))],
     ['another method', () => user.client.get(chatPath)],
+    ['a path that cannot be decoded', () => user.client.get('/v1/keys/%zz')],
     ['a body that is no JSON', () => user.client.request('POST', chatPath, { body: '{' })],
     ['an exhausted tier', () => chat(user.client, { messages: [{ role: 'user', content: 'fails' }] })],
     [

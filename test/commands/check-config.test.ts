@@ -56,7 +56,7 @@ test('names the first problems with their paths', async () => {
 
 test('says so when there is no file', async () => {
   const { code, stdout } = await runCommand(['check-config', '--json', path]);
-  expect(code).toBe(1);
+  expect(code).toBe(66);
   expect(JSON.parse(stdout)).toMatchObject({
     path,
     ok: false,

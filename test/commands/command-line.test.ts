@@ -52,6 +52,24 @@ test.each([[['--help']], [['help']], [['-h']]])('%j lists the commands and the e
   expect(stdout).toContain('Exit codes:');
 });
 
+test("help of a command below another is that command's own", async () => {
+  const { code, stdout, stderr } = await runCommand(['help', 'users', 'limits']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toBe((await runCommand(['users', 'limits', '--help'])).stdout);
+});
+
+test.each([
+  ['check-config', ['check-config', 'nowhere.yaml']],
+  ['reprice', ['reprice', '--tables', 'nowhere.yaml', '--since', '2026-11-01']],
+  ['report', ['report', '--from', '2026-11-01', '--key', 'nowhere.pem']],
+  ['verify-report', ['verify-report', 'nowhere.ndjson']],
+  ['verify-report', ['verify-report', 'package.json', '--public-key', 'nowhere.pem']],
+])('a file that is not there has the exit code of what does not exist: %s', async (name, args) => {
+  const { code, stderr } = await runCommand(args);
+  expect(code).toBe(66);
+  expect(stderr).toMatch(new RegExp(`^model-gateway ${name}: .*nowhere`));
+});
+
 test.each([
   [['sevre'], "unknown command 'sevre'"],
   [['--sevre'], "unknown option '--sevre'"],

@@ -258,7 +258,7 @@ test.each<[name: string, args: readonly string[], code: number, said: RegExp]>([
   [
     'a key that is not there',
     ['report', ...period, '--key', '/nowhere'],
-    1,
+    66,
     /cannot read \/nowhere \(ENOENT\)/,
   ],
   ['a future', ['report', '--from', '1d', '--to', '2999-01-01', '--key', keyFile], 64, /lies in the future/],
@@ -269,7 +269,7 @@ test.each<[name: string, args: readonly string[], code: number, said: RegExp]>([
     66,
     /there is no user a@b.example/,
   ],
-  ['no report', ['verify-report', '/nowhere'], 1, /cannot read \/nowhere \(ENOENT\)/],
+  ['no report', ['verify-report', '/nowhere'], 66, /cannot read \/nowhere \(ENOENT\)/],
   [
     'a private matter',
     ['verify-report', wholeFile, '--public-key', wholeFile],

@@ -92,6 +92,7 @@ test('sums what requests cost and would have cost, per provider and model, and w
   ]);
   const { code, stdout, stderr } = await reprice(path, ...since, '--json');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(/^.*\n$/);
   // 500 tokens at 2, 500 at 0.2 and 10 at 10 micro-dollars.
   const each = 1_000 + 100 + 100;
   expect(JSON.parse(stdout)).toEqual({

@@ -37,6 +37,8 @@ export interface TablesStatus {
 export interface TablesFault {
   /** `unreadable`: there is no document. `invalid`: there is one, and it cannot be used. */
   readonly kind: 'unreadable' | 'invalid';
+  /** There is no such file. */
+  readonly isMissing?: boolean;
   /** One line per problem, each with its path in the document. */
   readonly message: string;
 }

@@ -23,7 +23,9 @@ export function readTablesFile(path: string): ReadTables {
   try {
     descriptor = openSync(path, 'r');
   } catch (error) {
-    return unreadable(`cannot open ${path} (${(error as NodeJS.ErrnoException).code})`);
+    const { code } = error as NodeJS.ErrnoException;
+    const message = `cannot open ${path} (${code})`;
+    return { ok: false, fault: { kind: 'unreadable', message, isMissing: code === 'ENOENT' } };
   }
   try {
     if (!fstatSync(descriptor).isFile()) return unreadable(`${path} is not a regular file`);
