@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { spawnOptions, stopOn } from './stop.mjs';
 
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 /** A child that ignores its stop signal for this long is killed. */
@@ -25,8 +26,7 @@ function stopChildren(signal) {
 }
 
 function stopChild(child, signal) {
-  if (child.isExpendable) process.kill(-child.pid, 'SIGKILL');
-  else child.kill(signal);
+  stopOn(process.platform)(child, signal);
   setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS).unref();
 }
 
@@ -38,7 +38,7 @@ function stopChild(child, signal) {
 export function run(program, args, options = {}) {
   if (stopped) return Promise.resolve({ code: null, output: '' });
   return new Promise((done) => {
-    const child = spawn(program, args, { stdio: 'inherit', ...options });
+    const child = spawn(program, args, { stdio: 'inherit', ...spawnOptions(process.platform, options) });
     child.isExpendable = options.detached === true && child.pid !== undefined;
     running.add(child);
     let output = '';

@@ -1,3 +1,4 @@
+import { win32 } from 'node:path';
 import { run } from './children.mjs';
 import { root } from './project.mjs';
 
@@ -9,9 +10,16 @@ const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=er
  */
 export function runNpm(args, folder = root) {
   const options = { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], detached: true };
-  const own = process.env.npm_execpath;
-  if (own?.endsWith('npm-cli.js')) return run(process.execPath, [own, ...quiet, ...args], options);
-  return run('npm', [...quiet, ...args], options);
+  const [program, ...first] = npmCommand(process);
+  return run(program, [...first, ...quiet, ...args], options);
+}
+
+/** On Windows `npm` is a script that only a shell runs; there it lies beside Node. */
+export function npmCommand({ env, execPath, platform }) {
+  const own = env.npm_execpath;
+  if (own?.endsWith('npm-cli.js')) return [execPath, own];
+  if (platform !== 'win32') return ['npm'];
+  return [execPath, win32.join(win32.dirname(execPath), 'node_modules', 'npm', 'bin', 'npm-cli.js')];
 }
 
 /** The line of npm's output that says most about a failure. */

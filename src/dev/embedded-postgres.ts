@@ -123,7 +123,13 @@ function spawnOptions(place: PostgresPlace, log: number) {
     // A session of its own: Ctrl-C in the terminal must reach the gateway first, the database last.
     detached: true,
     stdio: ['ignore', log, log] as ['ignore', number, number],
-    env: { PATH: '/usr/bin:/bin', TZ: 'UTC', LC_ALL: 'C' },
+    windowsHide: true,
+    // On Windows sockets do not open without the variables of the system.
+    env: {
+      ...(process.platform === 'win32' ? process.env : { PATH: '/usr/bin:/bin' }),
+      TZ: 'UTC',
+      LC_ALL: 'C',
+    },
   };
 }
 
