@@ -6,7 +6,8 @@ import { mustRun, shownCommand } from './must-run.ts';
 
 /** The base of the Dockerfile. */
 const baseName = 'node:24-slim';
-const platforms = 'linux/amd64,linux/arm64';
+/** One image each, in one index. */
+export const platforms: readonly string[] = ['linux/amd64', 'linux/arm64'];
 
 /** What the Dockerfile is told of a release, for any builder. */
 export function buildArguments({ version, revision }: ReleaseFacts, baseDigest: string): string[] {
@@ -39,7 +40,14 @@ export const imageBuild = (
   metadata: string,
 ): Command => [
   'docker',
-  ...['buildx', 'build', '--platform', platforms, '--provenance=false', ...buildArguments(facts, digest)],
+  ...[
+    'buildx',
+    'build',
+    '--platform',
+    platforms.join(),
+    '--provenance=false',
+    ...buildArguments(facts, digest),
+  ],
   ...['--build-arg', `SOURCE_DATE_EPOCH=${facts.committedAt}`],
   ...['--output', `${output},rewrite-timestamp=true`, '--metadata-file', metadata, '.'],
 ];

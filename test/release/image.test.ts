@@ -1,7 +1,12 @@
 /** The image of a release, as it lies in a registry. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
-import { configOf, LastLayer, manifestOf } from './support/registry-view.ts';
+import { platforms } from '../../scripts/release/image.ts';
+import { mustRun } from '../../scripts/release/must-run.ts';
+import { findEmulator, findForeignBase, ownArchitecture } from '../harness/cluster/foreign-base.ts';
+import { patient } from '../harness/measure/crowding.ts';
+import { configOf, imagesOf, LastLayer, manifestOf } from './support/registry-view.ts';
 
 /** What a node pulls, gzipped; of it the stand-in base of the tests is 67 MB; the real one is not weighed here. */
 const mostPulledMB = 120;
@@ -9,6 +14,13 @@ const mostPulledMB = 120;
 const mostAddedMB = 20;
 
 const release = inject('release');
+let images: Record<string, string>;
+beforeAll(async () => {
+  images = await imagesOf(release.image);
+});
+
+const imageFor = (platform: string): string => images[platform] ?? '';
+const ownPlatform = `linux/${ownArchitecture}`;
 
 interface SpdxDocument {
   readonly spdxVersion: string;
@@ -22,17 +34,38 @@ test('has the same digest when it is built again', () => {
   expect(digestOf(release.secondImage)).toBe(digestOf(release.image));
 });
 
-test('is small', async () => {
-  const { layers } = await manifestOf(release.image);
+test('is an index of one image per processor, on a base of that processor', async () => {
+  expect(Object.keys(images)).toEqual(platforms);
+  const bases = new Set<string>();
+  for (const platform of platforms) {
+    const config = await configOf(imageFor(platform));
+    expect(`${config['os']}/${config['architecture']}`).toBe(platform);
+    bases.add((await manifestOf(imageFor(platform))).layers[0]?.digest ?? '');
+  }
+  expect(bases.size).toBe(platforms.length);
+});
+
+test('has the same addition for every processor, to the byte', async () => {
+  const added = await Promise.all(
+    platforms.map(async (platform) => (await manifestOf(imageFor(platform))).layers.slice(1)),
+  );
+  expect(added[0]).not.toEqual([]);
+  for (const layers of added) expect(layers).toEqual(added[0]);
+});
+
+test.each(platforms)('is small: %s', async (platform) => {
+  const { layers } = await manifestOf(imageFor(platform));
   const [base = 0, ...added] = layers.map(({ size }) => size / 1e6);
   const sum = added.reduce((total, size) => total + size, 0);
-  process.stdout.write(`measured: image of ${base.toFixed(1)} + ${sum.toFixed(1)} MB, gzipped\n`);
+  process.stdout.write(
+    `measured: image for ${platform} of ${base.toFixed(1)} + ${sum.toFixed(1)} MB, gzipped\n`,
+  );
   expect(base + sum).toBeLessThan(mostPulledMB);
   expect(sum).toBeLessThan(mostAddedMB);
 });
 
-test('says what it is, from which commit, and is not root', async () => {
-  const { config, created } = (await configOf(release.image)) as {
+test.each(platforms)('says what it is, from which commit, and is not root: %s', async (platform) => {
+  const { config, created } = (await configOf(imageFor(platform))) as {
     config: { User: string; Labels: Record<string, string> };
     created: string;
   };
@@ -53,7 +86,7 @@ describe('what the Dockerfile adds', () => {
   let bill: SpdxDocument;
 
   beforeAll(async () => {
-    layer = await LastLayer.of(release.image, release.folder);
+    layer = await LastLayer.of(imageFor(ownPlatform), release.folder);
     const path = release.files.find((file) => file.endsWith('.spdx.json')) ?? '';
     bill = JSON.parse(readFileSync(path, 'utf8')) as SpdxDocument;
   });
@@ -63,6 +96,27 @@ describe('what the Dockerfile adds', () => {
     expect(layer.names().length).toBeGreaterThan(1000);
     expect(compiled).toEqual([]);
   });
+
+  test(
+    'runs on the other processor, emulated',
+    async () => {
+      const folder = join(release.folder, 'added');
+      layer.unpack(folder);
+      const { debian, node, architecture } = await findForeignBase();
+      const emulated = [await findEmulator(), '-L', debian, node] as const;
+      const [asked, checked] = [
+        await mustRun([...emulated, '-p', 'process.arch']),
+        await mustRun([
+          ...emulated,
+          join(folder, 'app/dist/main.js'),
+          ...['check-config', join(folder, 'app/charts/model-gateway/files/tables.yaml')],
+        ]),
+      ];
+      expect(asked.trim()).toBe(architecture.replace('amd64', 'x64'));
+      expect(checked).toContain('tables.yaml: OK');
+    },
+    patient(180_000),
+  );
 
   test('holds nothing that only builds and debuggers read', () => {
     const unread = /\.(map|ts|mts|cts|tsbuildinfo)$|\.tsbuildinfo$/;

@@ -9,20 +9,21 @@ import {
 } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { inCache, StageError } from '../stage/project.ts';
+import type { BaseParts } from './foreign-base.ts';
 
 /** Where builds see npm's downloads of earlier ones. */
 const npmCache = '/var/cache/npm';
 const certificates = '/etc/ssl/certs/ca-certificates.crt';
 
 /**
- * Makes the root of a stand-in for the official Node image in `folder`: Debian's libraries and tools, this Node and
- * the npm on PATH, which trusts whom this machine trusts. Throws StageError.
+ * Makes the root of a stand-in for the official Node image in `folder`: Debian's libraries and tools, a Node and the npm
+ * on PATH, which trusts whom this machine trusts. Throws StageError.
  */
-export function makeBaseRoot(folder: string, debianRoot: string): void {
-  cpSync(debianRoot, folder, { recursive: true, verbatimSymlinks: true });
+export function makeBaseRoot(folder: string, { debian, node }: BaseParts): void {
+  cpSync(debian, folder, { recursive: true, verbatimSymlinks: true });
   const local = join(folder, 'usr/local');
   for (const name of ['bin', 'etc', 'lib/node_modules']) mkdirSync(join(local, name), { recursive: true });
-  copyFileSync(realpathSync(process.execPath), join(local, 'bin/node'));
+  copyFileSync(node, join(local, 'bin/node'));
   cpSync(findNpm(), join(local, 'lib/node_modules/npm'), { recursive: true });
   for (const name of ['npm', 'npx']) {
     symlinkSync(`../lib/node_modules/npm/bin/${name}-cli.js`, join(local, 'bin', name));

@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runQuietly } from '../stage/children.ts';
 import { root, StageError } from '../stage/project.ts';
 import { imageName } from '../stage/version.ts';
 import { makeBaseRoot, npmCacheVolume } from './base-image.ts';
+import type { BaseParts } from './foreign-base.ts';
+import { ownArchitecture } from './foreign-base.ts';
 import type { NodePrograms } from './node-programs.ts';
 import { toolPath } from './tools.ts';
 
@@ -61,32 +63,65 @@ export class ImageBuilder {
 
   /** The archive of the project's Dockerfile, on a stand-in for its base image around this Node. Throws StageError. */
   async buildGateway(): Promise<string> {
-    await this.buildBase();
-    await this.buildDockerfile(gatewayName);
+    await this.#buildBase();
+    await this.#build(gatewayName, join(root, 'Dockerfile'), root, npmCacheVolume());
     return this.#export(gatewayName, 'gateway.tar');
   }
 
   /** The stand-in for the base image. Throws StageError. */
-  async buildBase(): Promise<void> {
-    const base = join(this.#folder, 'base');
-    makeBaseRoot(base, this.#programs.base);
-    await this.#build(baseName, this.#write(baseFile), base);
+  async #buildBase(): Promise<void> {
+    const context = this.#baseOf(this.#ownBase());
+    await this.#build(baseName, this.#write(baseFile), context);
   }
 
-  /** The project's Dockerfile, once the base is there. Throws StageError. */
-  buildDockerfile(name: string, more: readonly string[] = []): Promise<void> {
-    return this.#build(name, join(root, 'Dockerfile'), root, [...npmCacheVolume(), ...more]);
+  /** The stand-in as an index: the base for this processor, and for the other one. Throws StageError. */
+  async buildBases(foreign: BaseParts): Promise<void> {
+    for (const parts of [this.#ownBase(), foreign]) {
+      const target = ['--platform', `linux/${parts.architecture}`, '--manifest', baseName];
+      await this.#buildTo(target, this.#write(baseFile), this.#baseOf(parts));
+    }
+  }
+
+  /** The project's Dockerfile for these platforms, as an index in their order, once the bases are there. Throws StageError. */
+  async buildIndex(name: string, platforms: readonly string[], more: readonly string[] = []): Promise<void> {
+    const file = this.#write(platformsNamed(readFileSync(join(root, 'Dockerfile'), 'utf8')));
+    for (const platform of platforms) {
+      const target = ['--platform', platform, '--manifest', name];
+      const builder = ['--build-arg', `BUILDPLATFORM=linux/${ownArchitecture}`];
+      await this.#buildTo(target, file, root, [...npmCacheVolume(), ...builder, ...more]);
+    }
   }
 
   /**
    * Pushes an image that was built to a registry without TLS, in OCI's format, which holds nothing of the builder; resolves
    * with its digest. Throws StageError.
    */
-  async push(name: string, reference: string): Promise<string> {
+  push(name: string, reference: string): Promise<string> {
+    return this.#pushBy(['push'], name, reference);
+  }
+
+  /** The same for an index and its images. */
+  pushIndex(name: string, reference: string): Promise<string> {
+    return this.#pushBy(['manifest', 'push', '--all'], name, reference);
+  }
+
+  async #pushBy(command: readonly string[], name: string, reference: string): Promise<string> {
     const file = join(this.#folder, 'digest');
     const insecurely = ['--format', 'oci', '--tls-verify=false', '--digestfile', file];
-    await this.#buildah(['push', ...this.#policy, ...insecurely, name, `docker://${reference}`]);
+    await this.#buildah([...command, ...this.#policy, ...insecurely, name, `docker://${reference}`]);
     return readFileSync(file, 'utf8').trim();
+  }
+
+  #ownBase(): BaseParts {
+    const node = realpathSync(process.execPath);
+    return { architecture: ownArchitecture, debian: this.#programs.base, node };
+  }
+
+  /** A folder with the root of a base. */
+  #baseOf(parts: BaseParts): string {
+    const folder = join(this.#folder, `base-${parts.architecture}`);
+    makeBaseRoot(folder, parts);
+    return folder;
   }
 
   #write(containerfile: string): string {
@@ -95,10 +130,19 @@ export class ImageBuilder {
     return path;
   }
 
-  /** In Docker's format, which alone keeps HEALTHCHECK. */
   #build(name: string, containerfile: string, context: string, more: readonly string[] = []): Promise<void> {
+    return this.#buildTo(['--tag', name], containerfile, context, more);
+  }
+
+  /** In Docker's format, which alone keeps HEALTHCHECK. */
+  #buildTo(
+    target: readonly string[],
+    containerfile: string,
+    context: string,
+    more: readonly string[] = [],
+  ): Promise<void> {
     const kind = ['--isolation', 'chroot', '--pull-never', '--format', 'docker', ...this.#policy];
-    return this.#buildah(['bud', ...kind, ...more, '--tag', name, '--file', containerfile, context]);
+    return this.#buildah(['bud', ...kind, ...more, ...target, '--file', containerfile, context]);
   }
 
   async #export(name: string, file: string): Promise<string> {
@@ -120,6 +164,14 @@ export class ImageBuilder {
     const tail = output.trim().split('\n').slice(-OUTPUT_TAIL).join('\n');
     throw new StageError(`buildah ${args[0]} failed:\n${tail}`);
   }
+}
+
+/**
+ * The Dockerfile as BuildKit understands it: the buildah of Debian 12 takes the platform of one stage for those after it,
+ * and its own for the one that is asked for.
+ */
+function platformsNamed(dockerfile: string): string {
+  return dockerfile.replaceAll(/^FROM (?=\$)/gm, 'FROM --platform=$TARGETPLATFORM ');
 }
 
 /** Whether an overlay can be mounted over this folder; it cannot over another overlay. */

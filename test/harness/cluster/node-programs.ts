@@ -14,7 +14,7 @@ const programs = [
 ];
 
 /** What the Dockerfile and a shell need of a base image: no package manager, no configuration. */
-const baseImage = [
+export const baseImage: readonly string[] = [
   ...['base-files', 'libc6', 'libgcc-s1', 'libstdc++6', 'dash', 'coreutils', 'findutils'],
   ...['libacl1', 'libattr1', 'libgmp10', 'libselinux1', 'libpcre2-8-0'],
 ];

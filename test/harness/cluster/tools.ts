@@ -56,6 +56,11 @@ const programs = {
   actionlint: ofReleases('github.com/rhysd/actionlint/cmd/actionlint'),
   cosign: ofReleases('github.com/sigstore/cosign/v3/cmd/cosign'),
   registry: ofReleases('./registry'),
+  'osv-scanner': {
+    module: 'scanner',
+    package: 'github.com/google/osv-scanner/v2/cmd/osv-scanner',
+    flags: '',
+  },
 } satisfies Record<string, Program>;
 
 /** YAML that is taken out of modules: file → the module and those of its files that belong into it. */
@@ -122,7 +127,13 @@ export const nodeToolNames: readonly ToolName[] = [
   'registry',
 ];
 /** What makes a release, and judges it. */
-export const releaseToolNames: readonly ToolName[] = ['helm', 'cosign', 'registry', 'actionlint'];
+export const releaseToolNames: readonly ToolName[] = [
+  'helm',
+  'cosign',
+  'registry',
+  'actionlint',
+  'osv-scanner',
+];
 
 /** Where the programs are kept between runs; remove the folder to build them anew. */
 export function toolsFolder(): string {

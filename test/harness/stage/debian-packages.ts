@@ -10,9 +10,14 @@ import { inCache, StageError } from './project.ts';
 
 /**
  * The folder below which the packages' files lie (`usr/bin/...`), fetched once per machine. Dependencies are not
- * followed: name those that are needed. Throws StageError where there is no apt, or a package cannot be had.
+ * followed: name those that are needed. With `architecture` they are those of another processor, to be copied or emulated.
+ * Throws StageError where there is no apt, or a package cannot be had.
  */
-export async function unpackDebianPackages(name: string, packages: readonly string[]): Promise<string> {
+export async function unpackDebianPackages(
+  name: string,
+  packages: readonly string[],
+  architecture?: string,
+): Promise<string> {
   const folder = inCache('debian', name);
   if (existsSync(folder)) return folder;
   if (!hasProgram('apt-get')) {
@@ -22,7 +27,9 @@ export async function unpackDebianPackages(name: string, packages: readonly stri
   const unfinished = `${folder}.${process.pid}`;
   try {
     mkdirSync(join(unfinished, 'lists', 'partial'), { recursive: true });
-    await download(packages, unfinished);
+    await (architecture === undefined
+      ? download(packages, unfinished)
+      : downloadForeign(architecture, packages, unfinished));
     for (const file of readdirSync(unfinished).filter((entry) => entry.endsWith('.deb'))) {
       const { code } = await run('dpkg', ['-x', file, '.'], { cwd: unfinished, stdio: 'ignore' });
       if (code !== 0) throw new StageError(`${file} could not be unpacked.`);
@@ -49,12 +56,32 @@ const archiveKeyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 async function download(packages: readonly string[], folder: string): Promise<void> {
   const args = ['download', ...packages];
   if (await apt(args, folder)) return;
-  const privately = ['-o', `Dir::State::Lists=${join(folder, 'lists')}`, '-o', `Dir::Cache=${folder}`];
-  const isHere =
-    (await apt([...privately, 'update'], folder)) && (await apt([...privately, ...args], folder));
-  if (isHere || (await downloadFromBackports(args, folder))) return;
-  throw new StageError(`The Debian packages ${packages.join(', ')} could not be downloaded.`);
+  if ((await downloadPrivately(args, folder)) || (await downloadFromBackports(args, folder))) return;
+  throw missing(packages);
 }
+
+/** The machine's lists do not have them. */
+async function downloadForeign(
+  architecture: string,
+  packages: readonly string[],
+  folder: string,
+): Promise<void> {
+  const named = packages.map((name) => `${name}:${architecture}`);
+  const more = ['-o', `APT::Architectures::=${architecture}`];
+  if (!(await downloadPrivately(['download', ...named], folder, more))) throw missing(named);
+}
+
+async function downloadPrivately(
+  args: readonly string[],
+  folder: string,
+  more: readonly string[] = [],
+): Promise<boolean> {
+  const lists = ['-o', `Dir::State::Lists=${join(folder, 'lists')}`, '-o', `Dir::Cache=${folder}`, ...more];
+  return (await apt([...lists, 'update'], folder)) && (await apt([...lists, ...args], folder));
+}
+
+const missing = (packages: readonly string[]): StageError =>
+  new StageError(`The Debian packages ${packages.join(', ')} could not be downloaded.`);
 
 /** What a release does not have may be in its backports, which few machines have among their sources. */
 async function downloadFromBackports(args: readonly string[], folder: string): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { platform } from 'node:os';
+import { findEmulator, findForeignBase } from '../cluster/foreign-base.ts';
 import { findNodePrograms } from '../cluster/node-programs.ts';
 import { buildTools, releaseToolNames, toolsFolder } from '../cluster/tools.ts';
 import { StageError } from '../stage/project.ts';
@@ -6,7 +7,7 @@ import { oneSkip, runStage, skipOrThrow, suiteTally, withRunFolder } from '../st
 
 /**
  * `npm run test:release [-- vitest arguments]`: a release, published to a registry of its own, signed by a key of its own,
- * and taken from there again. The first run builds the programs with Go (about four minutes). Needs Linux and root, as
+ * and taken from there again. The first run builds the programs with Go (about eight minutes). Needs Linux and root, as
  * whoever builds an image without a daemon does; elsewhere it is skipped, or fails with GW_REQUIRE_TOOLS=1.
  */
 await runStage(() =>
@@ -24,4 +25,6 @@ async function prepare(folder: string): Promise<void> {
     throw new StageError('An image is built by root here, for the namespaces of its steps.');
   await buildTools(releaseToolNames);
   await findNodePrograms(folder);
+  await findForeignBase();
+  await findEmulator();
 }

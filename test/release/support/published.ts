@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import type { ReleaseFacts } from '../../../scripts/release/facts.ts';
 import { readFacts } from '../../../scripts/release/facts.ts';
-import { buildArguments } from '../../../scripts/release/image.ts';
+import { buildArguments, platforms } from '../../../scripts/release/image.ts';
 import { mustRun } from '../../../scripts/release/must-run.ts';
 import { publish } from '../../../scripts/release/publish.ts';
+import { findForeignBase } from '../../harness/cluster/foreign-base.ts';
 import { ImageBuilder } from '../../harness/cluster/images.ts';
 import { findNodePrograms } from '../../harness/cluster/node-programs.ts';
 import { toolPath } from '../../harness/cluster/tools.ts';
@@ -16,7 +17,7 @@ export interface PublishedRelease {
   readonly facts: ReleaseFacts;
   /** `host:port/folder` of the registry. */
   readonly registry: string;
-  /** By digest. */
+  /** By digest, which is that of an index. */
   readonly image: string;
   readonly chart: string;
   /** Of the same commit, built once more from nothing. */
@@ -49,11 +50,11 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const server = await startRegistry();
   const registry = `${server.host}/team`;
   const builder = new ImageBuilder(folder, await findNodePrograms(folder));
-  await builder.buildBase();
+  await builder.buildBases(await findForeignBase());
   const build = async (name: string, reference: string): Promise<string> => {
     const stamp = ['--timestamp', `${facts.committedAt}`];
-    await builder.buildDockerfile(name, [...stamp, ...buildArguments(facts, noBaseDigest)]);
-    return builder.push(name, reference);
+    await builder.buildIndex(name, platforms, [...stamp, ...buildArguments(facts, noBaseDigest)]);
+    return builder.pushIndex(name, reference);
   };
   const signer = await makeSigner(folder);
   const published = await publish(facts, registry, folder, {

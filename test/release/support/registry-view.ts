@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 
 interface Blob {
   readonly digest: string;
@@ -12,7 +13,14 @@ export interface Manifest {
   readonly layers: readonly Blob[];
 }
 
-const mediaTypes = 'application/vnd.oci.image.manifest.v1+json';
+interface Index {
+  readonly manifests: readonly (Blob & {
+    readonly platform: { readonly os: string; readonly architecture: string };
+  })[];
+}
+
+const imageType = 'application/vnd.oci.image.manifest.v1+json';
+const indexType = 'application/vnd.oci.image.index.v1+json';
 
 /** A reference by digest, in its parts. */
 function partsOf(reference: string): { host: string; repository: string; digest: string } {
@@ -23,10 +31,21 @@ function partsOf(reference: string): { host: string; repository: string; digest:
 async function get(reference: string, kind: 'manifests' | 'blobs', digest: string): Promise<Response> {
   const { host, repository } = partsOf(reference);
   const response = await fetch(`http://${host}/v2/${repository}/${kind}/${digest}`, {
-    headers: { accept: mediaTypes },
+    headers: { accept: [imageType, indexType].join() },
   });
   if (!response.ok) throw new Error(`${reference}: ${kind} ${digest}: ${response.status}`);
   return response;
+}
+
+/** The images of an index, by their platforms, as references by digest. */
+export async function imagesOf(reference: string): Promise<Record<string, string>> {
+  const response = await get(reference, 'manifests', partsOf(reference).digest);
+  expect(response.headers.get('content-type')).toBe(indexType);
+  const { manifests } = (await response.json()) as Index;
+  const [name] = reference.split('@');
+  return Object.fromEntries(
+    manifests.map(({ digest, platform }) => [`${platform.os}/${platform.architecture}`, `${name}@${digest}`]),
+  );
 }
 
 /** The manifest that a registry has under this digest. */
@@ -67,6 +86,12 @@ export class LastLayer {
   /** Mode, owner and name of each entry. */
   entries(): string[] {
     return this.#tar('--list', '--verbose', '--numeric-owner').toString().trim().split('\n');
+  }
+
+  /** Into a new folder. */
+  unpack(folder: string): void {
+    mkdirSync(folder);
+    this.#tar('--extract', '--directory', folder);
   }
 
   #tar(...args: string[]): Buffer {
