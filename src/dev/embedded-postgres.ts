@@ -124,13 +124,16 @@ function spawnOptions(place: PostgresPlace, log: number) {
     detached: true,
     stdio: ['ignore', log, log] as ['ignore', number, number],
     windowsHide: true,
-    // On Windows sockets do not open without the variables of the system.
-    env: {
-      ...(process.platform === 'win32' ? process.env : { PATH: '/usr/bin:/bin' }),
-      TZ: 'UTC',
-      LC_ALL: 'C',
-    },
+    env: { ...systemEnv(), TZ: 'UTC', LC_ALL: 'C' },
   };
+}
+
+/** On Windows sockets do not open without the variables of the system. */
+function systemEnv(): NodeJS.ProcessEnv {
+  if (process.platform !== 'win32') return { PATH: '/usr/bin:/bin' };
+  // biome-ignore lint/style/noProcessEnv: no setting of ours, and of Postgres neither
+  const { SystemRoot, PATH } = process.env;
+  return { SystemRoot, PATH };
 }
 
 /** The exit code, or null when it could not be run or died by a signal. An abort kills it and its children. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent, request as call } from 'undici';
 import { onTestFinished, TestRunner } from 'vitest';
+import { connectTimeoutMs } from '../../../src/adapters/postgres/pool.ts';
 import { chatBody, chatPath } from '../gateway/chat.ts';
 import type { User } from '../gateway/register.ts';
 import { eventually } from '../measure/eventually.ts';
@@ -80,6 +81,14 @@ export async function becomeKnown(url: string, user: User): Promise<Sent[]> {
   const sent: Sent[] = [];
   while (sent.length < chatsUntilKnown) sent.push(await sendChat(url, user));
   return sent;
+}
+
+/**
+ * Refused since Postgres was too slow for the look-up of an account, and not before its time was up: on a busy machine a
+ * fresh process, which knows nobody yet, may meet that.
+ */
+export function isLateLookUp({ status, text, tookMs }: Sent): boolean {
+  return status === 503 && text.includes('"code":"database_unavailable"') && tookMs >= connectTimeoutMs;
 }
 
 /** What was not served whole, in words fit for a failed assertion. */
