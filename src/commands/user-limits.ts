@@ -1,13 +1,9 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
-import type { LimitChanges, LimitName, UserLimits } from '../core/limits/user-limits.ts';
-import {
-  countedText,
-  dollarsText,
-  isMoney,
-  limitChangesSchema,
-  limitNames,
-} from '../core/limits/user-limits.ts';
+import type { LimitName } from '../core/limits/limit-table.ts';
+import { limitNames } from '../core/limits/limit-table.ts';
+import type { LimitChanges, UserLimits } from '../core/limits/user-limits.ts';
+import { countedText, dollarsText, isMoney, limitChangesSchema } from '../core/limits/user-limits.ts';
 import type { JsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { addUserCommand } from './named-user.ts';

@@ -1,8 +1,8 @@
 import type { KeyVerdict } from '../core/account/key-verdict.ts';
 import { keyVerdicts } from '../core/account/key-verdict.ts';
 import { errorRows } from '../core/errors.ts';
-import type { RefusingLimit } from '../core/limits/refusal.ts';
-import { refusingLimits } from '../core/limits/refusal.ts';
+import type { RefusingLimit } from '../core/limits/limit-table.ts';
+import { refusingLimits } from '../core/limits/limit-table.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import { providerNames } from '../core/provider-name.ts';
 import type { AuthFailure, EndedRequest, LegacySurface, Shortage } from '../http/http-telemetry.ts';

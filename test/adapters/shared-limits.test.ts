@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { RedisConnection } from '../../src/adapters/redis/connection.ts';
 import { RedisLimits } from '../../src/adapters/redis/shared-limits.ts';
+import { limitNames, limitTable } from '../../src/core/limits/limit-table.ts';
 import { minuteMs, streamLeaseMs } from '../../src/core/limits/minute.ts';
 import type { Limits } from '../../src/core/limits/user-limits.ts';
 import { compileDefaults } from '../../src/core/limits/user-limits.ts';
@@ -46,6 +47,19 @@ function end({ minutes }: Replica, decision: Decision, wasStream = false): void 
   if (wasStream) minutes.endStream(decision.minute);
   decision.minute.underWay -= 1;
 }
+
+test.each(limitNames.filter((name) => limitTable[name].kind === 'minute'))(
+  '%s is one for all replicas, whichever of them counted',
+  async (name) => {
+    const [here, there] = [await replica(), await replica()];
+    const of = limits({ [name]: 1 });
+    expect(refusedBy(await ask(here, of, true))).toBe(null);
+    here.minutes.spend('ada', 1);
+    await eventually(
+      async () => refusedBy(await ask(there, of, true)) === limitTable[name].refusal || undefined,
+    );
+  },
+);
 
 describe('requests', () => {
   test('are admitted exactly as often as the limit says, from however many replicas at once', async () => {

@@ -7,7 +7,8 @@ import {
 } from '../../src/core/account/account-requests.ts';
 import { checkProviderKey } from '../../src/core/account/new-provider-key.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { isMoney, limitNames } from '../../src/core/limits/user-limits.ts';
+import { limitNames } from '../../src/core/limits/limit-table.ts';
+import { isMoney } from '../../src/core/limits/user-limits.ts';
 import {
   changeUserSchema,
   spendQuerySchema,

@@ -1,5 +1,6 @@
+import type { MinuteLimit } from '../../core/limits/limit-table.ts';
+import { minuteLimits } from '../../core/limits/limit-table.ts';
 import { streamLeaseMs } from '../../core/limits/minute.ts';
-import type { MinuteLimit } from '../../core/limits/refusal.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import type { RedisConnection } from './connection.ts';
 import { isReply } from './connection.ts';
@@ -25,9 +26,10 @@ if streams > 0 then
 end`;
 
 /**
- * Settles as above, then decides for one more request: nothing is counted of one that is refused. ARGV goes on: most
- * requests, tokens and streams (-1: no limit), 1 for a stream. ARGV[5] is then what the replica has with this one.
- * Answers what refused (0: nothing), requests, tokens, ms left of the window, streams of the other replicas.
+ * Settles as above, then decides for one more request: nothing is counted of one that is refused. ARGV goes on: 1 for
+ * a stream, then the limits as the table has them: requests, tokens, streams (-1: none). ARGV[5] is then what the
+ * replica has with this one. Answers which of the limits refused (from 1; 0: none), requests, tokens, ms left of the
+ * window, streams of the other replicas.
  */
 const admitLua = `
 local now = redis.call('TIME')
@@ -35,8 +37,8 @@ local nowMs = now[1] * 1000 + math.floor(now[2] / 1000)
 local window = redis.call('HMGET', KEYS[1], 'requests', 'tokens')
 local requests = tonumber(window[1] or 0) + ARGV[2]
 local tokens = tonumber(window[2] or 0) + ARGV[3]
-local most, mostTokens, mostStreams = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-local isStream = ARGV[10] == '1'
+local isStream = ARGV[7] == '1'
+local most, mostTokens, mostStreams = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local others = 0
 if isStream then
   local held = redis.call('HGETALL', KEYS[2])
@@ -84,11 +86,10 @@ export interface UserNews {
   readonly streams: number | null;
 }
 
-/** One more request of a user. Nulls: no limit. */
+/** One more request of a user. */
 export interface SharedRequest extends UserNews {
-  readonly mostRequests: number | null;
-  readonly mostTokens: number | null;
-  readonly mostStreams: number | null;
+  /** Null: no such limit. */
+  readonly most: Readonly<Record<MinuteLimit, number | null>>;
   readonly isStream: boolean;
 }
 
@@ -101,9 +102,6 @@ export interface SharedAnswer {
   readonly leftMs: number;
   readonly otherStreams: number;
 }
-
-/** By the numbers of the script. */
-const refusedBy: readonly (MinuteLimit | null)[] = [null, 'requests', 'tokens', 'streams'];
 
 /** `unsent`: Redis knows nothing of it. `unanswered`: it may. */
 export type NoAnswer = 'unsent' | 'unanswered';
@@ -142,20 +140,16 @@ export class RedisLimits implements SharedLimits {
   async admit(request: SharedRequest): Promise<SharedAnswer | NoAnswer> {
     const call = this.#begin();
     if (call === null) return 'unsent';
-    const { mostRequests, mostTokens, mostStreams, isStream } = request;
+    const { most, isStream } = request;
     try {
       const answer = await this.#redis.gwAdmit(
         ...this.#told(request),
-        ...[
-          mostRequests ?? -1,
-          mostTokens ?? -1,
-          mostStreams ?? -1,
-          Number(isStream && mostStreams !== null),
-        ],
+        Number(isStream && most.streams !== null),
+        ...minuteLimits.map((limit) => most[limit] ?? -1),
       );
       this.#breaker.succeeded(call);
       const [refused = 0, requests = 0, tokens = 0, leftMs = 0, otherStreams = 0] = answer as number[];
-      return { refusedBy: refusedBy[refused] ?? null, requests, tokens, leftMs, otherStreams };
+      return { refusedBy: minuteLimits[refused - 1] ?? null, requests, tokens, leftMs, otherStreams };
     } catch (error) {
       this.#note(call, error);
       return 'unanswered';

@@ -1,9 +1,11 @@
+import type { LimitRowOf } from './limit-table.ts';
+import { budgetRows } from './limit-table.ts';
 import type { Refusal } from './refusal.ts';
 import type { Limits } from './user-limits.ts';
 
-/** What budgets are of. A further period is a name here and what the compiler asks for. */
-export const budgetPeriods = ['day', 'month'] as const;
-export type BudgetPeriod = (typeof budgetPeriods)[number];
+/** What budgets are of. A further period is a row of the table of limits and what the compiler asks for. */
+export type BudgetPeriod = LimitRowOf<'budget'>['period'];
+export const budgetPeriods: readonly BudgetPeriod[] = budgetRows.map(({ period }) => period);
 export type ByPeriod<Value> = Readonly<Record<BudgetPeriod, Value>>;
 
 /** The period that a moment lies in. Milliseconds since the epoch; `endMs` is exclusive. */
@@ -26,14 +28,16 @@ export function periodsAt(wallMs: number): Periods {
 /** What a user spent in the current periods, in micro-dollars. */
 export type Spent = ByPeriod<bigint>;
 
-const limitOf = { day: 'dayMicroUsd', month: 'monthMicroUsd' } as const satisfies ByPeriod<keyof Limits>;
+const rowOf = Object.fromEntries(budgetRows.map((row) => [row.period, row])) as ByPeriod<
+  LimitRowOf<'budget'>
+>;
 
 /** In micro-dollars; null: there is none. */
-export const budgetOf = (limits: Limits, period: BudgetPeriod): bigint | null => limits[limitOf[period]];
+export const budgetOf = (limits: Limits, period: BudgetPeriod): bigint | null => limits[rowOf[period].field];
 
 /** Whether any budget holds. */
 export function hasBudget(limits: Limits): boolean {
-  return budgetPeriods.some((period) => budgetOf(limits, period) !== null);
+  return budgetRows.some(({ field }) => limits[field] !== null);
 }
 
 /** What keeps one more request out; null: nothing. Of several budgets the one that does so for longest. */
@@ -44,11 +48,11 @@ export function budgetRefusal(
   wallMs: number,
 ): Refusal | null {
   let refusal: Refusal | null = null;
-  for (const period of budgetPeriods) {
-    const most = budgetOf(limits, period);
+  for (const { field, period, refusal: limit } of budgetRows) {
+    const most = limits[field];
     const waitMs = periods[period].endMs - wallMs;
     if (most === null || spent[period] < most || waitMs < (refusal?.waitMs ?? 0)) continue;
-    refusal = { limit: `budget_${period}`, most, waitMs };
+    refusal = { limit, most, waitMs };
   }
   return refusal;
 }

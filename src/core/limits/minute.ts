@@ -1,4 +1,6 @@
-import type { MinuteLimit, Refusal } from './refusal.ts';
+import type { MinuteLimit } from './limit-table.ts';
+import { minuteRows } from './limit-table.ts';
+import type { Refusal } from './refusal.ts';
 import type { Limits } from './user-limits.ts';
 
 /** Windows begin with the first call and end by themselves: counts are exact, and no list of calls is kept. */
@@ -9,8 +11,8 @@ const streamWaitMs = 1_000;
 /** Streams that a replica has said nothing of for so long count no longer: it may be gone, each says more often. */
 export const streamLeaseMs = 15_000;
 
-/** What a user's window holds. */
-export interface MinuteCounts {
+/** What a user's window holds of all that has a limit. */
+export interface MinuteCounts extends Readonly<Record<MinuteLimit, number>> {
   /** Those that were admitted. */
   readonly requests: number;
   /** Of answers that are settled. */
@@ -22,30 +24,39 @@ export interface MinuteCounts {
 }
 
 /** Whether any of these has to be counted; budgets have their own sums. */
-export function countsMinutes({ requestsPerMinute, tokensPerMinute, streams }: Limits): boolean {
-  return requestsPerMinute !== null || tokensPerMinute !== null || streams !== null;
+export function countsMinutes(limits: Limits): boolean {
+  return minuteRows.some(({ field }) => limits[field] !== null);
 }
+
+/** The limits of a user by what refuses; null: there is none. */
+export const minuteMosts = (limits: Limits): Readonly<Record<MinuteLimit, number | null>> =>
+  Object.fromEntries(minuteRows.map(({ field, refusal }) => [refusal, limits[field]])) as Record<
+    MinuteLimit,
+    number | null
+  >;
 
 /** What keeps one more request out; null: nothing. Tokens are known only afterwards, so those of before decide. */
 export function minuteRefusal(limits: Limits, counts: MinuteCounts, isStream: boolean): Refusal | null {
-  const { requestsPerMinute, tokensPerMinute, streams } = limits;
-  const isFull = (most: number | null, used: number): boolean => most !== null && used >= most;
-  if (isFull(requestsPerMinute, counts.requests)) return refusalBy('requests', limits, counts.leftMs);
-  if (isFull(tokensPerMinute, counts.tokens)) return refusalBy('tokens', limits, counts.leftMs);
-  if (isStream && isFull(streams, counts.streams)) return refusalBy('streams', limits, counts.leftMs);
+  for (const { field, refusal } of minuteRows) {
+    const most = limits[field];
+    if (most === null || counts[refusal] < most || (refusal === 'streams' && !isStream)) continue;
+    return { limit: refusal, most, waitMs: waitMs(refusal, counts.leftMs) };
+  }
   return null;
 }
 
 /** The refusal of a limit in a window that lasts so much longer. */
 export function refusalBy(limit: MinuteLimit, limits: Limits, leftMs: number): Refusal {
-  const { requestsPerMinute, tokensPerMinute, streams } = limits;
+  return { limit, most: minuteMosts(limits)[limit] ?? 0, waitMs: waitMs(limit, leftMs) };
+}
+
+function waitMs(limit: MinuteLimit, leftMs: number): number {
   switch (limit) {
     case 'requests':
-      return { limit, most: requestsPerMinute ?? 0, waitMs: leftMs };
     case 'tokens':
-      return { limit, most: tokensPerMinute ?? 0, waitMs: leftMs };
+      return leftMs;
     case 'streams':
-      return { limit, most: streams ?? 0, waitMs: streamWaitMs };
+      return streamWaitMs;
   }
 }
 

@@ -2,12 +2,8 @@ import { formatMicroUsd } from '../answer/cost.ts';
 import type { ErrorCode } from '../error-codes.ts';
 import type { GatewayErrorDetails } from '../errors.ts';
 import { noRetry, RateLimitError } from '../errors.ts';
-
-/** Which limit refused a request. */
-export const minuteLimits = ['requests', 'tokens', 'streams'] as const;
-export type MinuteLimit = (typeof minuteLimits)[number];
-export const refusingLimits = [...minuteLimits, 'budget_day', 'budget_month'] as const;
-export type RefusingLimit = (typeof refusingLimits)[number];
+import type { RefusingLimit } from './limit-table.ts';
+import { budgetRows } from './limit-table.ts';
 
 /** Why a request of a user is not admitted. */
 export interface Refusal {
@@ -51,7 +47,7 @@ export function limitError(
   headers: NonNullable<GatewayErrorDetails['headers']>,
 ): RateLimitError {
   const [code, message] = words(refusal);
-  const isBudget = refusal.limit === 'budget_day' || refusal.limit === 'budget_month';
+  const isBudget = budgetRows.some((row) => row.refusal === refusal.limit);
   return new RateLimitError(message, {
     code,
     headers: { ...headers, 'retry-after': String(waitSeconds(refusal)), ...(isBudget && noRetry) },

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { LimitName, LimitRow } from './limit-table.ts';
+import { limitFields, limitNames, limitTable } from './limit-table.ts';
 
 /** Larger than any use, small enough that sums of them stay exact. */
 const mostCounted = 1_000_000_000;
@@ -32,21 +34,22 @@ const budget = z.union(
   mustBe(dollarsText),
 );
 
-const fields = {
-  requests_per_minute: counted,
-  tokens_per_minute: counted,
-  /** Streamed answers under way at once. */
-  streams: counted,
-  budget_usd_per_day: budget,
-  budget_usd_per_month: budget,
-} as const;
+/** What a limit is written as, by its kind, and what it is here; money in micro-dollars. */
+const schemas = { minute: counted, budget } as const;
+interface Amounts {
+  readonly minute: number;
+  readonly budget: bigint;
+}
 
-type Fields = typeof fields;
-export type LimitName = keyof Fields;
-export const limitNames = Object.keys(fields) as readonly LimitName[];
+type Kinds = { readonly [Name in LimitName]: (typeof limitTable)[Name]['kind'] };
+type Fields = { readonly [Name in LimitName]: (typeof schemas)[Kinds[Name]] };
+
+const fields = Object.fromEntries(
+  limitNames.map((name) => [name, schemas[limitTable[name].kind]]),
+) as unknown as Fields;
 
 /** Whether a limit is a number of something, or money. */
-export const isMoney = (name: LimitName): boolean => fields[name] === budget;
+export const isMoney = (name: LimitName): boolean => limitTable[name].kind === 'budget';
 
 /** What the tables limit for each user; what is left out has no limit. */
 export const defaultLimitFields = z.strictObject(fields).partial().shape;
@@ -80,13 +83,7 @@ export const limitChangesSchema = z.strictObject(
 export type LimitChanges = z.infer<typeof limitChangesSchema>;
 
 /** What holds for one user; null: no such limit. */
-export interface Limits {
-  readonly requestsPerMinute: number | null;
-  readonly tokensPerMinute: number | null;
-  readonly streams: number | null;
-  readonly dayMicroUsd: bigint | null;
-  readonly monthMicroUsd: bigint | null;
-}
+export type Limits = { readonly [Row in LimitRow as Row['field']]: Amounts[Row['kind']] | null };
 
 /** The same of a user's exceptions: what is undefined is as the tables say. */
 export type LimitExceptions = { readonly [Name in keyof Limits]: Limits[Name] | undefined };
@@ -107,48 +104,30 @@ const money = (value: string | number | null | undefined): bigint | null | undef
 /** Exact integers of what a row says of a user. */
 export function compileExceptions(limits: UserLimits | null): LimitExceptions | null {
   if (limits === null) return null;
-  return Object.freeze({
-    requestsPerMinute: limits.requests_per_minute,
-    tokensPerMinute: limits.tokens_per_minute,
-    streams: limits.streams,
-    dayMicroUsd: money(limits.budget_usd_per_day),
-    monthMicroUsd: money(limits.budget_usd_per_month),
+  const amounts = limitNames.map((name) => {
+    const amount = isMoney(name) ? money(limits[name]) : limits[name];
+    return [limitTable[name].field, amount] as const;
   });
+  return Object.freeze(Object.fromEntries(amounts)) as LimitExceptions;
 }
 
 type DefaultLimits = { readonly [Name in LimitName]?: z.infer<(typeof fields)[Name]> | undefined };
 
-const unlimited: Limits = Object.freeze({
-  requestsPerMinute: null,
-  tokensPerMinute: null,
-  streams: null,
-  dayMicroUsd: null,
-  monthMicroUsd: null,
-});
+const unlimited = Object.freeze(Object.fromEntries(limitFields.map((field) => [field, null]))) as Limits;
+
+type Undecided = { -readonly [Field in keyof Limits]: Limits[Field] };
+
+function decide<Field extends keyof Limits>(limits: Undecided, exceptions: LimitExceptions, field: Field) {
+  const amount = exceptions[field];
+  if (amount !== undefined) limits[field] = amount;
+}
 
 /** What holds for a user under these tables and exceptions; null: nothing is limited. */
 export function limitsOf(defaults: Limits | null, exceptions: LimitExceptions | null): Limits | null {
   if (exceptions === null) return defaults;
-  const base = defaults ?? unlimited;
-  const { requestsPerMinute, tokensPerMinute, streams, dayMicroUsd, monthMicroUsd } = exceptions;
-  const limits: Limits = {
-    requestsPerMinute: requestsPerMinute === undefined ? base.requestsPerMinute : requestsPerMinute,
-    tokensPerMinute: tokensPerMinute === undefined ? base.tokensPerMinute : tokensPerMinute,
-    streams: streams === undefined ? base.streams : streams,
-    dayMicroUsd: dayMicroUsd === undefined ? base.dayMicroUsd : dayMicroUsd,
-    monthMicroUsd: monthMicroUsd === undefined ? base.monthMicroUsd : monthMicroUsd,
-  };
-  return isUnlimited(limits) ? null : limits;
-}
-
-function isUnlimited(limits: Limits): boolean {
-  return (
-    limits.requestsPerMinute === null &&
-    limits.tokensPerMinute === null &&
-    limits.streams === null &&
-    limits.dayMicroUsd === null &&
-    limits.monthMicroUsd === null
-  );
+  const limits: Undecided = { ...(defaults ?? unlimited) };
+  for (const field of limitFields) decide(limits, exceptions, field);
+  return limitFields.every((field) => limits[field] === null) ? null : limits;
 }
 
 /** What the tables say of every user; null: they limit nothing. */

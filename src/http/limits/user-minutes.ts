@@ -1,6 +1,6 @@
 import type { NoAnswer, SharedLimits, UserNews } from '../../adapters/redis/shared-limits.ts';
 import type { MinuteCounts } from '../../core/limits/minute.ts';
-import { minuteRefusal, refusalBy } from '../../core/limits/minute.ts';
+import { minuteMosts, minuteRefusal, refusalBy } from '../../core/limits/minute.ts';
 import type { Refusal } from '../../core/limits/refusal.ts';
 import type { Limits } from '../../core/limits/user-limits.ts';
 import { UserMinute } from './user-minute.ts';
@@ -106,15 +106,9 @@ export class UserMinutes {
   }
 
   async #ask(store: SharedLimits, minute: UserMinute, limits: Limits, isStream: boolean): Promise<Decision> {
-    const { requestsPerMinute, tokensPerMinute, streams } = limits;
-    const told = minute.tell(isStream && streams !== null ? minute.streams : null, this.#io.monotonicMs());
-    const answer = await store.admit({
-      ...told,
-      mostRequests: requestsPerMinute,
-      mostTokens: tokensPerMinute,
-      mostStreams: streams,
-      isStream,
-    });
+    const sharesStream = isStream && limits.streams !== null;
+    const told = minute.tell(sharesStream ? minute.streams : null, this.#io.monotonicMs());
+    const answer = await store.admit({ ...told, most: minuteMosts(limits), isStream });
     if (typeof answer === 'string') {
       this.#io.onDecided(answer);
       if (answer === 'unsent') minute.untold(told);
@@ -122,7 +116,7 @@ export class UserMinutes {
     }
     this.#io.onDecided('shared');
     const nowMs = this.#io.monotonicMs();
-    minute.hear(answer, isStream && streams !== null, nowMs);
+    minute.hear(answer, sharesStream, nowMs);
     const counts = minute.counts(nowMs, isStream);
     if (answer.refusedBy === null) return { minute, counts };
     return this.#refused(minute, isStream, refusalBy(answer.refusedBy, limits, counts.leftMs), counts);

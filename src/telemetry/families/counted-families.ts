@@ -1,5 +1,5 @@
 import { keyVerdicts } from '../../core/account/key-verdict.ts';
-import { refusingLimits } from '../../core/limits/refusal.ts';
+import { refusingLimits } from '../../core/limits/limit-table.ts';
 import { authFailures, legacySurfaces } from '../../http/http-telemetry.ts';
 import {
   byteBuckets,
