@@ -91,7 +91,7 @@ export class AnswerCache {
   ): CacheLookup | null | Promise<CacheLookup | null> {
     const { userId, request, options } = call;
     const target = targetOf(call, candidates);
-    const parts = { userId, residency: options.residency, mode: modeLabel(call), target, request };
+    const parts = { userId, options, mode: modeLabel(call), target, request };
     const found = keyOf(parts, this.#later);
     if (typeof found !== 'string') return this.#joinLater(found, call, ttlSeconds, signal);
     const bytes = this.#store.get(found);

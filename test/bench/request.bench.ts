@@ -60,7 +60,7 @@ const row = logRow({
     },
   ],
 });
-const question = { userId: call.userId, residency: null, mode: call.mode, target: 'balanced' };
+const question = { userId: call.userId, options: call.options, mode: call.mode, target: 'balanced' };
 
 const parts: readonly Part[] = [
   {

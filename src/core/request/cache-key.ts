@@ -1,16 +1,33 @@
 import { hash } from 'node:crypto';
 import { canonicalJson } from '../json/canonical-json.ts';
+import type { ChatOptions } from './chat-call.ts';
 import type { ChatRequest } from './chat-request.ts';
-import type { ResidencyRequest } from './residency.ts';
 
 /** Part of every key: change it when what is stored, or what the key covers, changes its meaning. */
 const keyVersion = 'v2';
 
+/** Whether an option changes the answer. The compiler asks it of every new one. */
+const isKeyed = {
+  /** An answer made anywhere must not reach a request restricted to India. */
+  residency: true,
+  /** By its mode and target. */
+  override: false,
+  /** How long an answer may be waited for or kept does not change what it is. */
+  timeoutMs: false,
+  cacheTtlSeconds: false,
+} as const satisfies Readonly<Record<keyof ChatOptions, boolean>>;
+
+type KeyedOption = {
+  [Name in keyof ChatOptions]: (typeof isKeyed)[Name] extends true ? Name : never;
+}[keyof ChatOptions];
+const keyedOptions = (Object.keys(isKeyed) as (keyof ChatOptions)[]).filter(
+  (name): name is KeyedOption => isKeyed[name],
+);
+
 export interface CacheKeyParts {
   /** An answer is only ever served to the user who paid for it. */
   readonly userId: string;
-  /** What was asked: an answer made anywhere must not reach a request restricted to India. */
-  readonly residency: ResidencyRequest;
+  readonly options: ChatOptions;
   /** The public mode string, or `override`. */
   readonly mode: string;
   /** The tier's name, or `provider:model@keyId` of an override. */
@@ -25,7 +42,8 @@ export interface CacheKeyParts {
  */
 export function cachedFor(parts: CacheKeyParts): string {
   const request = { ...parts.request, stream: undefined, stream_options: undefined };
-  const text = canonicalJson([parts.userId, parts.residency, parts.mode, parts.target, request]);
+  const asked = keyedOptions.map((name) => parts.options[name]);
+  const text = canonicalJson([parts.userId, ...asked, parts.mode, parts.target, request]);
   return `${keyVersion}\n${text}`;
 }
 

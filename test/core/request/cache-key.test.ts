@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CacheKeyParts } from '../../../src/core/request/cache-key.ts';
 import { cachedFor, cacheKey } from '../../../src/core/request/cache-key.ts';
+import type { ChatOptions } from '../../../src/core/request/chat-call.ts';
 import type { ChatRequest } from '../../../src/core/request/chat-request.ts';
 
 const request: ChatRequest = {
@@ -15,9 +16,11 @@ const request: ChatRequest = {
 };
 const keyOf = (some: CacheKeyParts): string => cacheKey(cachedFor(some));
 
+const options: ChatOptions = { cacheTtlSeconds: 60, override: null, residency: null, timeoutMs: null };
+
 const parts: CacheKeyParts = {
   userId: 'u1',
-  residency: null,
+  options,
   mode: 'gw/balanced',
   target: 'balanced',
   request,
@@ -35,7 +38,6 @@ describe('changes with', () => {
   });
   test.each<[string, CacheKeyParts]>([
     ['the user', { ...parts, userId: 'u2' }],
-    ['the residency', { ...parts, residency: 'india' }],
     ['the mode', { ...parts, mode: 'override' }],
     ['the target', { ...parts, target: 'openai:gpt@key' }],
     ['the key of an override', { ...parts, target: 'openai:gpt@key2' }],
@@ -60,6 +62,31 @@ describe('changes with', () => {
     expect(keyOf(other)).not.toBe(base);
   });
 });
+
+test('is the one that answers of earlier releases are stored under', () => {
+  const plain = { ...parts, request: { model: 'gw/balanced', messages: [{ role: 'user', content: 'x' }] } };
+  const india = { ...plain, options: { ...options, residency: 'india' } } as const;
+  expect([plain, india].map((one) => cachedFor(one as CacheKeyParts))).toEqual([
+    'v2\n["u1",null,"gw/balanced","balanced",{"messages":[{"content":"x","role":"user"}],"model":"gw/balanced"}]',
+    'v2\n["u1","india","gw/balanced","balanced",{"messages":[{"content":"x","role":"user"}],"model":"gw/balanced"}]',
+  ]);
+});
+
+/** Every option there is: whether it changes the answer, and another value of it. */
+const everyOption: { readonly [Name in keyof ChatOptions]: readonly [boolean, ChatOptions[Name]] } = {
+  residency: [true, 'india'],
+  override: [false, { provider: 'openai', selector: null, model: 'gpt' }],
+  timeoutMs: [false, 5000],
+  cacheTtlSeconds: [false, 600],
+};
+
+test.each(Object.entries(everyOption))(
+  'of the option %s a part where it changes the answer',
+  (name, [changes, value]) => {
+    const other = keyOf({ ...parts, options: { ...options, [name]: value } });
+    expect(other !== base).toBe(changes);
+  },
+);
 
 test('does not change with how the answer is delivered', () => {
   const streamed = { ...request, stream: true, stream_options: { include_usage: true } };
