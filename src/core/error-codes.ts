@@ -1,3 +1,5 @@
+import type { ErrorType } from './errors.ts';
+
 /**
  * The codes of our errors, by the type that carries them: a closed list for the compiler, and the one that the API
  * description shows. What each means stands in the rows of `errors.ts`, or in the message beside it.
@@ -38,7 +40,7 @@ export const errorCodes = {
     ...['database_unavailable', 'draining', 'log_full', 'no_room', 'overloaded', 'stored_key_unreadable'],
     ...['unavailable', 'upstream_key_rejected', 'upstream_mixed', 'upstream_unexpected_status'],
   ],
-} as const;
+} as const satisfies Readonly<Record<ErrorType, readonly string[]>>;
 
 /** Of one type of error, or of any. */
 export type ErrorCode<T extends keyof typeof errorCodes = keyof typeof errorCodes> =
