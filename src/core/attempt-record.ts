@@ -77,12 +77,14 @@ export interface AttemptRow extends AttemptReport {
   /** Absent where no connection was made. */
   readonly address_class?: IpClass;
   readonly key_id?: string;
-  /** What it had stated, in the names of the row's own columns. */
-  readonly usage?: {
-    readonly basis: UsageBasis;
-    readonly input_tokens: number;
-    readonly output_tokens: number;
-  };
+  readonly usage?: StoredUsage;
+}
+
+/** What an attempt had stated, in the names of the row's own columns. */
+export interface StoredUsage {
+  readonly basis: UsageBasis;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
 }
 
 export function attemptRow(record: CandidateRecord): AttemptRow {
@@ -95,6 +97,34 @@ export function attemptRow(record: CandidateRecord): AttemptRow {
   if (usage === null || usage.basis === 'none') return row;
   const { basis, inputTokens: input_tokens, outputTokens: output_tokens } = usage;
   return { ...row, usage: { basis, input_tokens, output_tokens } };
+}
+
+/** What the row itself has of the attempt that served. */
+export interface ServedFacts {
+  readonly key_id: string | null;
+  readonly usage: StoredUsage | null;
+}
+
+/** An attempt of a row, of this release or of those before; null: it is not known, or there is none. */
+export interface ReadAttempt extends ServedFacts {
+  readonly report: AttemptReport;
+  readonly place: {
+    readonly residency: Residency | null;
+    readonly declared_region: string | null;
+    readonly address_class: IpClass | null;
+  };
+  readonly end: AttemptEnd['kind'] | null;
+  readonly failure: FailureKind | null;
+}
+
+/** What `attemptRow` wrote, each with what its row has of the one that served. */
+export function readAttempts(attempts: readonly AttemptRow[], served: ServedFacts): readonly ReadAttempt[] {
+  return attempts.map((attempt) => {
+    const { end = null, failure = null, key_id = null, usage = null, ...placed } = attempt;
+    const { residency = null, declared_region = null, address_class = null, ...report } = placed;
+    const facts = end === 'served' ? served : { key_id, usage };
+    return { report, place: { residency, declared_region, address_class }, ...facts, end, failure };
+  });
 }
 
 /** Where the prompt was sent to, as far as anybody knows. */

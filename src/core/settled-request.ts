@@ -12,7 +12,6 @@ import type { ChatCall } from './request/chat-call.ts';
 import { modeLabel } from './request/chat-call.ts';
 import type { Residency, ResidencyBinder, ResidencyRequest } from './request/residency.ts';
 import { residencies } from './request/residency.ts';
-import { redactReason } from './secret/redact.ts';
 import type { Price } from './tables/price.ts';
 
 /** What cut an answer that had begun. */
@@ -209,15 +208,3 @@ export function shownModel({ target, cachedFrom }: SettledRequest): string {
 }
 
 export const targetText = ({ provider, model }: Target): string => `${provider}:${model}`;
-
-/** `<type>: <message>`, at most 500 characters, without anything that looks like a key; null on success. */
-export function errorText(end: RequestEnd): string | null {
-  switch (end.status) {
-    case 'success':
-      return null;
-    case 'client_closed':
-      return 'client_closed: The client left before the end of the answer.';
-    default:
-      return redactReason(`${end.error.type}: ${end.error.message}`, null);
-  }
-}

@@ -4,7 +4,6 @@ import { evidenceColumns } from '../../core/evidence/listed-request.ts';
 import type { HourlyRows } from '../../core/evidence/write-report.ts';
 import type { Period } from '../../core/timestamp.ts';
 import { formatTimestampMicros, hourOf, microsPerHour } from '../../core/timestamp.ts';
-import type { RawLogRow } from './log-row-reader.ts';
 import { logRowReader } from './log-row-reader.ts';
 import { inSnapshot, portionsOf } from './read-through-cursor.ts';
 import { microsOf } from './sql-micros.ts';
@@ -20,15 +19,10 @@ const hoursSql = `
 
 const reader = logRowReader(evidenceColumns);
 const rowsSql = `
-  SELECT ${reader.select}, split_part(error, ':', 1) AS error_type
+  SELECT ${reader.select}
   FROM request_logs
   WHERE ${within} AND residency_requested IS NOT NULL
   ORDER BY created_at, id`;
-
-const evidenceRow = (raw: RawLogRow): EvidenceRow => ({
-  ...reader.row(raw),
-  error_type: raw['error_type'] as string | null,
-});
 
 const momentSql = `
   SELECT ${microsOf('transaction_timestamp()')} AS read_micros,
@@ -57,7 +51,7 @@ async function* readParts(
     const counted = await client.query<{ hour_micros: string; rows: string }>(hoursSql, bounds);
     const hours = counted.rows.map((hour) => [BigInt(hour.hour_micros), Number(hour.rows)] as const);
     yield { kind: 'hours', sinceMicros: hourOf(fromMicros), rows: new Map(hours) };
-    for await (const portion of portionsOf(client, rowsSql, bounds, evidenceRow)) {
+    for await (const portion of portionsOf(client, rowsSql, bounds, reader.row)) {
       yield { kind: 'requests', ...portion };
     }
     fromMicros = toMicros;

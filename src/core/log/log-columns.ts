@@ -3,7 +3,6 @@ import { usageBases } from '../answer/usage.ts';
 import { residencyBinders } from '../request/residency.ts';
 import type { SettledRequest } from '../settled-request.ts';
 import {
-  errorText,
   requestStatuses,
   shownModel,
   shownProvider,
@@ -11,6 +10,7 @@ import {
   shownResidencies,
 } from '../settled-request.ts';
 import { count, usd } from '../shown-values.ts';
+import { errorText } from './error-text.ts';
 import type { StoredAttempts, StoredCacheUse, StoredFates, StoredPrice } from './stored-json.ts';
 import { attemptsJson, cacheJson, fatesJson, priceJson } from './stored-json.ts';
 

@@ -1,4 +1,5 @@
-import type { AttemptRow } from '../../core/attempt-record.ts';
+import type { StoredUsage } from '../../core/attempt-record.ts';
+import { readAttempts } from '../../core/attempt-record.ts';
 import { NotFoundError } from '../../core/errors.ts';
 import { largestBigint } from '../../core/largest-bigint.ts';
 import type { StoredRow } from '../../core/log/log-columns.ts';
@@ -16,15 +17,16 @@ const rowId = /^\d{1,19}$/;
 
 const detailsOf = fieldsShown(detailColumns);
 
-/** Of the attempt that served, the row itself holds the key and the usage. */
-function attemptOf(attempt: AttemptRow, row: StoredRow) {
-  const { end, failure: _failure, residency = null, key_id = null, usage = null, ...rest } = attempt;
-  const { declared_region = null, address_class = null, ...report } = rest;
-  const place = { residency, declared_region, address_class };
-  if (end !== 'served') return { ...report, ...place, key_id, usage };
-  const { input_tokens, output_tokens, usage_basis: basis } = row;
-  const stated = basis === null || basis === 'none' ? null : { basis, input_tokens, output_tokens };
-  return { ...report, ...place, key_id: row.key_id, usage: stated };
+function attemptsOf(row: StoredRow): Answer<'explainLog'>['attempts'] {
+  const { attempts, key_id, input_tokens, output_tokens, usage_basis: basis } = row;
+  const usage: StoredUsage | null =
+    basis === null || basis === 'none' ? null : { basis, input_tokens, output_tokens };
+  return readAttempts(attempts, { key_id, usage }).map(({ report, place, ...attempt }) => ({
+    ...report,
+    ...place,
+    key_id: attempt.key_id,
+    usage: attempt.usage,
+  }));
 }
 
 function cacheOf({ cache }: StoredRow): Answer<'explainLog'>['cache'] {
@@ -48,7 +50,7 @@ function explained(row: StoredRow): Answer<'explainLog'> {
     price: row.price,
     cache: cacheOf(row),
     candidates: row.candidates,
-    attempts: row.attempts.map((attempt) => attemptOf(attempt, row)),
+    attempts: attemptsOf(row),
   };
 }
 

@@ -41,7 +41,7 @@ export function rowAt(time: string, id: number, change: Partial<EvidenceRow> = {
     mode: 'gw/balanced',
     residency_bound_by: 'request',
     status: 'success',
-    error_type: null,
+    error: null,
     residency_actual: 'india',
     provider: 'sarvam',
     model: 'sarvam-m',
@@ -56,7 +56,7 @@ export function rowAt(time: string, id: number, change: Partial<EvidenceRow> = {
 const refused: Partial<EvidenceRow> = {
   residency_bound_by: 'user',
   status: 'error',
-  error_type: 'residency_error',
+  error: 'residency_error: No provider in India can take it: none is stored.',
   provider: 'none',
   model: 'none',
   key_id: null,
