@@ -12,6 +12,7 @@ import type {
   UpstreamError,
 } from '../providers/provider.ts';
 import type { ExchangeEnd, OpenStream } from './open-stream.ts';
+import type { UnusableKey } from './opened-key.ts';
 import type { Clock, TransportFailure } from './ports.ts';
 
 export type AttemptOutcome =
@@ -49,14 +50,9 @@ function failedUnasked(
   return { kind: 'failed', failure };
 }
 
-/** The outcome of a key that does not open: the next candidate may have one that does. */
-export function unopenedKey(): AttemptOutcome {
-  return failedUnasked('key-unreadable', 'The stored provider key cannot be opened; register it again.');
-}
-
-/** The outcome of a self-hosted key without an address that can be read. */
-export function unreadableAddress(): AttemptOutcome {
-  const reason = 'The stored address of this key cannot be read; register it again.';
+/** The outcome of a key that cannot be used: the next candidate may have one that can. */
+export function outcomeOfUnusableKey({ kind, reason }: UnusableKey): AttemptOutcome {
+  if (kind === 'unopened') return failedUnasked('key-unreadable', reason);
   return failedUnasked('unreachable', reason, { unusableAddress: 'unreadable' });
 }
 

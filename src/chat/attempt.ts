@@ -4,24 +4,23 @@ import { attemptLimitMs } from '../core/request/chat-call.ts';
 import { residencyAllows } from '../core/request/residency.ts';
 import { maskEchoes } from '../core/secret/mask-echo.ts';
 import { redactReason } from '../core/secret/redact.ts';
-import type { Secret } from '../core/secret/secret.ts';
 import type { StreamContext, StreamTranslator, UpstreamRequest } from '../providers/provider.ts';
 import type { AttemptContext, AttemptOutcome } from './attempt-outcome.ts';
-import { outcomeOfExchange, unopenedKey, unreadableAddress } from './attempt-outcome.ts';
+import { outcomeOfExchange, outcomeOfUnusableKey } from './attempt-outcome.ts';
 import type { CancelSignal } from './cancellation.ts';
 import type { ChatDeps } from './chat-deps.ts';
-import type { ProviderEndpoint } from './endpoints.ts';
 import { Exchange } from './exchange.ts';
 import { longestOfOneTurn } from './later-turn.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { ExchangeEnd } from './open-stream.ts';
+import type { OpenedKey } from './opened-key.ts';
+import { openCandidate, upstreamCallOf } from './opened-key.ts';
 import type { UpstreamCall } from './ports.ts';
 
 /** One try, prepared: the plaintext key lives in here and nowhere else. */
 interface PreparedAttempt extends AttemptContext {
   readonly candidate: Candidate;
-  readonly endpoint: ProviderEndpoint;
-  readonly secret: Secret;
+  readonly key: OpenedKey;
   /** Monotonic milliseconds. */
   readonly startedAtMs: number;
   readonly requestDueMs: number;
@@ -45,22 +44,15 @@ export async function attempt(
   signal: CancelSignal,
 ): Promise<AttemptOutcome> {
   const { candidate } = opened;
-  const endpoint = deps.endpointOf(candidate);
-  if (endpoint === null) return unreadableAddress();
-  let secret: Secret;
-  try {
-    secret = deps.openKey(candidate.key);
-  } catch {
-    deps.reportUnopenedKey(candidate.key.id, call);
-    return unopenedKey();
-  }
+  const key = openCandidate(candidate, call, deps);
+  if (key.kind !== 'opened') return outcomeOfUnusableKey(key);
+  const { secret } = key;
   const prepared: PreparedAttempt = {
     call,
     candidate,
-    endpoint,
+    key,
     provider: deps.providers[candidate.provider],
     streamContext: streamContext(candidate, call, deps),
-    secret,
     startedAtMs: opened.startedAtMs,
     requestDueMs,
     redact: (texts) => maskEchoes(texts, call.request).map((text) => redactReason(text, secret.reveal())),
@@ -108,26 +100,21 @@ function upstreamCall(
   request: UpstreamRequest,
   body: string | Buffer,
 ): UpstreamCall {
-  const { candidate, endpoint, provider, call, secret } = prepared;
-  return {
-    provider: candidate.provider,
-    origin: endpoint.origin,
+  const { candidate, key, provider, call } = prepared;
+  return upstreamCallOf(key, provider, {
     method: 'POST',
-    path: endpoint.prefix + request.path,
+    path: request.path,
     headers: {
       'content-type': 'application/json',
       accept: call.request.stream === true ? 'text/event-stream' : 'application/json',
-      'accept-encoding': 'identity',
-      ...deps.telemetry.attemptSent(call, candidate, endpoint.origin),
+      ...deps.telemetry.attemptSent(call, candidate, key.endpoint.origin),
       ...request.headers,
-      ...provider.authHeaders(secret.reveal()),
     },
     body,
     residency: candidate.residency,
     residencyRequested: call.options.residency,
-    userAddress: candidate.provider === 'self_hosted',
     userId: call.userId,
-  };
+  });
 }
 
 /** One exchange. Not async by itself: a promise that is handed out by another one takes three turns of the queue. */

@@ -30,5 +30,5 @@ export interface ChatDeps {
   /** Receives bugs of ours whose request goes on: with another candidate, or to an end by an error event. */
   readonly reportBug: (cause: unknown, call: ChatCall) => void;
   /** Receives a stored key that does not open: tampered with, or sealed with a key that is gone. */
-  readonly reportUnopenedKey: (keyId: string, call: ChatCall) => void;
+  readonly reportUnopenedKey: (keyId: string, asker: Pick<ChatCall, 'userId' | 'requestId'>) => void;
 }

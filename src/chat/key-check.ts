@@ -4,13 +4,13 @@ import type { HeldKey } from '../core/candidate.ts';
 import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { Residency, ResidencyRequest } from '../core/request/residency.ts';
 import { redactReason } from '../core/secret/redact.ts';
-import type { Secret } from '../core/secret/secret.ts';
 import type { Provider } from '../providers/provider.ts';
 import { BugGuard } from './bug-guard.ts';
 import type { CancelSignal } from './cancellation.ts';
 import type { ChatDeps } from './chat-deps.ts';
 import { DueTimer } from './due-timer.ts';
 import { maxErrorBodyBytes } from './exchange-limits.ts';
+import { openCandidate, upstreamCallOf } from './opened-key.ts';
 import type { TransportFailure, UpstreamCall, UpstreamControl, UpstreamListener } from './ports.ts';
 
 /** A list of models takes a vendor no time: whoever says nothing for so long is not there. */
@@ -26,12 +26,16 @@ export interface KeyCheck {
   readonly latencyMs: number;
 }
 
-export type KeyCheckDeps = Pick<ChatDeps, 'transport' | 'providers' | 'endpointOf' | 'openKey' | 'clock'>;
+export type KeyCheckDeps = Pick<
+  ChatDeps,
+  'transport' | 'providers' | 'endpointOf' | 'openKey' | 'clock' | 'reportUnopenedKey'
+>;
 
-/** Where a key's server stands, and where the caller's requests may go. */
-export interface KeyPlace {
+/** Where a key's server stands, where the caller's requests may go, and which of them asks. */
+export interface KeyOccasion {
   readonly residency: Residency;
   readonly requested: ResidencyRequest;
+  readonly requestId: string;
 }
 
 type Answer = Omit<KeyCheck, 'latencyMs'>;
@@ -45,55 +49,41 @@ const unreachable = (reason: string): Answer => ({ verdict: 'unreachable', reaso
  */
 export async function checkKey(
   key: HeldKey,
-  where: KeyPlace,
+  occasion: KeyOccasion,
   deps: KeyCheckDeps,
   signal: CancelSignal,
 ): Promise<KeyCheck> {
   const startedAtMs = deps.clock.monotonicMs();
-  const answer = await ask(key, where, deps, signal);
+  const answer = await ask(key, occasion, deps, signal);
   return { ...answer, latencyMs: Math.max(0, Math.round(deps.clock.monotonicMs() - startedAtMs)) };
 }
 
 async function ask(
   key: HeldKey,
-  { residency, requested }: KeyPlace,
+  { residency, requested, requestId }: KeyOccasion,
   deps: KeyCheckDeps,
   signal: CancelSignal,
 ): Promise<Answer> {
-  const endpoint = deps.endpointOf({ provider: key.provider, key });
-  if (endpoint === null)
-    return unreachable('The stored address of this key cannot be read; register it again.');
-  let secret: Secret;
-  try {
-    secret = deps.openKey(key);
-  } catch {
-    return unreachable('The stored provider key cannot be opened; register it again.');
-  }
-  const provider = deps.providers[key.provider];
+  const { provider: name, userId } = key;
+  const opened = openCandidate({ provider: name, key }, { userId, requestId }, deps);
+  if (opened.kind !== 'opened') return unreachable(opened.reason);
+  const provider = deps.providers[name];
   const { path, headers } = provider.modelsRequest;
-  const call: UpstreamCall = {
-    provider: key.provider,
-    origin: endpoint.origin,
+  const call = upstreamCallOf(opened, provider, {
     method: 'GET',
-    path: endpoint.prefix + path,
-    headers: {
-      accept: 'application/json',
-      'accept-encoding': 'identity',
-      ...headers,
-      ...provider.authHeaders(secret.reveal()),
-    },
+    path,
+    headers: { accept: 'application/json', ...headers },
     body: null,
     residency,
     residencyRequested: requested,
-    userAddress: key.provider === 'self_hosted',
-    userId: key.userId,
-  };
-  const answer = await new Question(provider, deps).ask(call, signal);
-  return { ...answer, reason: redactReason(answer.reason, secret.reveal()) };
+    userId,
+  });
+  const answer = await new KeyQuestion(provider, deps).ask(call, signal);
+  return { ...answer, reason: redactReason(answer.reason, opened.secret.reveal()) };
 }
 
 /** One question from its sending to its one answer: of a list nothing is read but its head, of a refusal 64 KiB. */
-class Question implements UpstreamListener {
+class KeyQuestion implements UpstreamListener {
   readonly #provider: Provider;
   readonly #deps: KeyCheckDeps;
   readonly #settled = Promise.withResolvers<Answer>();

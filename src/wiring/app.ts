@@ -99,7 +99,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
   await registerRoutes(app, {
     answerChat: chatOn(foundation, asking, { breakers, answers, later }, limits),
     limits,
-    checkKey: (key, where, signal) => checkKey(key, where, asking, signal),
+    checkKey: (key, occasion, signal) => checkKey(key, occasion, asking, signal),
     acceptsWork: () => stores.requestLog.accepting(),
     accounts,
     bodies: life.bodies,
@@ -128,13 +128,16 @@ async function createServers(foundation: Foundation): Promise<Servers> {
 }
 
 /** What asks vendors: for answers, and for what they make of a key. */
-function askingOf({ settings, sealer, metrics, upstream, clock }: Foundation): KeyCheckDeps {
+function askingOf({ settings, sealer, metrics, upstream, clock, log }: Foundation): KeyCheckDeps {
   return {
     transport: upstream,
     providers,
     endpointOf: endpointsOf(providers, settings.vendorBaseUrls),
     openKey: metrics.stores.openKey(sealer.open),
     clock,
+    // One line for each attempt, or check, that needed the key; nothing of what the seal said.
+    reportUnopenedKey: (keyId, asker) =>
+      log.warn({ key_id: keyId, ...idsOf(asker) }, 'a stored provider key cannot be opened'),
   };
 }
 
@@ -156,13 +159,13 @@ function chatOn(
     newId: randomUUID,
     // As the errors that reach the client as a 500.
     reportBug: (cause, call) => log.error({ err: cause, ...idsOf(call) }, 'unhandled error behind an answer'),
-    // One line for each attempt that needed the key; nothing of what the seal said.
-    reportUnopenedKey: (keyId, call) =>
-      log.warn({ key_id: keyId, ...idsOf(call) }, 'a stored provider key cannot be opened'),
   });
 }
 
-function idsOf({ requestId, userId }: ChatCall): { request_id: string; user_id: string } {
+function idsOf({ requestId, userId }: Pick<ChatCall, 'requestId' | 'userId'>): {
+  request_id: string;
+  user_id: string;
+} {
   return { request_id: requestId, user_id: userId };
 }
 

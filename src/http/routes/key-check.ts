@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Cancellation } from '../../chat/cancellation.ts';
-import type { KeyCheck, KeyPlace } from '../../chat/key-check.ts';
+import type { KeyCheck, KeyOccasion } from '../../chat/key-check.ts';
 import type { Account } from '../../chat/ports.ts';
 import type { ProviderKeyUse } from '../../core/account/key-verdict.ts';
 import { rejectionsInARow } from '../../core/account/key-verdict.ts';
@@ -19,7 +19,7 @@ export interface KeyCheckStore {
 
 export interface KeyCheckRouteDeps {
   /** Asks the key's own server; never rejects for what that does. */
-  readonly checkKey: (key: HeldKey, where: KeyPlace, signal: Cancellation) => Promise<KeyCheck>;
+  readonly checkKey: (key: HeldKey, occasion: KeyOccasion, signal: Cancellation) => Promise<KeyCheck>;
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
   readonly httpTelemetry: HttpTelemetry;
 }
@@ -34,10 +34,11 @@ async function heldKey(request: FastifyRequest, keyId: string, deps: KeyCheckRou
 }
 
 /** Where the key's server stands. Throws ResidencyError where the caller's requests may not go there. */
-function placeOf({ provider, declaredRegion }: HeldKey, { account, tables }: FastifyRequest): KeyPlace {
+function occasionOf({ provider, declaredRegion }: HeldKey, request: FastifyRequest): KeyOccasion {
+  const { account, tables, id: requestId } = request;
   const residency = residencyOf(provider, declaredRegion, tables.indiaRegions);
   const requested = strictestResidency(null, account.residency, tables.residency);
-  if (residencyAllows(requested, residency)) return { residency, requested };
+  if (residencyAllows(requested, residency)) return { residency, requested, requestId };
   throw new ResidencyError('The server of this key is outside India, where your requests may not go.');
 }
 
@@ -57,9 +58,9 @@ export function keyCheckHandlers(store: KeyCheckStore, deps: KeyCheckRouteDeps):
       const key = await heldKey(request, params.key_id, deps);
       const { id, provider } = key;
       request.toUserServer = provider === 'self_hosted';
-      const where = placeOf(key, request);
-      const { residency } = where;
-      const { verdict, reason, status, latencyMs } = await deps.checkKey(key, where, signalOf(reply));
+      const occasion = occasionOf(key, request);
+      const { residency } = occasion;
+      const { verdict, reason, status, latencyMs } = await deps.checkKey(key, occasion, signalOf(reply));
       deps.httpTelemetry.keyChecked(provider, verdict);
       const rejected_in_a_row = rejectionsInARow(id, await store.readProviderKeyUses(userId));
       return { id, provider, residency, verdict, reason, status, latency_ms: latencyMs, rejected_in_a_row };
