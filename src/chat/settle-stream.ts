@@ -31,8 +31,8 @@ export interface ClosedStream {
 
 /** What the vendor said of its own stream. */
 function vendorAnswer({ translator }: OpenStream): VendorAnswer {
-  const { id, model, finishReason } = translator;
-  return { id, model, finishReasons: finishReason === null ? [] : [finishReason] };
+  const { id, model, finishReasons } = translator;
+  return { id, model, finishReasons };
 }
 
 /**

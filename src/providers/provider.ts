@@ -118,7 +118,8 @@ export interface StreamTranslator {
   readonly id: string;
   readonly created: number;
   readonly model: string;
-  readonly finishReason: string | null;
+  /** Of the choices that have ended, in the order of their indexes. */
+  readonly finishReasons: readonly string[];
 }
 
 export interface StreamContext extends TranslationContext {

@@ -12,7 +12,7 @@ export interface StreamResult {
   readonly usage: StreamTranslator['usage'];
   readonly wireUsage: StreamTranslator['wireUsage'];
   readonly head: { readonly id: string; readonly created: number; readonly model: string };
-  readonly finishReason: string | null;
+  readonly finishReasons: readonly string[];
 }
 
 /** Feeds the pieces and the clean end to a fresh translator. Bytes, so that a cut character stays as it is. */
@@ -29,7 +29,7 @@ export function readStream(
   }
   const rest = translator.end();
   if (rest !== null) output.push(rest);
-  const { phase, tokenSeen, failure, usage, wireUsage, id, created, model, finishReason } = translator;
+  const { phase, tokenSeen, failure, usage, wireUsage, id, created, model, finishReasons } = translator;
   return {
     output: Buffer.concat(output).toString('latin1'),
     phase,
@@ -38,7 +38,7 @@ export function readStream(
     usage,
     wireUsage,
     head: { id, created, model },
-    finishReason,
+    finishReasons,
   };
 }
 

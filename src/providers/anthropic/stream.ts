@@ -28,7 +28,6 @@ export class AnthropicStream implements StreamTranslator {
   phase: StreamPhase = 'prefix';
   tokenSeen = false;
   failure: UpstreamError | null = null;
-  finishReason: string | null = null;
   readonly extras = noExtras;
   id: string;
   readonly created: number;
@@ -37,6 +36,8 @@ export class AnthropicStream implements StreamTranslator {
   readonly #usage = new UsageReader();
   readonly #tools: ToolBlocks;
   #frameStart: string | null = null;
+  /** There is one choice. */
+  #finishReason: string | null = null;
   #roleSent = false;
   #output = '';
 
@@ -53,7 +54,11 @@ export class AnthropicStream implements StreamTranslator {
   }
 
   get answerEnded(): boolean {
-    return this.finishReason !== null;
+    return this.#finishReason !== null;
+  }
+
+  get finishReasons(): readonly string[] {
+    return this.#finishReason === null ? [] : [this.#finishReason];
   }
 
   get wireUsage(): WireUsage | null {
@@ -189,16 +194,16 @@ export class AnthropicStream implements StreamTranslator {
 
   #stop(delta: Untrusted<EventDelta>): void {
     const stopReason = textOf(delta.stop_reason);
-    if (stopReason === '' || this.finishReason !== null) return;
+    if (stopReason === '' || this.#finishReason !== null) return;
     for (const call of this.#tools.finish()) this.#emitCall(call);
-    this.finishReason = finishReasonOf(stopReason);
-    this.#emitToken({}, this.finishReason);
+    this.#finishReason = finishReasonOf(stopReason);
+    this.#emitToken({}, this.#finishReason);
   }
 
   /** The end, marked or not: without a stop reason the answer is not known to be whole. */
   #complete(): void {
     if (!this.tokenSeen) this.#fail(emptyStream);
-    else if (this.finishReason === null) this.#fail(truncatedStream);
+    else if (this.#finishReason === null) this.#fail(truncatedStream);
     else this.phase = 'finished';
   }
 }

@@ -76,7 +76,11 @@ export class StreamChoice {
     if (this.#takeRole(delta)) changed = true;
     const finish = this.#takeFinish(choice);
     const owed = finish.finished ? this.#tools.finish() : noCalls;
-    if (owed === null || (choice.finish_reason === 'tool_calls' && this.#tools.count === 0)) return null;
+    if (owed === null || (choice.finish_reason === 'tool_calls' && this.#tools.count === 0)) {
+      // It ended the stream, and not as it says.
+      this.finishReason = null;
+      return null;
+    }
     return {
       changed: changed || fragments.changed || finish.changed,
       token: fragments.any || carriesToken(delta) || finish.finished,

@@ -48,6 +48,12 @@ export class ChunkReader {
     return this.choices.size > 0;
   }
 
+  /** As they were sent to the client, in the order of the choices' indexes. */
+  get finishReasons(): readonly string[] {
+    const choices = [...this.choices.values()].sort((one, other) => one.index - other.index);
+    return choices.flatMap(({ finishReason }) => finishReason ?? []);
+  }
+
   /** Null: the chunk breaks the format. A chunk without choices is nothing for the client: `'skip'`. */
   take(chunk: Untrusted<WireCompletion>): ChunkEffect | 'skip' | null {
     const given = chunk.choices;

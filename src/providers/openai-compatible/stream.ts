@@ -46,7 +46,6 @@ export class CompatibleStream implements StreamTranslator {
   tokenSeen = false;
   failure: UpstreamError | null = null;
   wireUsage: WireUsage | null = null;
-  finishReason: string | null = null;
   readonly #maxEventBytes: number;
   readonly #decoder: SseDecoder;
   readonly #chunks: ChunkReader;
@@ -84,6 +83,10 @@ export class CompatibleStream implements StreamTranslator {
 
   get model(): string {
     return this.#chunks.model;
+  }
+
+  get finishReasons(): readonly string[] {
+    return this.#chunks.finishReasons;
   }
 
   push(chunk: Buffer): Buffer | null {
@@ -185,7 +188,6 @@ export class CompatibleStream implements StreamTranslator {
     const rewritten = effect.changed || data.includes(0x0a);
     output.push(frameBytes(rewritten ? Buffer.from(JSON.stringify(chunk)) : data));
     if (effect.token) this.#answering();
-    this.#noteFinish();
     if (this.tokenSeen && !rewritten && effect.plainField !== null) {
       this.#template = PlainTemplate.learn(data, effect.plainField, this.#maxEventBytes);
     }
@@ -194,10 +196,6 @@ export class CompatibleStream implements StreamTranslator {
   #answering(): void {
     this.phase = 'answering';
     this.tokenSeen = true;
-  }
-
-  #noteFinish(): void {
-    for (const choice of this.#chunks.choices.values()) this.finishReason ??= choice.finishReason;
   }
 
   #emit(output: Buffer[], index: number, delta: object, finishReason: string | null): void {
