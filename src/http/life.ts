@@ -22,6 +22,18 @@ export interface ActiveRequest extends Placed {
 }
 
 /**
+ * `draining`: SIGTERM was seen, readiness is off, requests are still served, and answers carry `Connection: close`, so
+ * that kept-alive clients move on before they would be refused. `closing`: too little of the drain is left for new chat
+ * requests, they are refused.
+ */
+export type Phase = 'serving' | 'draining' | 'closing';
+const phaseAfter: Readonly<Record<Phase, Phase | null>> = {
+  serving: 'draining',
+  draining: 'closing',
+  closing: null,
+};
+
+/**
  * Where the process stands between its first request and its last: who is being served, and whether new
  * work is taken.
  */
@@ -39,10 +51,7 @@ export class Life {
   requestCount = 0;
   /** Chat requests whose row is not settled yet; their clients may have left. */
   unsettled = 0;
-  /** SIGTERM was seen: readiness is off, requests are still served. */
-  draining = false;
-  /** Too little of the drain is left for new chat requests: they are refused. */
-  closing = false;
+  #phase: Phase = 'serving';
 
   /** `places`: chat requests that may be under way. */
   constructor(bodies: BodyBudget, unread: UnreadAnswers, places = Number.MAX_SAFE_INTEGER) {
@@ -51,9 +60,15 @@ export class Life {
     this.unread = unread;
   }
 
-  /** Answers carry `Connection: close`, so that kept-alive clients move on before they would be refused. */
-  get leaving(): boolean {
-    return this.draining;
+  get phase(): Phase {
+    return this.#phase;
+  }
+
+  /** One after the other, and none of them twice. */
+  to(phase: Phase): void {
+    if (phaseAfter[this.#phase] !== phase)
+      throw new Error(`a process that is ${this.#phase} cannot be ${phase}`);
+    this.#phase = phase;
   }
 
   /** Chat requests under way. */

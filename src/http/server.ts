@@ -125,7 +125,7 @@ export async function createServer(
     request.tables = tables();
     reply.header('x-request-id', request.id);
     reply.header('x-gateway-tables-version', request.tables.hash);
-    if (life.leaving) reply.header('connection', 'close');
+    if (life.phase !== 'serving') reply.header('connection', 'close');
     done();
   });
   watchRequests(app, telemetry, life, limits.trustedProxyHops > 0);

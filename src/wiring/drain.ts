@@ -38,7 +38,7 @@ export async function drain(
   limits: DrainLimits,
   hurry: AbortSignal,
 ): Promise<void> {
-  life.draining = true;
+  life.to('draining');
   let accepting = true;
   let quietMs = limits.delayMs;
   const look = () => life.connections.look(performance.now(), quietMs, !accepting);
@@ -50,7 +50,7 @@ export async function drain(
   const gone = stopListening(app.server);
   const newWorkMs = limits.drainMs * newWorkShare;
   await Promise.race([gone, wait(newWorkMs)]);
-  life.closing = true;
+  life.to('closing');
   await Promise.race([gone, wait(limits.drainMs - newWorkMs)]);
   life.cutAll();
   life.unread.sent.stop();

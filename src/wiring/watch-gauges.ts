@@ -31,7 +31,7 @@ export function watchGauges(metrics: Metrics, parts: WatchedParts): void {
   metrics.observe('gw_inflight_requests', () => life.activeCount);
   metrics.observe('gw_inflight_streams', () => metrics.chat.openStreams);
   metrics.observe('gw_stream_buffered_bytes', () => life.bufferedBytes);
-  metrics.observe('gw_draining', () => Number(life.draining));
+  metrics.observe('gw_draining', () => Number(life.phase !== 'serving'));
   watchTables(metrics, parts.tables);
   watchProviders(metrics, parts.breakers);
   watchConnections(metrics, parts.upstream);

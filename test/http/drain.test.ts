@@ -113,8 +113,8 @@ test('new work is taken on kept connections until half of the time for answers i
   const drained = begin({ delayMs: 0, drainMs: 1_000 });
   await untilNotAccepting();
   const openedAtMs = performance.now();
-  expect(edge.life.closing).toBe(false);
-  await eventually(async () => edge.life.closing || undefined);
+  expect(edge.life.phase).toBe('draining');
+  await eventually(async () => edge.life.phase === 'closing' || undefined);
   expect(performance.now() - openedAtMs).toBeGreaterThan(400);
   letAnswer();
   await drained;

@@ -67,7 +67,7 @@ test('an opened stream has the headers of a stream and those set before', async 
 
 test('a stream opened while the process closes asks for the connection to be closed', async () => {
   const life = new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers());
-  life.draining = true;
+  life.to('draining');
   const { client, answer } = await exchange(life);
   client.open();
   client.end('');

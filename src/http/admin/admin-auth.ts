@@ -17,7 +17,7 @@ const wrongTokensPerMinute = 10;
 export interface AdminAuthDeps {
   readonly token: Secret;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  readonly life: Pick<Life, 'closing'>;
+  readonly life: Pick<Life, 'phase'>;
   readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed'>;
 }
 
@@ -34,7 +34,7 @@ export function requireAdminToken(scope: FastifyInstance, deps: AdminAuthDeps): 
 
   function refusalOf(request: FastifyRequest): GatewayError | undefined {
     // The stores are about to close.
-    if (deps.life.closing) return draining();
+    if (deps.life.phase === 'closing') return draining();
     const client = clientNetwork(peerAddress(request));
     const nowMs = deps.clock.monotonicMs();
     const waitSeconds = wrongTokens.waitFor(client, nowMs);

@@ -105,10 +105,11 @@ function serveProbes(app: FastifyInstance, deps: AdminDeps): void {
   app.get('/readyz', async (_request, reply) => {
     const store = deps.storeReady();
     const { generation, hash, lastReloadOk } = deps.tables();
-    const ready = store.ready && !deps.life.draining;
+    const serving = deps.life.phase === 'serving';
+    const ready = store.ready && serving;
     reply.code(ready ? 200 : 503);
     return {
-      status: ready ? 'ready' : deps.life.draining ? 'draining' : 'starting',
+      status: ready ? 'ready' : serving ? 'starting' : 'draining',
       reason: store.reason,
       tables: { generation, hash, last_reload_ok: lastReloadOk },
     };

@@ -94,7 +94,7 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
     this.#life.unread.sent.answers(this.#userId, this.#raw);
     const all = this.#reply.getHeaders() as Record<string, string>;
     for (const name in headers) all[name] = headers[name] as string;
-    if (this.#life.leaving) all['connection'] = 'close';
+    if (this.#life.phase !== 'serving') all['connection'] = 'close';
     this.#raw.writeHead(200, all);
     return true;
   }

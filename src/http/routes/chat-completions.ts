@@ -35,7 +35,7 @@ export interface ChatRouteDeps {
 const noKeys: Account['keys'] = Object.freeze([]);
 
 function refuseNewWork(deps: ChatRouteDeps): void {
-  if (deps.life.closing) throw draining();
+  if (deps.life.phase === 'closing') throw draining();
   if (!deps.acceptsWork()) {
     throw new ServiceUnavailableError('Request logs cannot be kept at the moment.', {
       code: 'log_full',
