@@ -7,7 +7,7 @@ import type { Handlers } from './mount.ts';
 import { mountRoutes, refuseStoreRoutes } from './mount.ts';
 import type { RouteNameWith } from './route-table.ts';
 import type { ChatRouteDeps } from './routes/chat-completions.ts';
-import { chatHandlers } from './routes/chat-completions.ts';
+import { chatHandlers, refuseNewWork } from './routes/chat-completions.ts';
 import type { LogDetailStore } from './routes/explained-log.ts';
 import { explainedLog } from './routes/explained-log.ts';
 import type { KeyCheckRouteDeps, KeyCheckStore } from './routes/key-check.ts';
@@ -69,7 +69,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RoutesDeps): Pr
   }
   await app.register(async (scope) => {
     requireServiceKey(scope, deps);
-    mountRoutes(scope, chatHandlers(deps), [deps.limits.refuseEarly]);
+    mountRoutes(scope, chatHandlers(deps), [refuseNewWork(deps), deps.limits.refuseEarly]);
     const storeless: Handlers<Exclude<RouteNameWith<'needsStore', false>, 'chat'>> = {
       ...modelsHandlers(deps),
       describe: deps.describe,

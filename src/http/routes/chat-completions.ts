@@ -1,6 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { AnswerChat, KeyHolder } from '../../chat/answer-chat.ts';
 import type { Account, Clock } from '../../chat/ports.ts';
+import type { GatewayError } from '../../core/errors.ts';
 import {
   draining,
   InvalidRequestError,
@@ -34,14 +35,19 @@ export interface ChatRouteDeps {
 
 const noKeys: Account['keys'] = Object.freeze([]);
 
-function refuseNewWork(deps: ChatRouteDeps): void {
-  if (deps.life.phase === 'closing') throw draining();
-  if (!deps.acceptsWork()) {
-    throw new ServiceUnavailableError('Request logs cannot be kept at the moment.', {
-      code: 'log_full',
-      headers: retrySoon,
-    });
-  }
+/** What keeps all new chat requests out; null: nothing. */
+function refusalOfNewWork({ life, acceptsWork }: ChatRouteDeps): GatewayError | null {
+  if (life.phase === 'closing') return draining();
+  if (acceptsWork()) return null;
+  return new ServiceUnavailableError('Request logs cannot be kept at the moment.', {
+    code: 'log_full',
+    headers: retrySoon,
+  });
+}
+
+/** Refuses them before their bodies are read: what nobody will work on is not to be sent and held. */
+export function refuseNewWork(deps: ChatRouteDeps): onRequestHookHandler {
+  return (_request, _reply, done) => done(refusalOfNewWork(deps) ?? undefined);
 }
 
 /** Body, then headers (docs/decisions): the first error wins. */
@@ -100,7 +106,9 @@ function takeKeys(request: FastifyRequest): KeyHolder {
 /** `POST /v1/chat/completions` (SPEC 4.5). */
 export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
   const chat = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    refuseNewWork(deps);
+    // Again: a body may have taken its time.
+    const refusal = refusalOfNewWork(deps);
+    if (refusal !== null) throw refusal;
     const call = readCall(request, reply, deps);
     const place = placeFor(call, deps);
     deps.life.unsettled += 1;
