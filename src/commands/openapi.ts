@@ -3,7 +3,8 @@ import { addCommand } from './command.ts';
 
 async function printDescription(): Promise<void> {
   const { byDefault, openApiDocument } = await import('../http/schemas/openapi.ts');
-  const document = openApiDocument({ ...byDefault, hasAdminApi: true });
+  const { packageVersion } = await import('../package-version.ts');
+  const document = openApiDocument(packageVersion(), { ...byDefault, hasAdminApi: true });
   process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
 }
 

@@ -64,7 +64,7 @@ async function report({ from, to, user, key: keyPath }: ReportOptions): Promise<
   const url = directDatabaseUrl(settings);
   const userId = user === undefined ? null : await userIdOf(user);
   const { readEvidence } = await import('../adapters/postgres/read-evidence.ts');
-  const { packageVersion } = await import('../http/schemas/openapi.ts');
+  const { packageVersion } = await import('../package-version.ts');
   const { storageRegion } = settings;
   const origin = { gateway: packageVersion(), userId, storageRegion, publicKey: publicKeyText(key) };
   const progress = new Progress(period);

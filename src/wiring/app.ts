@@ -19,8 +19,9 @@ import { createAdminServer } from '../http/admin/admin-server.ts';
 import type { LimitGate } from '../http/limits/limit-gate.ts';
 import { registerRoutes } from '../http/routes.ts';
 import type { ApiFacts } from '../http/schemas/openapi.ts';
-import { openApiDocument, packageVersion } from '../http/schemas/openapi.ts';
+import { openApiDocument } from '../http/schemas/openapi.ts';
 import { createServer } from '../http/server.ts';
+import { packageVersion } from '../package-version.ts';
 import { providers } from '../providers/registry.ts';
 import type { Settings } from '../settings.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
@@ -80,9 +81,10 @@ async function createServers(foundation: Foundation): Promise<Servers> {
   const breakers = new CandidateBreakers(clock.monotonicMs);
   const answers = new AnswerBudget(settings.heapBytes * answersHeapShare, randomInt(2 ** 31));
   const later = new LaterTurns();
+  const version = packageVersion();
   const asking = askingOf(foundation);
   const app = await createServer(settings, life, later, log, telemetry, () => tables.current());
-  watchGauges(metrics, { settings, tables, stores, life, breakers, upstream, version: packageVersion() });
+  watchGauges(metrics, { settings, tables, stores, life, breakers, upstream, version });
   watchPressure(metrics, () => app.memoryUsage(), settings, life.bodies, answers);
   const store = routesStore(settings, stores, sealer, clock.monotonicMs, {
     metrics: metrics.stores,
@@ -108,7 +110,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
     life,
     clock,
     httpTelemetry: telemetry,
-    describe: () => openApiDocument(apiFacts()),
+    describe: () => openApiDocument(version, apiFacts()),
     store,
   });
   const api = adminApi(foundation, later);
@@ -119,7 +121,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
       storeReady: stores.storeState,
       metrics: () => metrics.registry.metrics(),
       metricsContentType: metrics.registry.contentType,
-      openApi: () => openApiDocument({ ...apiFacts(), hasAdminApi: api !== null && store !== null }),
+      openApi: () => openApiDocument(version, { ...apiFacts(), hasAdminApi: api !== null && store !== null }),
       api,
     },
     log,

@@ -90,7 +90,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'http/': {
     values: [
       ...['chat/', 'core/', 'fastify', '@fastify/under-pressure', 'lru-cache', 'zod'],
-      ...['node:buffer', 'node:crypto', 'node:fs', 'node:http', 'node:stream', 'node:timers/promises'],
+      ...['node:buffer', 'node:crypto', 'node:http', 'node:stream', 'node:timers/promises'],
     ],
     types: [everyAdapter, 'node:net'],
   },
@@ -103,6 +103,7 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   'heap-limit.ts': { values: ['node:v8'] },
   'node-version.ts': { values: [] },
+  'package-version.ts': { values: ['node:fs'] },
   'kubernetes-api.ts': { values: [] },
   'tracing-settings.ts': { values: ['core/', 'zod'] },
   'egress-settings.ts': { values: ['core/', 'zod'] },
@@ -132,6 +133,7 @@ const rooms: Readonly<Record<string, Room>> = {
         'telemetry/',
         'settings.ts',
         'sealing-keys.ts',
+        'package-version.ts',
       ],
       ...['lru-cache', 'yaml', 'zod', 'node:crypto', 'node:fs', 'node:net', 'node:timers/promises'],
     ],
@@ -150,7 +152,17 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   'commands/': {
     values: [
-      ...[everyAdapter, 'core/', 'demo/', 'heap-limit.ts', 'http/', 'settings.ts', 'telemetry/', 'wiring/'],
+      ...[
+        everyAdapter,
+        'core/',
+        'demo/',
+        'heap-limit.ts',
+        'http/',
+        'package-version.ts',
+        'settings.ts',
+        'telemetry/',
+        'wiring/',
+      ],
       ...['commander', 'node:crypto', 'node:events', 'node:timers/promises'],
     ],
     types: ['pg'],

@@ -1,24 +1,23 @@
 /** The version stands in package.json; all else that names it follows, and the changelog leads up to it. */
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { openApiDocument } from '../../src/http/schemas/openapi.ts';
+import { packageVersion as shownVersion } from '../../src/package-version.ts';
 import { packageVersion } from '../harness/stage/version.ts';
 import { documents, filesBelow, readDocument } from './documents.ts';
 
 describe('one version', () => {
-  test('is that of the lock file, the API description and the chart', () => {
+  test('is that of the lock file, the program and the chart', () => {
     const lock = JSON.parse(readDocument('package-lock.json')) as {
       version: string;
       packages: Record<string, { version: string }>;
     };
     const chart = parse(readDocument('charts/model-gateway/Chart.yaml')) as Record<string, string>;
-    const { version } = openApiDocument()['info'] as { version: string };
     expect([
       lock.version,
       lock.packages['']?.version,
       chart['version'],
       chart['appVersion'],
-      version,
+      shownVersion(),
     ]).toEqual(Array.from({ length: 5 }, () => packageVersion));
   });
 

@@ -29,7 +29,7 @@ interface Document {
 
 const chat = { developer_role: false, passthrough_fields: [] };
 const documentOf = (facts: Partial<ApiFacts> = {}): Document =>
-  openApiDocument({
+  openApiDocument('0.1.0', {
     chat,
     hasStore: true,
     registration: 'open',

@@ -48,7 +48,7 @@ test.each(cases.flatMap((chat) => Object.entries(bodies).map(([name, body]) => (
   'under $chat a body $name is described as it is taken',
   ({ chat, body }) => {
     const routing = compiled(chat);
-    const document = openApiDocument({
+    const document = openApiDocument('0.1.0', {
       chat: routing.document.chat,
       hasStore: true,
       registration: 'open',

@@ -15,7 +15,7 @@ type Operation = Readonly<Record<string, unknown>> & {
   readonly requestBody?: unknown;
   readonly security?: readonly unknown[];
 };
-const document = openApiDocument() as unknown as {
+const document = openApiDocument('0.1.0') as unknown as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 };
 const named = Object.entries(routes) as readonly (readonly [string, Route])[];

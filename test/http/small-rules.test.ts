@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { KeyRefusal } from '../../src/adapters/postgres/provider-keys.ts';
 import type { Clock } from '../../src/chat/ports.ts';
 import { GatewayError } from '../../src/core/errors.ts';
+import { pathText } from '../../src/core/path-text.ts';
 import { Secret } from '../../src/core/secret/secret.ts';
 import { StoreAway } from '../../src/core/store-away.ts';
 import type { RegistrationPolicy } from '../../src/http/access/registration-policy.ts';
@@ -14,7 +15,7 @@ import { toGatewayError } from '../../src/http/answers/error-handler.ts';
 import { activeLegacyName, markLegacy } from '../../src/http/legacy.ts';
 import { requestIdOf } from '../../src/http/request-id.ts';
 import { keyRefused } from '../../src/http/routes/keys.ts';
-import { parseOrThrow, pathText, shownName } from '../../src/http/schemas/parse.ts';
+import { parseOrThrow, shownName } from '../../src/http/schemas/parse.ts';
 import { testTables } from '../chat/story.ts';
 
 function thrown(run: () => unknown): GatewayError {

@@ -3,6 +3,7 @@ import type { Caller } from '../../chat/ports.ts';
 import type { HeldKey } from '../../core/candidate.ts';
 import { compileExceptions, readUserLimits } from '../../core/limits/user-limits.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
+import { isLive } from './live-service-key.ts';
 
 interface Row {
   readonly user_id: string;
@@ -34,7 +35,7 @@ const accountQuery = `
     (extract(epoch FROM k.created_at) * 1000)::bigint AS created_at_ms,
     k.seal_version, k.master_key_id, k.nonce, k.ciphertext
   FROM service_keys s JOIN users u ON u.id = s.user_id LEFT JOIN provider_keys k ON k.user_id = s.user_id
-  WHERE s.key_hash = $1 AND (s.expires_at IS NULL OR s.expires_at > now())
+  WHERE s.key_hash = $1 AND ${isLive('s')}
   ORDER BY k.created_at, k.id`;
 
 /** An account, and what only its cache needs to know. */

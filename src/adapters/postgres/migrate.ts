@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { advisoryLocks } from './advisory-locks.ts';
 import type { SchemaState } from './applied-migrations.ts';
 import { compareSchema, readApplied } from './applied-migrations.ts';
 import type { BriefWork } from './brief-transaction.ts';
@@ -7,8 +8,6 @@ import type { Migration } from './migration-files.ts';
 import { readMigrations } from './migration-files.ts';
 import { withOwnClient } from './own-client.ts';
 
-/** Any number will do as long as no other lock of this program uses it. */
-const migrationLock = 7_163_001;
 /** For another process that migrates, and for one statement where nobody else is: in an empty database. */
 const patientTimeoutMs = 600_000;
 /** Files up to this one are older than that rule. They came before the first release: no large database lacks them. */
@@ -78,7 +77,7 @@ export function migrate(databaseUrl: string, options: MigrateOptions = {}): Prom
   const { migrations = readMigrations(), signal } = options;
   return withOwnClient(databaseUrl, signal, async (client) => {
     await client.query(`SET statement_timeout = ${patientTimeoutMs}`);
-    await client.query('SELECT pg_advisory_lock($1)', [migrationLock]);
+    await client.query('SELECT pg_advisory_lock($1)', [advisoryLocks.migration]);
     return await bringUp({ ...options, migrations, client });
   });
 }

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import { advisoryLocks } from './advisory-locks.ts';
 import type { BriefWork } from './brief-transaction.ts';
 import { briefly } from './brief-transaction.ts';
 import { keepDoing } from './keep-doing.ts';
@@ -18,8 +19,6 @@ export interface OnlineIndex {
 /** Those of this release, for good: one that is valid is left alone. Code works without them, and is slower. */
 export const onlineIndexes: readonly OnlineIndex[] = [];
 
-/** Any number will do as long as no other lock of this program uses it. */
-const indexLock = 7_163_004;
 /** Where the one who builds dies, another goes on this much later. */
 const everyMs = 3_600_000;
 /** Retention dropped the partition meanwhile. */
@@ -88,7 +87,7 @@ export async function buildOnlineIndexes(
     // A build takes as long as it takes: it waits for transactions of others, who do not wait for it.
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
     const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [
-      indexLock,
+      advisoryLocks.onlineIndexes,
     ]);
     if (rows[0]?.held !== true) return;
     for (const index of indexes)

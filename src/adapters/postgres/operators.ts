@@ -3,6 +3,7 @@ import { foldEmail } from '../../core/account/email.ts';
 import type { LimitChanges, UserLimits } from '../../core/limits/user-limits.ts';
 import { readUserLimits } from '../../core/limits/user-limits.ts';
 import type { ResidencyRequest } from '../../core/request/residency.ts';
+import { isLive } from './live-service-key.ts';
 import { inTransaction, isUuid, withDatabase } from './pool.ts';
 import { keyChangesChannel } from './provider-keys.ts';
 import { notifyRevoked } from './revoked-keys.ts';
@@ -46,7 +47,7 @@ const columns = `u.id, u.email, u.residency, u.limits,
   ${microsOf('u.created_at')} AS created_at_micros,
   ${microsOf('u.disabled_at')} AS disabled_at_micros,
   (SELECT count(*)::integer FROM service_keys s
-   WHERE s.user_id = u.id AND (s.expires_at IS NULL OR s.expires_at > now())) AS service_keys,
+   WHERE s.user_id = u.id AND ${isLive('s')}) AS service_keys,
   (SELECT count(*)::integer FROM provider_keys k WHERE k.user_id = u.id) AS provider_keys`;
 
 function fromRow(row: Row): UserFacts {

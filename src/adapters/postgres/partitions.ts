@@ -1,8 +1,7 @@
 import type pg from 'pg';
+import { advisoryLocks } from './advisory-locks.ts';
 import { inTransaction, sqlState } from './pool.ts';
 
-/** Any number will do as long as no other lock of this program uses it. */
-const maintenanceLock = 7_163_002;
 const dayMs = 86_400_000;
 const weekMs = 7 * dayMs;
 /** 1970-01-05 was a Monday: partitions are ISO weeks in UTC. */
@@ -109,7 +108,7 @@ async function lockedOnce(
 ): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS held', [
-      maintenanceLock,
+      advisoryLocks.partitions,
     ]);
     if (rows[0]?.held !== true) return false;
     await client.query(

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import { advisoryLocks } from './advisory-locks.ts';
 import { keepDoing } from './keep-doing.ts';
 import { latencyBucketCount } from './latency-buckets.ts';
 import { withDatabase } from './pool.ts';
@@ -10,8 +11,6 @@ const everyMs = 10_000;
 /** At once: a tenth of the time that a statement has. Where it runs out of time all the same, fewer. */
 const mostRequests = 5_000;
 const fewestRequests = 100;
-/** Any number will do as long as no other lock of this program uses it. */
-const summingLock = 7_163_003;
 /** One at a time writes it. Other lanes are of releases that summed up by themselves. */
 const lane = -1;
 
@@ -29,7 +28,7 @@ const sumSql = `
 WITH taken AS (
   DELETE FROM unsummed_requests
   WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM unsummed_requests WHERE (SELECT pg_try_advisory_xact_lock(${summingLock})) LIMIT $1
+    SELECT ctid FROM unsummed_requests WHERE (SELECT pg_try_advisory_xact_lock(${advisoryLocks.summing})) LIMIT $1
   ))
   RETURNING ${unsummedColumns}
 ), summed AS (

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { hashServiceKey, newServiceKey } from '../../core/account/service-key.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
+import { isLive } from './live-service-key.ts';
 import { inTransaction, isUuid, withDatabase } from './pool.ts';
 import { keyChangesChannel } from './provider-keys.ts';
 import { notifyRevoked } from './revoked-keys.ts';
@@ -47,7 +48,6 @@ interface Row {
 
 const micros = (column: string): string => `${microsOf(column)} AS ${column}_micros`;
 const columns = `id, label, ${micros('created_at')}, ${micros('expires_at')}, ${micros('last_used_at')}`;
-const live = '(expires_at IS NULL OR expires_at > now())';
 
 function fromRow(row: Row): ServiceKeyRow {
   return {
@@ -110,7 +110,7 @@ export async function listServiceKeys(pool: pg.Pool, userId: string): Promise<Se
 async function deleteKey(client: pg.PoolClient, userId: string, keyId: string): Promise<DeletedServiceKey> {
   await lockUser(client, userId);
   const { rows } = await client.query<{ id: string; live: boolean }>(
-    `SELECT id, ${live} AS live FROM service_keys WHERE user_id = $1`,
+    `SELECT id, ${isLive('service_keys')} AS live FROM service_keys WHERE user_id = $1`,
     [userId],
   );
   if (!rows.some(({ id }) => id === keyId)) return 'unknown';

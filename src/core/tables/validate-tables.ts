@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { pathText } from '../path-text.ts';
 import { residencyByProvider } from '../provider-name.ts';
 import { tierNames } from './mode.ts';
 import type { RoutingTablesDocument } from './routing-tables.ts';
@@ -18,20 +19,13 @@ export type TablesValidation =
 const maxProblems = 20;
 const maxMessageLength = 300;
 
-function formatPath(path: readonly PropertyKey[]): string {
-  let text = '';
-  for (const step of path) {
-    if (typeof step === 'number') text += `[${step}]`;
-    else text += text === '' ? String(step) : `.${String(step)}`;
-  }
-  return text === '' ? '(document)' : text;
-}
+const shownPath = (path: readonly PropertyKey[]): string => pathText(path) || '(document)';
 
 function shapeProblems(issues: readonly z.core.$ZodIssue[]): TablesProblem[] {
   return issues.flatMap((issue) => {
     const message = issue.message.slice(0, maxMessageLength);
-    if (issue.code !== 'unrecognized_keys') return [{ path: formatPath(issue.path), message }];
-    return issue.keys.map((key) => ({ path: formatPath([...issue.path, key]), message: 'unknown field' }));
+    if (issue.code !== 'unrecognized_keys') return [{ path: shownPath(issue.path), message }];
+    return issue.keys.map((key) => ({ path: shownPath([...issue.path, key]), message: 'unknown field' }));
   });
 }
 
@@ -49,7 +43,7 @@ function repeatedRows<Row>(
       first.set(name, index);
       return [];
     }
-    return [{ path: formatPath([...path, index]), message: `repeats row ${earlier} (${name})` }];
+    return [{ path: shownPath([...path, index]), message: `repeats row ${earlier} (${name})` }];
   });
 }
 

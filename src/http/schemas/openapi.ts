@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { chatRequestWithDeveloperSchema } from '../../core/request/chat-request.ts';
 import { contentFieldNames } from '../../core/request/content-fields.ts';
@@ -201,22 +200,16 @@ function paths(facts: ApiFacts): Json {
   return described;
 }
 
-/** The version of package.json, two folders above both src/http and dist/http. */
-export function packageVersion(): string {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
-  return String((JSON.parse(text) as { version?: string }).version);
-}
-
 const bearer = { type: 'http', scheme: 'bearer' } as const;
 
-/** The OpenAPI 3.1 description, made from the table of routes, of a gateway with these tables and settings. */
-export function openApiDocument(facts = byDefault): Json {
+/** The OpenAPI 3.1 description, made from the table of routes, of this release with these tables and settings. */
+export function openApiDocument(version: string, facts = byDefault): Json {
   const hasToken = facts.hasStore && facts.registration === 'token';
   return {
     openapi: '3.1.0',
     info: {
       title: 'Model Gateway',
-      version: packageVersion(),
+      version,
       description: 'LLM gateway in the OpenAI Chat Completions shape, bring-your-own-key.',
     },
     security: [{ serviceKey: [] }],

@@ -1,13 +1,6 @@
 import type { z } from 'zod';
 import { InvalidRequestError } from '../../core/errors.ts';
-
-/** `messages[0].role` from a zod path. */
-export function pathText(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((text, key) => {
-    if (typeof key === 'number') return `${text}[${key}]`;
-    return text === '' ? String(key) : `${text}.${String(key)}`;
-  }, '');
-}
+import { pathText } from '../../core/path-text.ts';
 
 /** A field name fit for an error message: client data, so it is cut short. */
 export function shownName(name: string): string {

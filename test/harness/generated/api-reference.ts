@@ -34,7 +34,7 @@ const noBound = Number.MAX_SAFE_INTEGER;
 
 /** The reference in Markdown of all that `openApiDocument` describes, the admin API included. */
 export function apiReference(): string {
-  const { paths } = openApiDocument({ ...byDefault, hasAdminApi: true }) as {
+  const { paths } = openApiDocument('', { ...byDefault, hasAdminApi: true }) as {
     paths: Record<string, Record<string, Operation>>;
   };
   const all = Object.entries(paths).flatMap(([path, methods]) =>
