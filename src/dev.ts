@@ -5,20 +5,17 @@ import { makeUsableDirectory } from './dev/data-directory.ts';
 import { ensureDemoAccount, readDemoState, writeDemoState } from './dev/demo-account.ts';
 import { startEmbeddedPostgres } from './dev/embedded-postgres.ts';
 import { isPortFree } from './dev/free-port.ts';
-import { claimDatabase, InUseError } from './dev/gateway-database.ts';
 import { waitUntilReady } from './dev/readiness.ts';
 import { keepSealingKey } from './dev/sealing-key.ts';
 import { StartError } from './dev/start-error.ts';
 import { welcomeText } from './dev/welcome.ts';
+import type { StartGateway } from './gateway-process.ts';
+import { endAfter, prepareGateway } from './gateway-process.ts';
 import type { Settings } from './settings.ts';
-import { readSettings, SettingsError } from './settings.ts';
-import { startTracing } from './telemetry/tracing.ts';
-import { startGateway } from './wiring/app.ts';
+import { forgetPostgresVariables, readSettings, SettingsError } from './settings.ts';
 
 /** What `npm start` runs. Without DATABASE_URL: an embedded Postgres, a demo model server and a demo user. */
 
-/** Time for the parts to stop after the drain is over; then the process ends anyway. */
-const STOP_GRACE_MS = 20_000;
 /**
  * The terminal gives Ctrl-C to npm, the launcher and us, and each hands it on: what comes so soon is the same one. A
  * later signal ends the process at once; Postgres gets its stop signal on exit.
@@ -34,12 +31,16 @@ async function main(): Promise<void> {
   const stop = new AbortController();
   const cleanups: Cleanups = [];
   listenForStop(stop);
+  forgetPostgresVariables();
   try {
     const settings = readSettings();
     setStopLimit(stop.signal, settings);
     await refuseTakenPorts(settings);
     const embedded = settings.databaseUrl === null && settings.profile === 'server';
-    await (embedded ? startDemo(settings, cleanups, stop.signal) : startPlain(settings, cleanups));
+    const startGateway = await prepareGateway(settings);
+    await (embedded
+      ? startDemo(settings, startGateway, cleanups, stop.signal)
+      : startPlain(settings, startGateway, cleanups));
     if (!stop.signal.aborted) await new Promise((stopped) => stop.signal.addEventListener('abort', stopped));
   } catch (error) {
     if (!stop.signal.aborted) fail(error); // else it is only the interrupted step
@@ -57,13 +58,18 @@ function fail(error: unknown): void {
   process.stderr.write(`${oneLine(error)}\n`);
 }
 
-async function startPlain(settings: Settings, cleanups: Cleanups): Promise<void> {
-  const gateway = await startGateway(settings, await startTracing(settings.tracing));
+async function startPlain(settings: Settings, startGateway: StartGateway, cleanups: Cleanups): Promise<void> {
+  const gateway = await startGateway(settings);
   cleanups.push(() => gateway.close());
   process.stdout.write(`Model Gateway runs on ${gateway.url}. Ctrl-C stops it.\n`);
 }
 
-async function startDemo(settings: Settings, cleanups: Cleanups, signal: AbortSignal): Promise<void> {
+async function startDemo(
+  settings: Settings,
+  startGateway: StartGateway,
+  cleanups: Cleanups,
+  signal: AbortSignal,
+): Promise<void> {
   const dataDirectory = resolve(settings.dataDir);
   makeUsableDirectory(dataDirectory);
   const sealingKeys =
@@ -78,7 +84,7 @@ async function startDemo(settings: Settings, cleanups: Cleanups, signal: AbortSi
   cleanups.push(() => demo.close());
 
   const demoSettings = { ...settings, databaseUrl, databaseDirectUrl: databaseUrl, sealingKeys };
-  const gateway = await startGateway(demoSettings, await startTracing(settings.tracing));
+  const gateway = await startGateway(demoSettings);
   cleanups.push(() => gateway.close());
   await waitUntilReady(gateway.adminUrl, signal);
 
@@ -92,6 +98,8 @@ async function startDatabase(
   cleanups: Cleanups,
   signal: AbortSignal,
 ): Promise<string> {
+  // Not before tracing is there, which patches the driver.
+  const { claimDatabase, InUseError } = await import('./dev/gateway-database.ts');
   const server = await startEmbeddedPostgres(
     { directory: join(dataDirectory, 'postgres'), durable: true },
     signal,
@@ -146,8 +154,7 @@ function listenForStop(stop: AbortController): void {
 
 /** Whatever hangs, the process ends; Postgres gets its stop signal on exit. */
 function setStopLimit(signal: AbortSignal, settings: Settings): void {
-  const limitMs = settings.drainDelayMs + settings.drainMs + STOP_GRACE_MS;
-  signal.addEventListener('abort', () => setTimeout(() => process.exit(1), limitMs).unref());
+  signal.addEventListener('abort', () => endAfter(settings.drainDelayMs + settings.drainMs));
 }
 
 function oneLine(error: unknown): string {

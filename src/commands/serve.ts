@@ -1,18 +1,14 @@
 import type { Command } from 'commander';
-import { markInTime } from '../heap-limit.ts';
+import { prepareGateway } from '../gateway-process.ts';
 import { readSettings } from '../settings.ts';
 import { addCommand } from './command.ts';
 import { runUntilSignal } from './until-signal.ts';
 
 async function serve(): Promise<void> {
   const settings = readSettings();
-  markInTime();
   await runUntilSignal(async () => {
-    // Before the rest is imported: auto-instrumentation patches modules as they are loaded.
-    const { startTracing } = await import('../telemetry/tracing.ts');
-    const tracing = await startTracing(settings.tracing);
-    const { startGateway } = await import('../wiring/app.ts');
-    const gateway = await startGateway(settings, tracing);
+    const startGateway = await prepareGateway(settings);
+    const gateway = await startGateway(settings);
     return { close: () => gateway.close(), stopLimitMs: settings.drainDelayMs + settings.drainMs };
   });
 }

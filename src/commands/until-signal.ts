@@ -1,3 +1,4 @@
+import { endAfter } from '../gateway-process.ts';
 import { CommandError } from './exit-codes.ts';
 
 export interface Running {
@@ -6,15 +7,12 @@ export interface Running {
   readonly stopLimitMs: number;
 }
 
-/** After a stop signal and the drain, whatever still hangs is left behind. */
-const stopGraceMs = 15_000;
-
 /** Runs until a signal; a second one hurries the stop. Throws CommandError after what nobody thought of. */
 export async function runUntilSignal(start: () => Promise<Running>): Promise<void> {
   let running: Running | null = null;
   const stopped = new Promise<void>((resolve, reject) => {
     const stop = (bug: Error | null): void => {
-      setTimeout(() => process.exit(1), (running?.stopLimitMs ?? 0) + stopGraceMs).unref();
+      endAfter(running?.stopLimitMs ?? 0);
       if (running === null) process.exit(bug === null ? 0 : 1);
       const end = (failure: Error | null): void => (failure === null ? resolve() : reject(failure));
       running.close().then(

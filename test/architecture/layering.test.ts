@@ -139,6 +139,10 @@ const rooms: Readonly<Record<string, Room>> = {
     ],
     types: ['fastify', 'pg', 'pino', 'node:http'],
   },
+  'gateway-process.ts': {
+    values: ['heap-limit.ts', 'telemetry/', 'wiring/'],
+    types: ['settings.ts'],
+  },
   'demo/': {
     values: ['node:crypto', 'node:events', 'node:http', 'node:timers/promises'],
     types: ['node:net'],
@@ -152,23 +156,13 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   'commands/': {
     values: [
-      ...[
-        everyAdapter,
-        'core/',
-        'demo/',
-        'heap-limit.ts',
-        'http/',
-        'package-version.ts',
-        'settings.ts',
-        'telemetry/',
-        'wiring/',
-      ],
+      ...[everyAdapter, 'core/', 'demo/', 'gateway-process.ts', 'http/', 'package-version.ts', 'settings.ts'],
       ...['commander', 'node:crypto', 'node:events', 'node:timers/promises'],
     ],
     types: ['pg'],
   },
   'main.ts': { values: ['commands/', 'node-version.ts', 'settings.ts'] },
-  'dev.ts': { values: ['demo/', 'dev/', 'settings.ts', 'telemetry/', 'wiring/', 'node:path'] },
+  'dev.ts': { values: ['demo/', 'dev/', 'gateway-process.ts', 'settings.ts', 'node:path'] },
 };
 
 const holds = (name: string, path: string): boolean =>
@@ -217,6 +211,27 @@ describe('imports', () => {
     expect(up.map(show)).toEqual([]);
   });
 });
+
+/** What is loaded with a file, and with all that it imports: `await import` loads later. */
+function loadedWith(path: string, loaded = new Set<string>()): ReadonlySet<string> {
+  if (loaded.has(path)) return loaded;
+  loaded.add(path);
+  const text = files.find((file) => file.path === path)?.text ?? '';
+  for (const { groups } of text.matchAll(written)) {
+    const target = groups?.['target'] ?? '';
+    if (groups?.['type'] !== undefined) continue;
+    loadedWith(target.startsWith('.') ? join(dirname(path), target).split(sep).join('/') : target, loaded);
+  }
+  return loaded;
+}
+
+test.each(['main.ts', 'dev.ts', 'commands/serve.ts', 'gateway-process.ts'])(
+  '%s loads nothing that tracing has to patch first',
+  (path) => {
+    const patched = ['pg', 'ioredis', 'undici', 'pino'].filter((name) => loadedWith(path).has(name));
+    expect(patched).toEqual([]);
+  },
+);
 
 /** Code without comments, and without the names of npm packages. */
 const codeOf = (text: string): string =>

@@ -97,9 +97,20 @@ test('a stop signal during the start leaves nothing behind', async () => {
   expect(postgresRuns()).toBe(false);
 });
 
+/** In the environment of somebody who works with Postgres otherwise. */
+const ofAnotherDatabase = {
+  PGSSLMODE: 'verify-full',
+  PGOPTIONS: '-c no_such_setting=1',
+  PGHOST: 'db.invalid',
+};
+
 test('a second Ctrl-C ends it at once, but not the copies of the first that launchers hand on', async () => {
   const adminPort = await freePort();
-  const child = await start({ GW_ADMIN_PORT: String(adminPort), GW_DRAIN_DELAY_SECONDS: '60' });
+  const child = await start({
+    ...ofAnotherDatabase,
+    GW_ADMIN_PORT: String(adminPort),
+    GW_DRAIN_DELAY_SECONDS: '60',
+  });
   await child.printed('Ctrl-C stops everything');
   for (let copy = 0; copy < 3; copy += 1) child.process.kill('SIGINT');
   const ready = async () => (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).status;
