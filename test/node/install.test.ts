@@ -8,7 +8,7 @@ import { eventually } from '../harness/measure/eventually.ts';
 import type { TestDatabase } from '../harness/servers/postgres.ts';
 import { createDatabase } from '../harness/servers/postgres.ts';
 import { tellMeasured } from './support/measured.ts';
-import { logOf, podsOf, untilPod } from './support/pods.ts';
+import { execIn, logOf, onlyPod, podsOf, untilPod } from './support/pods.ts';
 import type { Release } from './support/release.ts';
 import { rolledOut, runHelm } from './support/release.ts';
 import { forPods, writeSecret } from './support/stores.ts';
@@ -113,6 +113,36 @@ test('tables that cannot be used keep the pod from becoming ready, and its log n
   expect(await logOf(namespace, metadata.name, '--previous')).toContain('tiers.cheap');
   await apply(JSON.stringify(tables()));
   await rolledOut(namespace, 'unusable');
+});
+
+/** Starts the gateway once more beside the one that runs, and prints the milliseconds until it is ready. */
+const startBeside = `
+  const { spawn } = require('node:child_process');
+  const env = { ...process.env, PORT: '18080', GW_ADMIN_PORT: '19090', GW_DATA_DIR: '/tmp/beside' };
+  const begin = performance.now();
+  const child = spawn(process.execPath, ['dist/main.js'], { env, stdio: 'ignore' });
+  const isReady = () => fetch('http://127.0.0.1:19090/readyz').then(({ status }) => status === 200, () => false);
+  const look = async () => {
+    while (!(await isReady())) await new Promise((resolve) => setTimeout(resolve, 5));
+    console.log(Math.round(performance.now() - begin));
+    child.kill('SIGKILL');
+  };
+  void look();`;
+
+test('in a pod of one core it is soon ready, five times in a row', async () => {
+  const resources = { requests: { cpu: '50m', memory: '256Mi' }, limits: { cpu: '1', memory: '1Gi' } };
+  const fullnameOverride = 'one-core';
+  const own = { ...redis, replicaCount: 1, migrations: { mode: 'off' }, resources, fullnameOverride };
+  await runHelm('install', 'one-core', namespace, own, ['--wait', '--timeout', waitLimit]);
+  const { metadata } = await onlyPod({ namespace, name: 'one-core', url: '' });
+  const times: number[] = [];
+  while (times.length < 5) {
+    const printed = await execIn(namespace, metadata.name, 'model-gateway', 'node', '-e', startBeside);
+    expect(printed).toMatch(/^[0-9]+\n$/);
+    times.push(Number(printed));
+  }
+  tellMeasured(`from start to ready with one core: ${times.join(', ')} ms`);
+  await must(helm(['uninstall', 'one-core', '-n', namespace]));
 });
 
 test('helm uninstall leaves nothing but what is not its own', async () => {
