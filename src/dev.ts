@@ -10,9 +10,10 @@ import { keepSealingKey } from './dev/sealing-key.ts';
 import { StartError } from './dev/start-error.ts';
 import { welcomeText } from './dev/welcome.ts';
 import type { StartGateway } from './gateway-process.ts';
-import { endAfter, prepareGateway } from './gateway-process.ts';
+import { prepareGateway } from './gateway-process.ts';
 import type { Settings } from './settings.ts';
 import { forgetPostgresVariables, readSettings, SettingsError } from './settings.ts';
+import { bugBehind, endAfter, listenForStop } from './stop-signals.ts';
 
 /** What `npm start` runs. Without DATABASE_URL: an embedded Postgres, a demo model server and a demo user. */
 
@@ -30,7 +31,7 @@ type Cleanups = (() => Promise<void>)[];
 async function main(): Promise<void> {
   const stop = new AbortController();
   const cleanups: Cleanups = [];
-  listenForStop(stop);
+  stopWithTerminal(stop);
   forgetPostgresVariables();
   try {
     const settings = readSettings();
@@ -45,10 +46,7 @@ async function main(): Promise<void> {
   } catch (error) {
     if (!stop.signal.aborted) fail(error); // else it is only the interrupted step
   }
-  if (stop.signal.reason instanceof Error && stop.signal.reason.name !== 'AbortError') {
-    process.stderr.write(`${stop.signal.reason.stack}\n`); // a bug: here the stack helps more than one line
-    process.exitCode = 1;
-  }
+  if (bugBehind(stop.signal) !== null) process.exitCode = 1;
   for (const cleanup of cleanups.reverse()) await cleanup().catch(fail);
   process.exit();
 }
@@ -138,17 +136,15 @@ function portInUse(name: string, host: string, port: number): StartError {
   return new StartError(`Port ${port} on ${host} is in use: stop its owner, or set ${name} to another one.`);
 }
 
-function listenForStop(stop: AbortController): void {
-  let stoppingAtMs: number | null = null;
-  const onSignal = (): void => {
-    const nowMs = performance.now();
-    stoppingAtMs ??= nowMs;
-    if (nowMs - stoppingAtMs > SAME_KEY_PRESS_MS) process.exit(INTERRUPTED);
-    stop.abort();
-  };
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, onSignal);
+function stopWithTerminal(stop: AbortController): void {
+  listenForStop(stop, {
+    signals: ['SIGINT', 'SIGTERM', 'SIGHUP'],
+    sameStopMs: SAME_KEY_PRESS_MS,
+    onFurther: (byBug) => {
+      if (!byBug) process.exit(INTERRUPTED);
+    },
+  });
   process.on('disconnect', () => stop.abort()); // the launcher was killed
-  process.on('uncaughtException', (error) => stop.abort(error));
   process.stdout.on('error', () => {}); // the reader left (npm start | head); we go on
 }
 

@@ -5,9 +5,6 @@ import type { RunningGateway } from './wiring/app.ts';
 /** Throws as `startGateway` does. */
 export type StartGateway = (settings: Settings) => Promise<RunningGateway>;
 
-/** After a stop signal and the drain, whatever still hangs is left behind. */
-const stopGraceMs = 15_000;
-
 /**
  * The one way in which a process becomes a gateway, of `serve` and of `npm start`. Tracing comes before all else is
  * imported: auto-instrumentation patches modules as they are loaded. Resolves with what starts the gateway, whose
@@ -22,9 +19,4 @@ export async function prepareGateway(settings: Pick<Settings, 'tracing'>): Promi
   // It is told where it is waited for.
   loading.catch(() => undefined);
   return async (all) => (await loading)(all, tracing);
-}
-
-/** Called when the stop has begun, which may take so long: the process ends in any case. */
-export function endAfter(stopLimitMs: number): void {
-  setTimeout(() => process.exit(1), stopLimitMs + stopGraceMs).unref();
 }

@@ -1,4 +1,4 @@
-import { endAfter } from '../gateway-process.ts';
+import { bugBehind, endAfter, listenForStop } from '../stop-signals.ts';
 import { CommandError } from './exit-codes.ts';
 
 export interface Running {
@@ -10,23 +10,22 @@ export interface Running {
 /** Runs until a signal; a second one hurries the stop. Throws CommandError after what nobody thought of. */
 export async function runUntilSignal(start: () => Promise<Running>): Promise<void> {
   let running: Running | null = null;
-  const stopped = new Promise<void>((resolve, reject) => {
-    const stop = (bug: Error | null): void => {
-      endAfter(running?.stopLimitMs ?? 0);
-      if (running === null) process.exit(bug === null ? 0 : 1);
-      const end = (failure: Error | null): void => (failure === null ? resolve() : reject(failure));
-      running.close().then(
-        () => end(bug),
-        (error: Error) => end(error),
-      );
-    };
-    process.on('SIGTERM', () => stop(null));
-    process.on('SIGINT', () => stop(null));
-    // A state nobody thought of is not one to go on from: write what is left, then end.
-    process.on('uncaughtException', (error) => {
-      process.stderr.write(`uncaught: ${error.stack}\n`);
-      stop(new CommandError('failed', 'ended by an uncaught exception'));
-    });
+  const { promise: stopped, resolve, reject } = Promise.withResolvers<void>();
+  const stop = new AbortController();
+  stop.signal.addEventListener('abort', () => {
+    const bug = bugBehind(stop.signal);
+    endAfter(running?.stopLimitMs ?? 0);
+    if (running === null) process.exit(bug === null ? 0 : 1);
+    running.close().then(() => {
+      if (bug === null) resolve();
+      else reject(new CommandError('failed', 'ended by an uncaught exception'));
+    }, reject);
+  });
+  listenForStop(stop, {
+    signals: ['SIGTERM', 'SIGINT'],
+    sameStopMs: 0,
+    // The first call tells of its failure.
+    onFurther: () => running?.close().catch(() => undefined),
   });
   running = await start();
   await stopped;

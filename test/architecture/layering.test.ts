@@ -143,6 +143,7 @@ const rooms: Readonly<Record<string, Room>> = {
     values: ['heap-limit.ts', 'telemetry/', 'wiring/'],
     types: ['settings.ts'],
   },
+  'stop-signals.ts': { values: [] },
   'demo/': {
     values: ['node:crypto', 'node:events', 'node:http', 'node:timers/promises'],
     types: ['node:net'],
@@ -156,13 +157,24 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   'commands/': {
     values: [
-      ...[everyAdapter, 'core/', 'demo/', 'gateway-process.ts', 'http/', 'package-version.ts', 'settings.ts'],
+      ...[
+        everyAdapter,
+        'core/',
+        'demo/',
+        'gateway-process.ts',
+        'http/',
+        'package-version.ts',
+        'settings.ts',
+        'stop-signals.ts',
+      ],
       ...['commander', 'node:crypto', 'node:events', 'node:timers/promises'],
     ],
     types: ['pg'],
   },
   'main.ts': { values: ['commands/', 'node-version.ts', 'settings.ts'] },
-  'dev.ts': { values: ['demo/', 'dev/', 'gateway-process.ts', 'settings.ts', 'node:path'] },
+  'dev.ts': {
+    values: ['demo/', 'dev/', 'gateway-process.ts', 'settings.ts', 'stop-signals.ts', 'node:path'],
+  },
 };
 
 const holds = (name: string, path: string): boolean =>

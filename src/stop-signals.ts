@@ -1,0 +1,42 @@
+/** How a process that serves hears that it has to stop, and that it does. */
+
+/** After a stop signal and the drain, whatever still hangs is left behind. */
+const stopGraceMs = 15_000;
+
+export interface StopRules {
+  readonly signals: readonly NodeJS.Signals[];
+  /** What comes so soon after the first signal is the same one, milliseconds: launchers hand a key press on. */
+  readonly sameStopMs: number;
+  /** A further stop while the first is under way. */
+  readonly onFurther: (byBug: boolean) => void;
+}
+
+/**
+ * The first stop signal aborts `stop`, and so does what nobody thought of: that is not a state to go on from. It is
+ * told on stderr and is the reason then, see `bugBehind`.
+ */
+export function listenForStop(stop: AbortController, { signals, sameStopMs, onFurther }: StopRules): void {
+  let stoppedAtMs: number | null = null;
+  const hear = (bug: Error | null): void => {
+    const nowMs = performance.now();
+    if (stoppedAtMs === null) {
+      stoppedAtMs = nowMs;
+      stop.abort(bug ?? undefined);
+    } else if (bug !== null || nowMs - stoppedAtMs >= sameStopMs) onFurther(bug !== null);
+  };
+  for (const name of signals) process.on(name, () => hear(null));
+  process.on('uncaughtException', (error) => {
+    process.stderr.write(`uncaught: ${error.stack}\n`);
+    hear(error);
+  });
+}
+
+/** What nobody thought of, where that was the reason to stop. */
+export function bugBehind({ reason }: AbortSignal): Error | null {
+  return reason instanceof Error && reason.name !== 'AbortError' ? reason : null;
+}
+
+/** Called when the stop has begun, which may take so long: the process ends in any case. */
+export function endAfter(stopLimitMs: number): void {
+  setTimeout(() => process.exit(1), stopLimitMs + stopGraceMs).unref();
+}
