@@ -1,6 +1,5 @@
 import { extrasOf } from '../core/answer/answer-extras.ts';
 import type { ChatCompletion } from '../core/answer/chat-completion.ts';
-import { CompletionAccumulator } from '../core/answer/completion-chunks.ts';
 import { costMicroUsd } from '../core/answer/cost.ts';
 import type { AnswerTotals, ChunkIdentity, GatewayMetadata } from '../core/answer/gateway-metadata.ts';
 import { gatewayChunk, gatewayMetadata, withGatewayBlock } from '../core/answer/gateway-metadata.ts';
@@ -14,6 +13,7 @@ import type { AnsweringProvider, RequestEnd, SettledFacts, ShownResidency } from
 import { targetText } from '../core/settled-request.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
 import type { Client } from './client-stream.ts';
+import { KeptAnswer } from './kept-answer.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { OpenStream } from './open-stream.ts';
 import { relay } from './relay.ts';
@@ -99,12 +99,23 @@ export async function respondWithStream(
   stream: OpenStream,
   attempt: OpenAttempt,
 ): Promise<ChatResponse> {
+  const { call, deps } = context;
+  const keep = call.options.cacheTtlSeconds === null ? null : new KeptAnswer(call, deps.answers);
+  try {
+    return await relayAndSettle(context, stream, attempt, keep);
+  } finally {
+    keep?.release();
+  }
+}
+
+async function relayAndSettle(
+  context: RequestContext,
+  stream: OpenStream,
+  attempt: OpenAttempt,
+  keep: KeptAnswer | null,
+): Promise<ChatResponse> {
   const { call, settlement, client, deps } = context;
   const ttftMs = settlement.latencyMs();
-  const keep =
-    call.options.cacheTtlSeconds === null
-      ? null
-      : new CompletionAccumulator(call.tables.document.limits.cache_entry_bytes);
   const relaying = relay(stream, client.stream, keep === null ? null : (bytes) => keep.push(bytes));
   // Written in the same turn.
   deps.telemetry.streamOpened(call, deps.clock.monotonicMs() - stream.firstTokenAtMs);
@@ -138,7 +149,7 @@ function endStream(
   { translator }: OpenStream,
   candidate: Candidate,
   { latencyMs, usage, costMicroUsd: cost }: StreamFacts,
-  keep: CompletionAccumulator | null,
+  keep: KeptAnswer | null,
 ): ChatResponse {
   const { call, client } = context;
   const { provider, model, residency } = candidate;

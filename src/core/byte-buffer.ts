@@ -15,6 +15,11 @@ export class ByteBuffer {
     return this.#length;
   }
 
+  /** What it takes of the memory, in bytes. */
+  get capacity(): number {
+    return this.#bytes.length;
+  }
+
   append(piece: Buffer): void {
     this.#makeRoom(piece.length);
     piece.copy(this.#bytes, this.#length);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { AnswerBudget } from '../../src/chat/answer-budget.ts';
 import { HeldBytes } from '../../src/chat/held-bytes.ts';
-import { CompletionAccumulator } from '../../src/core/answer/completion-chunks.ts';
+import { CompletionAccumulator } from '../../src/core/answer/completion-accumulator.ts';
 import { SseDecoder } from '../../src/core/answer/sse-decoder.ts';
 import { cpuMsOf } from '../harness/measure/cpu-time.ts';
 import { livingBytes } from '../harness/measure/memory.ts';

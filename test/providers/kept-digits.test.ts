@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { extrasOf } from '../../src/core/answer/answer-extras.ts';
 import type { ChatCompletion } from '../../src/core/answer/chat-completion.ts';
-import { CompletionAccumulator, chunksFromCompletion } from '../../src/core/answer/completion-chunks.ts';
+import { CompletionAccumulator } from '../../src/core/answer/completion-accumulator.ts';
+import { chunksFromCompletion } from '../../src/core/answer/completion-chunks.ts';
 import { parseExactly } from '../../src/core/json/exact-json.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providers } from '../../src/providers/registry.ts';

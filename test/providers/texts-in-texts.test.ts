@@ -3,7 +3,7 @@
  * to one answer. A limit for each would be none. The work is what `JSON.parse` is given, in values, digits and escapes.
  */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { CompletionAccumulator } from '../../src/core/answer/completion-chunks.ts';
+import { CompletionAccumulator } from '../../src/core/answer/completion-accumulator.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonCosts } from '../../src/core/json/json-allowance.ts';
 import { tallyEscapes } from '../../src/core/json/json-escapes.ts';

@@ -1,4 +1,4 @@
-import { textFields } from '../../core/answer/completion-chunks.ts';
+import { textFields } from '../../core/answer/completion-accumulator.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import { properContent } from './choice.ts';

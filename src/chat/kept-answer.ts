@@ -1,0 +1,51 @@
+import type { ChatCompletion, WireUsage } from '../core/answer/chat-completion.ts';
+import { CompletionAccumulator } from '../core/answer/completion-accumulator.ts';
+import type { ChatCall } from '../core/request/chat-call.ts';
+import type { AnswerBudget } from './answer-budget.ts';
+import { smallAnswerBytes } from './answer-budget.ts';
+
+/**
+ * A streamed answer that is put together on its way to the client, to be stored. What it keeps counts against the budget
+ * of large answers, since a vendor's stream may stay open for long; without room it is given up, and the client gets its
+ * answer all the same.
+ */
+export class KeptAnswer {
+  readonly #budget: AnswerBudget;
+  readonly #userId: string;
+  #chunks: CompletionAccumulator | null;
+  #counted = 0;
+
+  constructor({ userId, tables }: ChatCall, budget: AnswerBudget) {
+    this.#budget = budget;
+    this.#userId = userId;
+    this.#chunks = new CompletionAccumulator(tables.document.limits.cache_entry_bytes);
+  }
+
+  /** Takes SSE bytes as they went to the client, in any split. */
+  push(bytes: Buffer): void {
+    if (this.#chunks === null) return;
+    this.#chunks.push(bytes);
+    const held = this.#chunks.heldBytes;
+    if (!this.#count(held > smallAnswerBytes ? held : 0)) this.release();
+  }
+
+  /** The answer as a whole, and nothing is kept any more. Null: it cannot be stored. */
+  complete(usage: WireUsage | null): ChatCompletion | null {
+    const completion = this.#chunks?.complete(usage) ?? null;
+    this.release();
+    return completion;
+  }
+
+  /** To be called however the stream ends. */
+  release(): void {
+    this.#chunks = null;
+    this.#count(0);
+  }
+
+  #count(bytes: number): boolean {
+    if (bytes === this.#counted) return true;
+    if (!this.#budget.move(this.#userId, this.#counted, bytes)) return false;
+    this.#counted = bytes;
+    return true;
+  }
+}
