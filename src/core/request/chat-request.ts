@@ -2,10 +2,13 @@ import { z } from 'zod';
 
 const roles = ['system', 'user', 'assistant', 'tool'] as const;
 
+const contentPartSchema = z.looseObject({ type: z.string() });
+export type ContentPart = z.infer<typeof contentPartSchema>;
+
 /** SPEC 4.5: one message. Unknown fields pass through; `content` must at least be of a known kind. */
 const chatMessageSchema = z.looseObject({
   role: z.enum(roles),
-  content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional(),
+  content: z.union([z.string(), z.array(contentPartSchema), z.null()]).optional(),
 });
 
 /** The largest int64 that a double can hold: 2^63 itself is one too many. */

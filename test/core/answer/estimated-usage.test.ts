@@ -22,17 +22,46 @@ test.each([
 });
 
 describe('the characters of a prompt', () => {
-  const of = (...contents: unknown[]) =>
-    promptCharacters({
-      model: 'gw/cheap',
-      messages: contents.map((content) => ({ role: 'user', content })),
-    } as ChatRequest);
+  const long = 'x'.repeat(1_000);
+  const image = 4_000;
+  const said = (...contents: unknown[]) => contents.map((content) => ({ role: 'user', content }));
+  const called = {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ function: { name: 'f', arguments: long } }],
+  };
+  const named = ['tool_calls', 'function', 'name', 'f', 'arguments'].join('').length;
 
-  test.each([
-    ['texts', ['Hello', 'नमस्ते'], 11],
-    ['parts with text', [[{ type: 'text', text: 'abc' }, { type: 'image_url' }], 'de'], 5],
-    ['no content', [null, undefined], 0],
-  ])('of %s', (_name, contents, count) => {
-    expect(of(...contents)).toBe(count);
+  test.each<[string, Record<string, unknown>, number]>([
+    ['texts', { messages: said('Hello', 'नमस्ते') }, 11],
+    ['no content', { messages: said(null, undefined) }, 0],
+    ['parts with text', { messages: said([{ type: 'text', text: 'abc' }], 'de') }, 5],
+    [
+      'an image that is named',
+      { messages: said([{ type: 'image_url', image_url: { url: 'https://a.b/c' } }]) },
+      image,
+    ],
+    ['an image that is sent', { messages: said([{ type: 'image_url', image_url: { url: long } }]) }, image],
+    [
+      'a long recording',
+      { messages: said([{ type: 'input_audio', input_audio: { data: 'x'.repeat(10 ** 6) } }]) },
+      10_001,
+    ],
+    ['text in a part of another kind', { messages: said([{ type: 'x', text: long }]) }, image + 1_000],
+    ['tool calls of the history', { messages: [called] }, named + 1_000],
+    ['a name', { messages: [{ role: 'user', name: long, content: '' }] }, 'name'.length + 1_000],
+    [
+      'tools',
+      { messages: [], tools: [{ function: { description: long } }] },
+      'functiondescription'.length + 1_000,
+    ],
+    [
+      'the form of the answer',
+      { messages: [], response_format: { type: 'json_schema', json_schema: { [long]: true } } },
+      'typejson_schemajson_schema'.length + 1_000,
+    ],
+    ['nothing but what steers the answer', { messages: [], stop: [long], user: long }, 0],
+  ])('of %s', (_name, request, count) => {
+    expect(promptCharacters({ model: 'gw/cheap', ...request } as ChatRequest)).toBe(count);
   });
 });
