@@ -5,9 +5,9 @@ import type { AnswerBudget } from './answer-budget.ts';
 import { smallAnswerBytes } from './answer-budget.ts';
 
 /**
- * A streamed answer that is put together on its way to the client, to be stored. What it keeps counts against the budget
- * of large answers, since a vendor's stream may stay open for long; without room it is given up, and the client gets its
- * answer all the same.
+ * A streamed answer that is put together on its way to the client, to be stored. What it keeps counts against the
+ * budget of large answers, since a vendor's stream may stay open for long; without room it is given up, and the
+ * client gets its answer all the same.
  */
 export class KeptAnswer {
   readonly #budget: AnswerBudget;

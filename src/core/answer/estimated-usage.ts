@@ -32,8 +32,8 @@ export function estimatedUsage(stated: Usage, { promptCharacters, answerBytes }:
 }
 
 /**
- * Characters of all that a prompt consists of: the messages with their tool calls, and with it the tools and the form of
- * the answer, which vendors count as input too. What is no text counts as a medium.
+ * Characters of all that a prompt consists of: the messages with their tool calls, the tools and the form of the
+ * answer, which vendors count as input too. What is no text counts as a medium.
  */
 export function promptCharacters({ messages, tools, response_format: format }: ChatRequest): number {
   let characters = charactersOf(tools) + charactersOf(format);
