@@ -17,8 +17,8 @@ import { letGoOfStalledReaders } from './answers/stalled-readers.ts';
 import { countUnread } from './answers/unread-answers.ts';
 import { smallBodyBytes } from './body/body-budget.ts';
 import { acceptOnlyJson } from './body/body-parser.ts';
-import { gatherEarly } from './body/early-body.ts';
 import { MeasuredMessage } from './body/measured-message.ts';
+import { answerInTurn } from './connections/answer-in-turn.ts';
 import { checkNodeInternals } from './connections/node-internals.ts';
 import { nodeHttpOptions, refuseOddRequests } from './connections/odd-requests.ts';
 import { answerParserError } from './connections/parser-errors.ts';
@@ -164,17 +164,6 @@ function limitConnections(server: Server, most: number, life: Life, telemetry: H
     const keptMs = life.connections.count > many ? scarceIdleMs : idleMs;
     // Node adds it to what it tells.
     server.keepAliveTimeoutBuffer = keptMs - toldIdleMs;
-  });
-}
-
-/**
- * A request that was sent behind another one on its connection is worked on when its answer's turn has come. One
- * read holds hundreds of them, and their answers would all be kept until the first is out. Few may wait.
- */
-function answerInTurn(app: FastifyInstance, turns: Turns): void {
-  app.addHook('onRequest', (request, reply, done) => {
-    if (reply.raw.socket !== null) return done();
-    if (turns.wait(request.raw, reply.raw, done)) gatherEarly(request);
   });
 }
 

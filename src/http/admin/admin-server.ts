@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fastify, LogController } from 'fastify';
 import type { TablesStatus } from '../../adapters/tables/last-good-tables.ts';
@@ -9,10 +10,12 @@ import { handleErrors, writeError } from '../answers/error-handler.ts';
 import { BodyBudget } from '../body/body-budget.ts';
 import { acceptOnlyJson } from '../body/body-parser.ts';
 import { MeasuredMessage } from '../body/measured-message.ts';
+import { answerInTurn } from '../connections/answer-in-turn.ts';
 import { keepNewest } from '../connections/newest-connections.ts';
 import { nodeHttpOptions, refuseOddRequests } from '../connections/odd-requests.ts';
 import { answerParserError } from '../connections/parser-errors.ts';
 import { connectionsCheckMs, headersTimeoutMs, requestTimeoutMs } from '../connections/server-timeouts.ts';
+import { Turns } from '../connections/turns.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { clientClosedStatus } from '../http-telemetry.ts';
 import type { Life } from '../life.ts';
@@ -24,6 +27,7 @@ import { requireAdminToken } from './admin-auth.ts';
 import { adminRouteList, adminRoutes } from './admin-routes.ts';
 import type { OperatorStore } from './operators.ts';
 import { operatorsHandlers } from './operators.ts';
+import { SharedText } from './shared-text.ts';
 
 /** An e-mail address, a label: more is nothing that an operator sends. */
 const bodyLimitBytes = 16 * 1024;
@@ -32,12 +36,16 @@ const bodiesBytes = 2 * 1024 * 1024;
 /** An e-mail address has 254 characters, and three times that percent-encoded. */
 const maxParamLength = 1024;
 
-/** Probes, scrapers and operators need a few. Old systems allow 1024 open files, of which clients may have half. */
-const mostConnections = 256;
+/** Probes, scrapers and operators need a few. Each may leave an answer of 300 KB unread. */
+const mostConnections = 64;
+/** For what waits behind another request on its connection, on all of them. */
+const turnsBytes = 2 * 1024 * 1024;
+/** Between two renderings of the metrics, which take 10 ms: a tenth of the process, however many scrapers there are. */
+const renderingRestMs = 100;
 
 /** What readiness looks at; every part is cheap and in memory. */
 export interface ReadyFacts {
-  readonly tables: () => TablesStatus;
+  readonly tables: () => Pick<TablesStatus, 'generation' | 'hash' | 'lastReloadOk'>;
   /** False until Postgres was reached once and its schema is new enough; later outages do not unready. */
   readonly storeReady: () => { readonly ready: boolean; readonly reason: string | null };
 }
@@ -52,7 +60,7 @@ export interface AdminApi extends AdminAuthDeps {
 }
 
 export interface AdminDeps extends ReadyFacts {
-  readonly life: Life;
+  readonly life: Pick<Life, 'phase'>;
   readonly metrics: () => Promise<string>;
   readonly metricsContentType: string;
   readonly openApi: () => unknown;
@@ -64,6 +72,7 @@ export interface AdminDeps extends ReadyFacts {
  * Probes, metrics, the API description and the admin API on the second port, which no client-facing Service exposes.
  */
 export function createAdminServer(deps: AdminDeps, log: FastifyBaseLogger): FastifyInstance {
+  const turns = new Turns(turnsBytes);
   const app: FastifyInstance = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
@@ -78,6 +87,8 @@ export function createAdminServer(deps: AdminDeps, log: FastifyBaseLogger): Fast
     routerOptions: { maxParamLength },
     clientErrorHandler: answerParserError,
     frameworkErrors: (_error, request, reply) => {
+      // No hook has seen this one: its answer may have to wait all the same.
+      if (reply.raw.socket === null && !turns.wait(request.raw, reply.raw, () => undefined)) return;
       reply.header('x-request-id', request.id);
       writeError(new NotFoundError('Unknown path.'), request as FastifyRequest, reply as FastifyReply, log);
     },
@@ -86,6 +97,7 @@ export function createAdminServer(deps: AdminDeps, log: FastifyBaseLogger): Fast
   });
   keepNewest(app.server, mostConnections);
   app.decorateRequest('earlyBody', null);
+  answerInTurn(app, turns);
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     done();
@@ -114,11 +126,22 @@ function serveProbes(app: FastifyInstance, deps: AdminDeps): void {
       tables: { generation, hash, last_reload_ok: lastReloadOk },
     };
   });
-  app.get('/metrics', async (_request, reply) => {
-    reply.header('content-type', deps.metricsContentType);
-    return deps.metrics();
+  serveShared(app, '/metrics', deps.metricsContentType, () => deps.metrics());
+  serveShared(app, '/openapi.json', 'application/json; charset=utf-8', () => JSON.stringify(deps.openApi()));
+}
+
+/** Nobody who asks for it needs a token: it costs the process little, however often it is asked for. */
+function serveShared(
+  app: FastifyInstance,
+  path: string,
+  type: string,
+  make: () => string | Promise<string>,
+): void {
+  const text = new SharedText(make, () => setTimeout(renderingRestMs, undefined, { ref: false }));
+  app.get(path, async (request, reply) => {
+    reply.header('content-type', type);
+    return text.for(request.raw.socket);
   });
-  app.get('/openapi.json', async () => deps.openApi());
 }
 
 /** Its bodies have room of their own, so that neither port takes any from the other. */
