@@ -1,5 +1,6 @@
 import { Command, CommanderError, Help } from 'commander';
 import { StoreAway } from '../core/store-away.ts';
+import { packageVersion } from '../package-version.ts';
 import { addCheckConfig } from './check-config.ts';
 import { addCompletion } from './completion.ts';
 import { addDemo } from './demo.ts';
@@ -22,6 +23,9 @@ import { addWait } from './wait.ts';
 const about = 'Self-hosted LLM gateway. Without a command it serves; settings come from the environment.';
 
 const unmigrated = 'the database lacks the schema of this release: run "model-gateway migrate"';
+
+const refused = 'the database refuses the settings of this command';
+const unavailable = 'the database is not available, try again shortly';
 
 const plain = new Help();
 /** The same on every terminal, and where there is none. */
@@ -55,6 +59,7 @@ function createProgram(): Command {
   program
     .description(about)
     .usage('[command] [options]')
+    .version(packageVersion(), '-V, --version', 'print the version')
     .helpCommand('help [command]', 'explain a command')
     .exitOverride()
     .configureOutput({
@@ -78,6 +83,23 @@ function atTheirLevel([first = 'serve', ...rest]: readonly string[]): string[] {
   return isDeep ? [...rest.slice(0, -1), first, last] : [first, ...rest];
 }
 
+/** Asked to explain what is not there, commander explains all that is, and does not say why. */
+function refuseUnknownTopic(program: Command, args: readonly string[]): void {
+  let level = program;
+  let explains = false;
+  for (const name of args) {
+    if (level.commands.length === 0 || name.startsWith('-')) return;
+    if (name === 'help') {
+      explains = true;
+      continue;
+    }
+    const next = level.commands.find((command) => command.name() === name);
+    if (next === undefined && explains) level.error(`error: unknown command '${name}'`);
+    if (next === undefined) return;
+    level = next;
+  }
+}
+
 /** They write a line now and then, and end whether anybody reads it or not. */
 const servers: ReadonlySet<string> = new Set(['serve', 'demo']);
 
@@ -87,15 +109,26 @@ function pathOf(command: Command): string {
   return parent === null || parent.parent === null ? command.name() : `${pathOf(parent)} ${command.name()}`;
 }
 
+/** In the words of whoever said it first: the server, or the system for each address of its name. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return [...new Set(error.errors.map(reasonOf))].join(', ');
+  if (error instanceof StoreAway) return reasonOf(error.cause);
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Of what a command threw: what it tells, and its exit code. */
 async function endOf(error: unknown): Promise<{ readonly message: string; readonly code: number }> {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof CommandError) return { message, code: error.exitCode };
   const { EvidenceFileError } = await import('../adapters/system/evidence-files.ts');
   if (error instanceof EvidenceFileError && error.isMissing) return { message, code: exitCodes.notFound };
-  const { isAway, lacksSchema } = await import('../adapters/postgres/pool.ts');
+  const { isAway, lacksSchema, refusesSettings } = await import('../adapters/postgres/pool.ts');
   if (lacksSchema(error)) return { message: unmigrated, code: exitCodes.failed };
-  return { message, code: error instanceof StoreAway || isAway(error) ? exitCodes.away : exitCodes.failed };
+  const reason = reasonOf(error);
+  if (refusesSettings(error)) return { message: `${refused}: ${reason}`, code: exitCodes.failed };
+  if (error instanceof StoreAway || isAway(error))
+    return { message: `${unavailable}: ${reason}`, code: exitCodes.away };
+  return { message, code: exitCodes.failed };
 }
 
 /** Runs what the arguments name, `serve` without any, and resolves with the exit code. What went wrong is on stderr. */
@@ -107,7 +140,9 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     if (!servers.has(running)) endWithReader();
   });
   try {
-    await program.parseAsync(atTheirLevel(args), { from: 'user' });
+    const named = atTheirLevel(args);
+    refuseUnknownTopic(program, named);
+    await program.parseAsync(named, { from: 'user' });
     if (!servers.has(running)) await allRead();
     return exitCodes.done;
   } catch (error) {

@@ -1,6 +1,7 @@
 /** What holds for every command: help with an example, named mistakes, exit codes. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { packageVersion } from '../../src/package-version.ts';
 import { sealingKeys } from '../harness/gateway/start-gateway.ts';
 import { useDatabase, useFolder } from '../harness/servers/use-started.ts';
 import { runCommand, runOnDatabase } from './run-command.ts';
@@ -52,6 +53,10 @@ test.each([[['--help']], [['help']], [['-h']]])('%j lists the commands and the e
   expect(stdout).toContain('Exit codes:');
 });
 
+test('--version prints that of the package', async () => {
+  expect(await runCommand(['--version'])).toEqual({ code: 0, stdout: `${packageVersion()}\n`, stderr: '' });
+});
+
 test("help of a command below another is that command's own", async () => {
   const { code, stdout, stderr } = await runCommand(['help', 'users', 'limits']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -72,6 +77,10 @@ test.each([
 
 test.each([
   [['sevre'], "unknown command 'sevre'"],
+  [['help', 'sevre'], "unknown command 'sevre'"],
+  [['users', 'frob'], "unknown command 'frob'"],
+  [['help', 'users', 'frob'], "unknown command 'frob'"],
+  [['users', 'help', 'frob'], "unknown command 'frob'"],
   [['--sevre'], "unknown option '--sevre'"],
   [['migrate', '--force'], "unknown option '--force'"],
   [['migrate', 'now'], "too many arguments for 'migrate'"],
@@ -83,6 +92,8 @@ test.each([
   expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
   expect(stderr).toContain(`model-gateway: `);
   expect(stderr).toContain(said);
+  // The mistake is not lost above a page of what would be right.
+  expect(stderr).not.toContain('Usage:');
 });
 
 const someone = 'ada@example.com';
@@ -118,7 +129,28 @@ test.each(onDatabase.map((args) => [args.join(' '), args] as const))(
       GW_EVIDENCE_KEY_FILE: evidenceKey,
     });
     expect(ended).toMatchObject({ code: 69, stdout: '' });
-    expect(ended.stderr).toMatch(/^model-gateway [a-z -]+: .*(not available|ECONNREFUSED)/);
+    expect(ended.stderr).toMatch(/^model-gateway [a-z -]+: the database is not available, .*ECONNREFUSED/);
+  },
+);
+
+const refusals = [
+  ['a wrong password', { password: 'not-this-one' }, 'password authentication failed for user "'],
+  ['a database that is not there', { pathname: '/not_this_one' }, 'database "not_this_one" does not exist'],
+] as const;
+
+test.each(refusals.flatMap((refusal) => onDatabase.map((args) => [...refusal, args] as const)))(
+  'what the server has against %s is told, and that waiting does not help: %j',
+  async (_what, change, said, args) => {
+    const url = Object.assign(new URL(empty.url), change);
+    const evidenceKey = join(folder.path, `${args.join('-').replace(/\W/g, '-')}.refused.pem`);
+    await runCommand(['evidence-key', evidenceKey]);
+    const { code, stdout, stderr } = await runCommand(args, {
+      DATABASE_URL: url.href,
+      GW_SEALING_KEYS: sealingKeys(),
+      GW_EVIDENCE_KEY_FILE: evidenceKey,
+    });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain(`: the database refuses the settings of this command: ${said}`);
   },
 );
 

@@ -113,11 +113,20 @@ export function isAway(error: unknown): boolean {
 
 /** A table or a column is not there. */
 const schemaStates = new Set(['42P01', '42703']);
+/** A wrong password or role, a role that may not enter, a database that does not exist. */
+const refusedStates = new Set(['28P01', '28000', '3D000']);
+
+/** The error, or what it was made of. */
+const causeOf = (error: unknown): unknown => (error instanceof StoreAway ? error.cause : error);
 
 /** True when the error, or what it was made of, is a schema that is not there yet, or not all of it. */
 export function lacksSchema(error: unknown): boolean {
-  const cause = error instanceof StoreAway ? error.cause : error;
-  return schemaStates.has(sqlState(cause) ?? '');
+  return schemaStates.has(sqlState(causeOf(error)) ?? '');
+}
+
+/** True when the server answers, but not with these settings: waiting does not help whoever can change them. */
+export function refusesSettings(error: unknown): boolean {
+  return refusedStates.has(sqlState(causeOf(error)) ?? '');
 }
 
 /** What a query threw, as StoreAway when that is what it says. */
