@@ -7,6 +7,7 @@ import { readStream } from './read-stream.ts';
 /** What a vendor may have us parse and keep: counts are looked at before anything is built from them. */
 
 const many = 300_000;
+const endless = 'z'.repeat(1025);
 const repeat = (text: string, count: number): string => Array(count).fill(text).join(',');
 const distinct = (count: number): string => Array.from({ length: count }, (_, i) => `"k${i}":0`).join(',');
 const message = '{"role":"assistant","content":"a"}';
@@ -28,6 +29,8 @@ describe('an answer', () => {
     ['with more values than any answer', 'openai', openAi(choice(message), `,"x":[${repeat('0', many)}]`)],
     ['with an object of 5,000 keys', 'openai', openAi(choice(message), `,${distinct(5000)}`)],
     ['with deep nesting', 'openai', openAi(choice(message), `,"x":${'['.repeat(1001)}${']'.repeat(1001)}`)],
+    ['with an endless finish reason', 'openai', openAi(choice(message).replace('stop', endless))],
+    ['with an endless stop reason', 'anthropic', anthropic(block).replace('end_turn', endless)],
     ['of hundreds of thousands of blocks', 'anthropic', anthropic(repeat('{}', many))],
     ['of 4,000 calls', 'anthropic', anthropic(repeat(block, 4000))],
     ['with more values than any message', 'anthropic', anthropic(block, `,"x":[${repeat('0', many)}]`)],
@@ -91,6 +94,16 @@ describe('a stream', () => {
       Array.from({ length: 1100 }, (_, i) => event(named(i % 100, Math.floor(i / 100)))),
     ],
     ['a call with an endless id', 'openai', [event(delta(`{"tool_calls":[{"id":"${'i'.repeat(5000)}"}]}`))]],
+    [
+      'an endless finish reason',
+      'openai',
+      [event(`{"id":"a","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"${endless}"}]}`)],
+    ],
+    [
+      'an endless stop reason',
+      'anthropic',
+      [event(`{"type":"message_delta","delta":{"stop_reason":"${endless}"}}`)],
+    ],
     [
       'whole inputs whose blocks never end',
       'anthropic',

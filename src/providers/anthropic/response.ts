@@ -67,6 +67,8 @@ export function translateAnthropicAnswer(
   reader.take(given.usage);
   const stopReason = textOf(given.stop_reason);
   if (stopReason === '') return incompleteAnswer(reader.usage(false));
+  const finishReason = finishReasonOf(stopReason);
+  if (finishReason === null) return unreadable(overfullAnswer);
   const blocks = given.content.filter(isRecord);
   if (blocks.length > maxBlocks) return unreadable(overfullAnswer);
   const completion: ChatCompletion = {
@@ -78,7 +80,7 @@ export function translateAnthropicAnswer(
       {
         index: 0,
         message: messageOf(blocks, context.fallbackId),
-        finish_reason: finishReasonOf(stopReason),
+        finish_reason: finishReason,
       },
     ],
     usage: reader.wire ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },

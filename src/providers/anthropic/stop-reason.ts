@@ -1,3 +1,5 @@
+import { maxNameLength } from '../answer-limits.ts';
+
 const finishReasons: Readonly<Record<string, string>> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
@@ -11,8 +13,9 @@ const finishReasons: Readonly<Record<string, string>> = {
 
 /**
  * OpenAI's finish reason for Anthropic's stop reason (Claude docs: Handling stop reasons). Values that are added later
- * pass as they came: a `stop` made up for them would call an answer whole that may not be.
+ * pass as they came: a `stop` made up for them would call an answer whole that may not be. Null: longer than any name.
  */
-export function finishReasonOf(stopReason: string): string {
+export function finishReasonOf(stopReason: string): string | null {
+  if (stopReason.length > maxNameLength) return null;
   return Object.hasOwn(finishReasons, stopReason) ? (finishReasons[stopReason] ?? stopReason) : stopReason;
 }

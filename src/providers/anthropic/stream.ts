@@ -195,9 +195,14 @@ export class AnthropicStream implements StreamTranslator {
   #stop(delta: Untrusted<EventDelta>): void {
     const stopReason = textOf(delta.stop_reason);
     if (stopReason === '' || this.#finishReason !== null) return;
+    const finishReason = finishReasonOf(stopReason);
+    if (finishReason === null) {
+      this.#fail(unreadableStream);
+      return;
+    }
     for (const call of this.#tools.finish()) this.#emitCall(call);
-    this.#finishReason = finishReasonOf(stopReason);
-    this.#emitToken({}, this.#finishReason);
+    this.#finishReason = finishReason;
+    this.#emitToken({}, finishReason);
   }
 
   /** The end, marked or not: without a stop reason the answer is not known to be whole. */

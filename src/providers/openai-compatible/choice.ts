@@ -87,7 +87,7 @@ export function choiceIndex(given: unknown, position: number): number | null {
 /**
  * One choice in the form SPEC 2.3 promises: an index, an assistant message, a finish reason, and tool calls
  * whose arguments are JSON text. The same object when it has that form; null when there is no message, its index,
- * content or calls cannot be read, or it ends for calls that it does not hold.
+ * content, calls or finish reason cannot be read, or it ends for calls that it does not hold.
  */
 export function properChoice(value: unknown, position: number, seed: string): Untrusted<WireChoice> | null {
   if (!isRecord(value)) return null;
@@ -101,6 +101,7 @@ export function properChoice(value: unknown, position: number, seed: string): Un
   const hasCalls = Array.isArray(calls) && calls.length > 0;
   if (given.finish_reason === 'tool_calls' && !hasCalls) return null;
   const reason = finishReason(given.finish_reason, hasCalls);
+  if (reason === null) return null;
   const same = index === given.index && message === given.message && reason === given.finish_reason;
   return same ? given : { ...given, index, message, finish_reason: reason };
 }

@@ -75,6 +75,7 @@ export class StreamChoice {
     if (fragments === null) return null;
     if (this.#takeRole(delta)) changed = true;
     const finish = this.#takeFinish(choice);
+    if (finish === null) return null;
     const owed = finish.finished ? this.#tools.finish() : noCalls;
     if (owed === null || (choice.finish_reason === 'tool_calls' && this.#tools.count === 0)) {
       // It ended the stream, and not as it says.
@@ -111,15 +112,20 @@ export class StreamChoice {
     return Object.hasOwn(delta, 'role') && delete delta.role;
   }
 
-  #takeFinish(choice: Untrusted<WireChoice>): { readonly changed: boolean; readonly finished: boolean } {
+  /** Null: a reason that is none. */
+  #takeFinish(
+    choice: Untrusted<WireChoice>,
+  ): { readonly changed: boolean; readonly finished: boolean } | null {
     const given = choice.finish_reason;
     if (given === undefined || given === null) return { changed: false, finished: false };
     if (typeof given !== 'string' || given === '' || this.finishReason !== null) {
       choice.finish_reason = null;
       return { changed: true, finished: false };
     }
-    this.finishReason = finishReason(given, this.#tools.count > 0);
-    choice.finish_reason = this.finishReason;
-    return { changed: this.finishReason !== given, finished: true };
+    const reason = finishReason(given, this.#tools.count > 0);
+    if (reason === null) return null;
+    this.finishReason = reason;
+    choice.finish_reason = reason;
+    return { changed: reason !== given, finished: true };
   }
 }
