@@ -3,7 +3,7 @@
  * and statistics are exact, all the while.
  */
 import { randomUUID } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { migrate } from '../../src/adapters/postgres/migrate.ts';
 import { readMigrations } from '../../src/adapters/postgres/migration-files.ts';
 import { createPool } from '../../src/adapters/postgres/pool.ts';
@@ -13,8 +13,10 @@ import { endBy } from '../harness/gateway/fault-world.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { sealingKeys, startGateway } from '../harness/gateway/start-gateway.ts';
+import { startForTest } from '../harness/gateway/use-gateway.ts';
 import { expectLedgersAgree } from '../harness/ledgers/fault-ledgers.ts';
 import { becomeKnown, failures, startLoad } from '../harness/ledgers/fault-load.ts';
+import { patient } from '../harness/measure/crowding.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
 import { startBalancer } from '../harness/servers/fault-balancer.ts';
@@ -27,12 +29,14 @@ import { insertOf, releasesBefore } from './support/releases-before.ts';
 
 /** The delay of the chart: clients let go of idle connections before it is over, as they are told. */
 const drain = { GW_DRAIN_DELAY_SECONDS: '5', GW_DRAIN_SECONDS: '30' };
+/** Longer than a migration may keep a row waiting, which is a second. */
+const writerPatienceMs = 2_000;
 const userId = '00000000-0000-4000-8000-000000000001';
 
 async function database(migrations: number) {
   const made = await createDatabase({ migrated: false });
   if (migrations > 0) await migrate(made.url, { migrations: readMigrations().slice(0, migrations) });
-  const pool = createPool(made.url, 6);
+  const pool = createPool(made.url, 6, { patienceMs: Math.round(patient(writerPatienceMs)) });
   closeAfterTest({
     close: async () => {
       await pool.end();
@@ -101,9 +105,9 @@ test.each(releasesBefore.map((release) => [release.name, release] as const))(
     const { database: own, pool } = await database(release.migrations);
     await pool.query('ALTER TABLE schema_migrations DROP COLUMN checksum, DROP COLUMN oldest_code');
     const before = writeAs(release, pool);
+    onTestFinished(async () => void (await before.stop().catch(() => undefined)));
     await before.more(50);
-    const gateway = await startGateway({ database: own });
-    await untilReadyIs(gateway, 200);
+    const gateway = await startForTest({ database: own });
     const users = [await registerWithKeys(gateway.url, ['openai'])];
     const load = startLoad({ url: gateway.url, users, workers: 2 });
     await Promise.all([load.more(40), before.more(50)]);
