@@ -182,6 +182,34 @@ describe('registration', () => {
     expect(thrown(() => guard(request('::1', 'Bearer null'))).status).toBe(401);
   });
 
+  test('by token is refused to a client that guesses, with the right token too, for the rest of the minute', () => {
+    let nowMs = 0;
+    let told = 0;
+    const token = new Secret('the-registration-token');
+    const guard = registrationGuard(
+      { ...open, mode: 'token', token },
+      () => nowMs,
+      () => {
+        told += 1;
+      },
+    );
+    // Nobody guesses by sending nothing.
+    for (let count = 0; count < 20; count += 1) expect(thrown(() => guard(request())).status).toBe(401);
+    for (let count = 0; count < 10; count += 1)
+      expect(thrown(() => guard(request('192.0.2.1', `Bearer wrong-${count}`))).status).toBe(401);
+    nowMs = 20_000;
+    for (const sent of ['Bearer wrong', 'Bearer the-registration-token', undefined])
+      expect(thrown(() => guard(request('192.0.2.1', sent)))).toMatchObject({
+        status: 429,
+        code: 'too_many_wrong_tokens',
+        headers: { 'retry-after': '40' },
+      });
+    expect(told).toBe(33);
+    void guard(request('192.0.2.2', 'Bearer the-registration-token'));
+    nowMs = 60_000;
+    void guard(request('192.0.2.1', 'Bearer the-registration-token'));
+  });
+
   test('is limited per address, and says how long to wait', () => {
     let nowMs = 0;
     const guard = registrationGuard({ ...open, perMinutePerIp: 2 }, () => nowMs);

@@ -6,6 +6,7 @@ import type { Secret } from '../../core/secret/secret.ts';
 import type { SharedCount } from '../limits/window-counter.ts';
 import { WindowCounter } from '../limits/window-counter.ts';
 import { isSameText } from './bearer-token.ts';
+import { tooManyWrongTokens, wrongTokensPerMinute } from './wrong-tokens.ts';
 
 export interface RegistrationPolicy {
   readonly mode: 'open' | 'token' | 'closed';
@@ -23,9 +24,10 @@ function refuseFor(waitSeconds: number): void {
 }
 
 /**
- * Who may register, and how often. The returned check throws 401 (after `onWrongToken`), 403 or 429; it promises where
- * a store has to be asked. This replica counts in any case: that is all there is while the store is away, and what
- * this replica refuses costs the store nothing. A client is an IPv4 address or a /64.
+ * Who may register, and how often. The returned check throws 401 or, after too many wrong tokens of a client, 429 (both
+ * after `onWrongToken`), 403, or 429 for too many registrations; it promises where a store has to be asked. This
+ * replica counts in any case: that is all there is while the store is away, and what this replica refuses costs the
+ * store nothing. Wrong tokens it counts alone. A client is an IPv4 address or a /64.
  */
 export function registrationGuard(
   policy: RegistrationPolicy,
@@ -33,6 +35,7 @@ export function registrationGuard(
   onWrongToken: (request: FastifyRequest) => void = () => undefined,
   shared: SharedCount | null = null,
 ): (request: FastifyRequest) => void | Promise<void> {
+  const wrongTokens = new WindowCounter(wrongTokensPerMinute);
   const everybody = new WindowCounter(policy.perMinute);
   const perClient = new WindowCounter(policy.perMinutePerIp);
   const limitsOf = (client: string): readonly NamedLimit[] =>
@@ -40,17 +43,27 @@ export function registrationGuard(
       { name: client, limit: policy.perMinutePerIp },
       { name: 'all', limit: policy.perMinute },
     ].filter(({ limit }) => limit > 0);
+
+  function requireToken(request: FastifyRequest, client: string, nowMs: number): void {
+    const waitSeconds = wrongTokens.waitFor(client, nowMs);
+    const { authorization } = request.headers;
+    const given = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1] ?? '';
+    const isRight = policy.token !== null && isSameText(given, policy.token.reveal());
+    if (isRight && waitSeconds === 0) return;
+    onWrongToken(request);
+    if (waitSeconds > 0) throw tooManyWrongTokens('registration', waitSeconds);
+    // Nobody guesses by sending nothing.
+    if (authorization !== undefined) wrongTokens.take(client, nowMs);
+    throw new AuthenticationError('Registration needs "Authorization: Bearer <registration token>".');
+  }
+
   return (request) => {
     if (policy.mode === 'closed') {
       throw new HttpRequestError(403, 'Registration is closed.', 'registration_closed');
     }
-    const given = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
-    if (policy.mode === 'token' && (policy.token === null || !isSameText(given, policy.token.reveal()))) {
-      onWrongToken(request);
-      throw new AuthenticationError('Registration needs "Authorization: Bearer <registration token>".');
-    }
     const nowMs = monotonicMs();
     const client = clientNetwork(request.ip);
+    if (policy.mode === 'token') requireToken(request, client, nowMs);
     // A refused client does not use up what everybody shares.
     refuseFor(perClient.take(client, nowMs) || everybody.take('', nowMs));
     const limits = limitsOf(client);

@@ -1,18 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Clock } from '../../chat/ports.ts';
 import type { GatewayError } from '../../core/errors.ts';
-import { AuthenticationError, draining, RateLimitError } from '../../core/errors.ts';
+import { AuthenticationError, draining } from '../../core/errors.ts';
 import { clientNetwork } from '../../core/net/client-network.ts';
 import type { Secret } from '../../core/secret/secret.ts';
 import { bearerToken, isSameText } from '../access/bearer-token.ts';
 import { peerAddress } from '../access/peer-address.ts';
+import { tooManyWrongTokens, wrongTokensPerMinute } from '../access/wrong-tokens.ts';
 import type { Asker, HttpTelemetry } from '../http-telemetry.ts';
 import { askerOf } from '../http-telemetry.ts';
 import type { Life } from '../life.ts';
 import { WindowCounter } from '../limits/window-counter.ts';
-
-/** Of one client, by each replica: enough for an operator who mistypes, and no way to find 32 characters. */
-const wrongTokensPerMinute = 10;
 
 export interface AdminAuthDeps {
   readonly token: Secret;
@@ -26,8 +24,7 @@ export const operatorOf = (request: FastifyRequest): Asker => ({ ...askerOf(requ
 
 /**
  * Requires `Authorization: Bearer <admin token>` on every route of the scope, before the body is read. A client (an
- * IPv4 address or a /64) that has sent too many wrong ones is refused for the rest of the minute, right token or not:
- * otherwise it could go on guessing.
+ * IPv4 address or a /64) that has sent too many wrong ones is refused for the rest of the minute, right token or not.
  */
 export function requireAdminToken(scope: FastifyInstance, deps: AdminAuthDeps): void {
   const wrongTokens = new WindowCounter(wrongTokensPerMinute);
@@ -40,7 +37,7 @@ export function requireAdminToken(scope: FastifyInstance, deps: AdminAuthDeps): 
     const waitSeconds = wrongTokens.waitFor(client, nowMs);
     if (waitSeconds > 0) {
       deps.httpTelemetry.authFailed('admin_guesses', askerOf(request));
-      return tooManyWrongTokens(waitSeconds);
+      return tooManyWrongTokens('admin', waitSeconds);
     }
     const { authorization } = request.headers;
     const token = authorization && bearerToken(request.raw.rawHeaders, authorization);
@@ -60,11 +57,4 @@ export function requireAdminToken(scope: FastifyInstance, deps: AdminAuthDeps): 
 function wrongToken(): AuthenticationError {
   const message = 'Missing or wrong admin token. Send "Authorization: Bearer <admin token>".';
   return new AuthenticationError(message, 'invalid_admin_token');
-}
-
-function tooManyWrongTokens(waitSeconds: number): RateLimitError {
-  return new RateLimitError('Too many wrong admin tokens came from your address; try again later.', {
-    code: 'too_many_wrong_tokens',
-    headers: { 'retry-after': String(waitSeconds) },
-  });
 }
