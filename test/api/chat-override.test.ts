@@ -70,6 +70,16 @@ describe('an override', () => {
     expect(response.headers['content-type']).toMatch(/^text\/plain/);
   });
 
+  test.each(['<html><script>alert(1)</script></html>', '{"error":{"message":"odd"}}'])(
+    'says to browsers that what a vendor wrote is of the type it says, and nothing else: %s',
+    async (text) => {
+      gateway.vendors.openai.script(respond(500, text, { 'content-type': 'text/html' }));
+      const response = await chat(user.client, {}, override('openai:gpt-test'));
+      expect([response.status, response.text]).toEqual([500, text]);
+      expect(response.headers['x-content-type-options']).toBe('nosniff');
+    },
+  );
+
   test('never passes more than 64 KiB on', async () => {
     gateway.vendors.openai.script(respond(500, `{"error":"${'x'.repeat(300_000)}"}`));
     const response = await chat(user.client, {}, override('openai:gpt-test'));
