@@ -16,10 +16,15 @@ interface OpenBlock {
   hasArguments: boolean;
 }
 
+/** Blocks without a number are one: a text of a megabyte in its place would be kept for as long as the block. */
+function blockKey(index: unknown): number | null {
+  return typeof index === 'number' ? index : null;
+}
+
 /** The tool_use blocks of one streamed message, as fragments of OpenAI tool calls. */
 export class ToolBlocks {
   readonly #seed: string;
-  readonly #open = new Map<unknown, OpenBlock>();
+  readonly #open = new Map<number | null, OpenBlock>();
   #count = 0;
   #heldLength = 0;
 
@@ -35,7 +40,7 @@ export class ToolBlocks {
     const wholeInput = isRecord(input) ? JSON.stringify(input) : '{}';
     this.#heldLength += wholeInput.length;
     if (index >= maxToolCalls || this.#heldLength > maxHeldLength) return null;
-    this.#open.set(blockIndex, { index, wholeInput, hasArguments: false });
+    this.#open.set(blockKey(blockIndex), { index, wholeInput, hasArguments: false });
     return {
       index,
       id: nameOf(block.id) || toolCallId(this.#seed, 0, index),
@@ -46,7 +51,7 @@ export class ToolBlocks {
 
   /** A piece of arguments; null when there is nothing to send. */
   append(blockIndex: unknown, piece: string): JsonRecord | null {
-    const open = this.#open.get(blockIndex);
+    const open = this.#open.get(blockKey(blockIndex));
     if (open === undefined || piece === '') return null;
     if (piece.trim() !== '') open.hasArguments = true;
     return { index: open.index, function: { arguments: piece } };
@@ -54,9 +59,10 @@ export class ToolBlocks {
 
   /** A tool without arguments streams only '': its client must still end with `{}`. */
   stop(blockIndex: unknown): JsonRecord | null {
-    const open = this.#open.get(blockIndex);
+    const key = blockKey(blockIndex);
+    const open = this.#open.get(key);
     if (open === undefined) return null;
-    this.#open.delete(blockIndex);
+    this.#open.delete(key);
     this.#heldLength -= open.wholeInput.length;
     if (open.hasArguments) return null;
     return { index: open.index, function: { arguments: open.wholeInput } };

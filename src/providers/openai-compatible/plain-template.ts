@@ -7,6 +7,12 @@ export type TextField = (typeof plainFields)[number];
 /** Padding that OpenAI puts on each chunk against guesses from its length. */
 const paddingKey = /"obfuscation"\s*:\s*"/;
 
+/**
+ * Bytes around the text that are kept for as long as the stream is open: a chunk has some 300 of them, and one with a
+ * megabyte of a field that nobody knows would be kept with each stream. Such chunks are parsed, one by one.
+ */
+const maxTemplateLength = 4096;
+
 const quote = 0x22;
 const backslash = 0x5c;
 const letterU = 0x75;
@@ -97,14 +103,13 @@ export class PlainTemplate {
     const start = onlyMatch(text, new RegExp(`"${field}"\\s*:\\s*"`, 'g'));
     const stop = start === -1 ? -1 : closingQuote(data, start);
     if (stop === -1) return null;
-    const head = text.slice(0, start);
     const rest = text.slice(stop);
     const padding = paddingKey.exec(rest);
-    if (padding === null) return new PlainTemplate(head, rest, null, maxEventBytes);
-    const padded = padding.index + padding[0].length;
-    const paddedEnd = closingQuote(data, stop + padded);
-    if (paddedEnd === -1) return null;
-    return new PlainTemplate(head, rest.slice(0, padded), text.slice(paddedEnd), maxEventBytes);
+    const padded = padding === null ? rest.length : padding.index + padding[0].length;
+    const paddedEnd = padding === null ? text.length : closingQuote(data, stop + padded);
+    if (paddedEnd === -1 || start + padded + text.length - paddedEnd > maxTemplateLength) return null;
+    const end = padding === null ? null : text.slice(paddedEnd);
+    return new PlainTemplate(text.slice(0, start), rest.slice(0, padded), end, maxEventBytes);
   }
 
   /** Where the whole plain events that begin at `from` end; they are framed as `data: {…}` LF LF. */

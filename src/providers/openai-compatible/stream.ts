@@ -18,7 +18,7 @@ import {
 } from '../stream-failure.ts';
 import { PlainTemplate } from './plain-template.ts';
 import { ChunkReader } from './stream-chunk.ts';
-import { readUsage } from './usage.ts';
+import { keptUsage, readUsage } from './usage.ts';
 import type { WireChoice, WireCompletion } from './wire.ts';
 
 /** `[DONE]` with some white space around; longer data is something else. */
@@ -177,7 +177,7 @@ export class CompatibleStream implements StreamTranslator {
     if (read !== null) {
       this.#usage = read.usage;
       this.#usageIsFinal = this.answerEnded;
-      this.wireUsage = read.wire;
+      this.wireUsage = keptUsage(read.wire);
     }
     if (effect === 'skip') return;
     if (effect === null) {

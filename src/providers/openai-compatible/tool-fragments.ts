@@ -8,6 +8,9 @@ import type { CalledFunction, WireToolCall } from './wire.ts';
 type Fragment = Untrusted<WireToolCall>;
 type Called = Untrusted<CalledFunction>;
 
+/** A text that grew by pieces keeps each of them: 32 bytes beside its characters, even where it has only one. */
+const heldPieceOverhead = 16;
+
 interface OpenCall {
   /** Position among the calls of this choice, from 0. */
   readonly index: number;
@@ -15,6 +18,8 @@ interface OpenCall {
   name: string;
   /** Arguments that came before the name. */
   held: string;
+  /** What they take of the room. */
+  heldRoom: number;
   hasArguments: boolean;
 }
 
@@ -83,17 +88,23 @@ export class ToolFragments {
     const piece = argumentsText(called.arguments);
     if (piece.trim() !== '') call.hasArguments = true;
     if (call.name !== '') return this.#continuation(call, fragment, called, piece);
-    call.name = textOf(called.name);
-    if (call.name.length > maxNameLength) return undefined;
-    if (call.name !== '') return this.#opening(call, fragment, called, this.#takeHeld(call) + piece);
+    const name = textOf(called.name);
+    if (name.length > maxNameLength || !this.#room.hold(name.length)) return undefined;
+    call.name = name;
+    if (name !== '') return this.#opening(call, fragment, called, this.#takeHeld(call) + piece);
+    if (piece === '') return null;
+    const room = piece.length + heldPieceOverhead;
+    if (!this.#room.hold(room)) return undefined;
     call.held += piece;
-    return this.#room.hold(piece.length) ? null : undefined;
+    call.heldRoom += room;
+    return null;
   }
 
   #takeHeld(call: OpenCall): string {
     const { held } = call;
+    this.#room.hold(-call.heldRoom);
     call.held = '';
-    this.#room.hold(-held.length);
+    call.heldRoom = 0;
     return held;
   }
 
@@ -151,8 +162,10 @@ export class ToolFragments {
       id: id === '' ? toolCallId(this.#seed, this.#choiceIndex, index) : id,
       name: '',
       held: '',
+      heldRoom: 0,
       hasArguments: false,
     };
+    if (!this.#room.hold(call.id.length)) return null;
     this.#calls.push(call);
     this.#byId.set(call.id, call);
     if (typeof fragment.index === 'number') this.#byIndex.set(fragment.index, call);

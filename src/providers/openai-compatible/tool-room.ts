@@ -1,6 +1,6 @@
 import { maxToolCalls } from '../../core/answer/answer-limits.ts';
 
-/** Arguments that may wait for a name which comes late. */
+/** Characters of ids and names, and of arguments that wait for a name which comes late. */
 const maxHeldLength = 64 * 1024;
 
 /** What the tool calls of one stream may have us keep, whichever choices they are spread over. */

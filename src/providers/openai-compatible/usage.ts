@@ -54,6 +54,16 @@ function isSane(given: JsonRecord, input: number, output: number): boolean {
   return prompt === input && completion === output && total === input + output;
 }
 
+/** JSON characters of a usage object that is kept with an open stream: the longest seen have some 400. */
+const maxKeptLength = 4096;
+
+/** The usage as a stream keeps it until its last chunk: beyond a bound, no more than its counts. */
+export function keptUsage(wire: WireUsage): WireUsage {
+  if (JSON.stringify(wire).length <= maxKeptLength) return wire;
+  const { prompt_tokens, completion_tokens, total_tokens } = wire;
+  return { prompt_tokens, completion_tokens, total_tokens };
+}
+
 function wireOf(given: JsonRecord, input: number, output: number): WireUsage {
   if (isSane(given, input, output)) return given as unknown as WireUsage;
   const wire: JsonRecord = { ...given };
