@@ -15,7 +15,7 @@ GW=${gatewayUrl} KEY=${apiKey}
 
 Stream an answer from the demo model:
 
-curl -N ${gatewayUrl}/v1/chat/completions -H 'Authorization: Bearer ${apiKey}' -H 'Content-Type: application/json' -H 'X-Gateway-Override-Model: self_hosted:demo' -d '${body}'
+curl -N ${gatewayUrl}/v1/chat/completions -H 'Authorization: Bearer ${apiKey}' -H 'Content-Type: application/json' -H 'X-Gateway-Override-Model: self_hosted/demo:demo' -d '${body}'
 
 The same with an OpenAI SDK, TypeScript:
 
@@ -23,7 +23,7 @@ The same with an OpenAI SDK, TypeScript:
   const client = new OpenAI({
     baseURL: '${gatewayUrl}/v1',
     apiKey: '${apiKey}',
-    defaultHeaders: { 'X-Gateway-Override-Model': 'self_hosted:demo' },
+    defaultHeaders: { 'X-Gateway-Override-Model': 'self_hosted/demo:demo' },
   });
   const messages = [{ role: 'user' as const, content: 'Hello' }];
   const stream = await client.chat.completions.create({ model: 'gw/balanced', stream: true, messages });
@@ -33,7 +33,7 @@ Python:
 
   from openai import OpenAI
   client = OpenAI(base_url="${gatewayUrl}/v1", api_key="${apiKey}",
-                  default_headers={"X-Gateway-Override-Model": "self_hosted:demo"})
+                  default_headers={"X-Gateway-Override-Model": "self_hosted/demo:demo"})
   for chunk in client.chat.completions.create(model="gw/balanced", stream=True,
                                               messages=[{"role": "user", "content": "Hello"}]):
       print(chunk.choices[0].delta.content or "", end="", flush=True)

@@ -25,6 +25,7 @@ async function withDemoModel(user: User): Promise<User> {
     api_key: 'unused',
     base_url: demo.url,
     declared_region: 'demo',
+    label: 'demo',
   });
   return user;
 }
