@@ -41,6 +41,8 @@ function program(name: string, args: readonly string[], input?: string): Promise
   child.stderr.on('data', (bytes: Buffer) => {
     err += bytes.toString();
   });
+  // One that ended without reading all of it says why by its code and its words.
+  child.stdin.on('error', () => undefined);
   child.stdin.end(input ?? '');
   return new Promise((resolve, reject) => {
     child.once('error', reject);
