@@ -80,6 +80,8 @@ export function startDriver(
   void exited.then(() => {
     ended = true;
   });
+  // What it could not be asked any more is told by its end.
+  child.stdin.on('error', () => undefined);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
     get ended() {
