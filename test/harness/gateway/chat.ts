@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { eventually } from '../measure/eventually.ts';
 import type { Completion, GatewayBlock, LogPage, LogRowBody } from '../vendors/wire-types.ts';
+import { answeredInTime } from './answered-in-time.ts';
 import type { HttpClient, HttpResponse } from './http-client.ts';
 import type { ReadStream } from './sse-reader.ts';
 import { takeApart } from './sse-reader.ts';
@@ -67,10 +68,7 @@ export function gatewayOf(stream: ReadStream): GatewayBlock {
  * gateway, which on a busy machine it may be.
  */
 export async function logRows(client: HttpClient): Promise<readonly LogRowBody[]> {
-  const response = await eventually(async () => {
-    const answer = await client.get('/v1/logs?limit=1000');
-    return answer.status === 503 ? undefined : answer;
-  });
+  const response = await answeredInTime(() => client.get('/v1/logs?limit=1000'));
   expect(response.status, response.text).toBe(200);
   return response.json<LogPage>().data;
 }
