@@ -42,3 +42,28 @@ export class AnswerBudget {
     return true;
   }
 }
+
+/** What one answer holds of the budget; small ones hold nothing. */
+export class AnswerHold {
+  readonly #budget: AnswerBudget;
+  readonly #userId: string;
+  #counted = 0;
+
+  constructor(budget: AnswerBudget, userId: string) {
+    this.#budget = budget;
+    this.#userId = userId;
+  }
+
+  get isCounted(): boolean {
+    return this.#counted > 0;
+  }
+
+  /** Counts it with so many bytes from now on. False, and nothing changes, when there is no room for them. */
+  count(bytes: number): boolean {
+    const wanted = bytes > smallAnswerBytes ? bytes : 0;
+    if (wanted === this.#counted) return true;
+    if (!this.#budget.move(this.#userId, this.#counted, wanted)) return false;
+    this.#counted = wanted;
+    return true;
+  }
+}

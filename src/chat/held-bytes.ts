@@ -1,6 +1,6 @@
 import { ByteBuffer } from '../core/byte-buffer.ts';
 import type { AnswerBudget } from './answer-budget.ts';
-import { smallAnswerBytes } from './answer-budget.ts';
+import { AnswerHold } from './answer-budget.ts';
 import type { TransportFailure } from './ports.ts';
 
 /** The failure of an answer that does not fit into the budget of all. */
@@ -18,18 +18,15 @@ export function tooLarge(what: 'answer' | 'stream', limitBytes: number): Transpo
  * answers count against the budget of all, and so does what waits in a stream's translator for its event to end.
  */
 export class HeldBytes {
-  readonly #budget: AnswerBudget;
-  readonly #userId: string;
+  readonly #hold: AnswerHold;
   readonly #maxPending: number;
   #only: Buffer | null = null;
   #gathered: ByteBuffer | null = null;
   #pending = 0;
-  #counted = 0;
 
   /** `maxPending`: as many bytes a translator keeps back at most. */
   constructor(budget: AnswerBudget, userId: string, maxPending: number) {
-    this.#budget = budget;
-    this.#userId = userId;
+    this.#hold = new AnswerHold(budget, userId);
     this.#maxPending = maxPending;
   }
 
@@ -55,7 +52,7 @@ export class HeldBytes {
     const bytes = this.#gathered?.release() ?? this.#only ?? Buffer.alloc(0);
     this.#gathered = null;
     this.#only = null;
-    if (this.#counted > 0) this.fits();
+    if (this.#hold.isCounted) this.fits();
     return bytes;
   }
 
@@ -66,19 +63,11 @@ export class HeldBytes {
 
   /** Counts what is held now. False when there is no room for it. */
   fits(): boolean {
-    return this.#count(Math.max(this.length, this.#pending));
+    return this.#hold.count(Math.max(this.length, this.#pending));
   }
 
   /** Nothing counts any more. */
   uncount(): void {
-    this.#count(0);
-  }
-
-  #count(bytes: number): boolean {
-    const wanted = bytes > smallAnswerBytes ? bytes : 0;
-    if (wanted === this.#counted) return true;
-    if (!this.#budget.move(this.#userId, this.#counted, wanted)) return false;
-    this.#counted = wanted;
-    return true;
+    this.#hold.count(0);
   }
 }

@@ -2,7 +2,7 @@ import type { ChatCompletion, WireUsage } from '../core/answer/chat-completion.t
 import { CompletionAccumulator } from '../core/answer/completion-accumulator.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { AnswerBudget } from './answer-budget.ts';
-import { smallAnswerBytes } from './answer-budget.ts';
+import { AnswerHold } from './answer-budget.ts';
 
 /**
  * A streamed answer that is put together on its way to the client, to be stored. What it keeps counts against the
@@ -10,14 +10,11 @@ import { smallAnswerBytes } from './answer-budget.ts';
  * client gets its answer all the same.
  */
 export class KeptAnswer {
-  readonly #budget: AnswerBudget;
-  readonly #userId: string;
+  readonly #hold: AnswerHold;
   #chunks: CompletionAccumulator | null;
-  #counted = 0;
 
   constructor({ userId, tables }: ChatCall, budget: AnswerBudget) {
-    this.#budget = budget;
-    this.#userId = userId;
+    this.#hold = new AnswerHold(budget, userId);
     this.#chunks = new CompletionAccumulator(tables.document.limits.cache_entry_bytes);
   }
 
@@ -25,8 +22,7 @@ export class KeptAnswer {
   push(bytes: Buffer): void {
     if (this.#chunks === null) return;
     this.#chunks.push(bytes);
-    const held = this.#chunks.heldBytes;
-    if (!this.#count(held > smallAnswerBytes ? held : 0)) this.release();
+    if (!this.#hold.count(this.#chunks.heldBytes)) this.release();
   }
 
   /** The answer as a whole, and nothing is kept any more. Null: it cannot be stored. */
@@ -39,13 +35,6 @@ export class KeptAnswer {
   /** To be called however the stream ends. */
   release(): void {
     this.#chunks = null;
-    this.#count(0);
-  }
-
-  #count(bytes: number): boolean {
-    if (bytes === this.#counted) return true;
-    if (!this.#budget.move(this.#userId, this.#counted, bytes)) return false;
-    this.#counted = bytes;
-    return true;
+    this.#hold.count(0);
   }
 }
