@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { eventually } from '../harness/measure/eventually.ts';
 import { scrape, useExercisedGateway } from './exercised-gateway.ts';
 import type { Exposition } from './exposition.ts';
 import type { Selector } from './promql.ts';
@@ -95,7 +96,11 @@ let live: Exposition;
 const labelsByMetric = new Map<string, Set<string>>();
 
 beforeAll(async () => {
-  live = await scrape(gateway);
+  // Of collections it tells once there was one, which takes what some requests leave behind.
+  live = await eventually(async () => {
+    const seen = await scrape(gateway);
+    return seen.series.some(({ name }) => name === 'nodejs_gc_duration_seconds_count') ? seen : undefined;
+  });
   for (const { name, labels } of live.series) {
     const known = labelsByMetric.get(name) ?? new Set(targetLabels);
     for (const label of Object.keys(labels)) known.add(label);
