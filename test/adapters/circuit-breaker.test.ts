@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import type { GuardedCall } from '../../src/adapters/redis/circuit-breaker.ts';
+import type { Era } from '../../src/adapters/redis/circuit-breaker.ts';
 import { CircuitBreaker } from '../../src/adapters/redis/circuit-breaker.ts';
 
 /** A call that the breaker lets through. */
-function begin(breaker: CircuitBreaker, nowMs: number): GuardedCall {
-  const call = breaker.begin(nowMs);
-  expect(call).not.toBeNull();
-  return call as GuardedCall;
+function begin(breaker: CircuitBreaker, nowMs: number): Era {
+  const era = breaker.begin(nowMs);
+  expect(era).not.toBeNull();
+  return era as Era;
 }
 
 function fail(breaker: CircuitBreaker, count: number): void {
@@ -54,7 +54,7 @@ test('closes when the server is known to be there by something else', () => {
   expect(breaker.state).toBe('closed');
 });
 
-test.each<[string, (breaker: CircuitBreaker, early: GuardedCall) => void]>([
+test.each<[string, (breaker: CircuitBreaker, early: Era) => void]>([
   ['succeeded', (breaker, early) => breaker.succeeded(early)],
   ['failed', (breaker, early) => breaker.failed(early, 1_001)],
 ])('a call from before the pause moves nothing when it has %s: open, half open and after it', (_, end) => {

@@ -5,10 +5,8 @@ const failuresToOpen = 5;
 /** How long nothing is tried; then one call at a time is, until one succeeds. */
 const pauseMs = 1000;
 
-/** A call that was let through; `era` is how many pauses there were before it. */
-export interface GuardedCall {
-  readonly era: number;
-}
+/** When a call was let through: how many pauses there were before it. */
+export type Era = number;
 
 /**
  * Spares callers the wait for a server that does not answer. Times are monotonic milliseconds.
@@ -21,26 +19,31 @@ export class CircuitBreaker {
   #state: BreakerState = 'closed';
   #failures = 0;
   #retryAtMs = 0;
-  #era = 0;
+  #era: Era = 0;
 
   get state(): BreakerState {
     return this.#state;
   }
 
+  /** Whether a call that began now would be let through. */
+  mayBegin(nowMs: number): boolean {
+    return this.#state === 'closed' || (this.#state === 'open' && nowMs >= this.#retryAtMs);
+  }
+
   /** Null: not now. A call that was let through must report `succeeded` or `failed`. */
-  begin(nowMs: number): GuardedCall | null {
-    if (this.#state === 'half_open' || (this.#state === 'open' && nowMs < this.#retryAtMs)) return null;
+  begin(nowMs: number): Era | null {
+    if (!this.mayBegin(nowMs)) return null;
     if (this.#state === 'open') this.#state = 'half_open';
-    return { era: this.#era };
+    return this.#era;
   }
 
   /** The server answered, be it with a refusal: that comes fast, so it costs callers nothing to go on asking. */
-  succeeded(call: GuardedCall): void {
-    if (call.era === this.#era) this.close();
+  succeeded(era: Era): void {
+    if (era === this.#era) this.close();
   }
 
-  failed(call: GuardedCall, nowMs: number): void {
-    if (call.era !== this.#era) return;
+  failed(era: Era, nowMs: number): void {
+    if (era !== this.#era) return;
     this.#failures += 1;
     if (this.#failures < failuresToOpen) return;
     this.#state = 'open';

@@ -1,8 +1,8 @@
 import type { ResponseCache } from '../../chat/ports.ts';
-import type { GuardedCall } from './circuit-breaker.ts';
-import { CircuitBreaker } from './circuit-breaker.ts';
 import type { RedisConnection } from './connection.ts';
 import { isReply } from './connection.ts';
+import type { GuardedCommand } from './guarded-connection.ts';
+import { GuardedConnection } from './guarded-connection.ts';
 
 /** Names our entries in a server that others may share. */
 const keyPrefix = 'gw:answer:';
@@ -29,79 +29,81 @@ function unwrap(stored: Buffer): Buffer | null {
     : null;
 }
 
+/** A value that is to be stored for so long. */
+interface Entry {
+  readonly name: string;
+  readonly value: Buffer;
+  readonly ttlSeconds: number;
+}
+
 /** Answers in Redis. Whatever goes wrong is a miss, within the connection's command timeout. */
 export class RedisResponseCache implements ResponseCache {
   readonly #redis: RedisConnection;
+  readonly #guarded: GuardedConnection;
   readonly #maxValueBytes: number;
-  readonly #nowMs: () => number;
-  readonly #breaker = new CircuitBreaker();
   #errors = 0;
+  readonly #get: GuardedCommand<string, Buffer, Buffer | null> = {
+    // A range, so that a huge foreign value is not fetched: one byte too many is enough to know.
+    send: (name) => this.#redis.getrangeBuffer(name, 0, this.#longest),
+    read: (stored, name) => this.#valueOf(stored, name),
+    unsent: null,
+    failed: (error, name) => {
+      this.#errors += 1;
+      if (isReply(error) && error.message.startsWith('WRONGTYPE')) this.#drop(name);
+      return null;
+    },
+  };
+  readonly #set: GuardedCommand<Entry, unknown, void> = {
+    send: ({ name, value, ttlSeconds }) => this.#redis.set(name, wrap(value), 'EX', ttlSeconds),
+    read: () => undefined,
+    unsent: undefined,
+    failed: () => {
+      this.#errors += 1;
+    },
+  };
+  readonly #remove: GuardedCommand<string, unknown, void> = {
+    send: (name) => this.#redis.unlink(name),
+    read: () => undefined,
+    unsent: undefined,
+    failed: () => undefined,
+  };
 
-  /** `redis` comes from `connectRedis`, whose options this class relies on; `nowMs` is monotonic. */
+  /** `redis` comes from `connectRedis`; `nowMs` is monotonic. */
   constructor(redis: RedisConnection, maxValueBytes: number, nowMs: () => number = () => performance.now()) {
     this.#redis = redis;
+    this.#guarded = new GuardedConnection(redis, nowMs);
     this.#maxValueBytes = maxValueBytes;
-    this.#nowMs = nowMs;
-    // A handshake has just been answered: that is as good as a probe.
-    redis.on('ready', () => this.#breaker.close());
   }
 
   get(key: string): Promise<Buffer | null> {
-    return this.#read(keyPrefix + key);
+    return this.#guarded.run(this.#get, keyPrefix + key);
   }
 
-  async set(key: string, value: Buffer, ttlSeconds: number): Promise<void> {
-    if (value.length > this.#maxValueBytes) return;
-    const call = this.#begin();
-    if (call === null) return;
-    try {
-      await this.#redis.set(keyPrefix + key, wrap(value), 'EX', ttlSeconds);
-      this.#breaker.succeeded(call);
-    } catch (error) {
-      this.#note(call, error);
-    }
+  set(key: string, value: Buffer, ttlSeconds: number): Promise<void> {
+    if (value.length > this.#maxValueBytes) return Promise.resolve();
+    return this.#guarded.run(this.#set, { name: keyPrefix + key, value, ttlSeconds });
   }
 
   stats(): CacheStats {
-    return { errors: this.#errors, up: this.#redis.status === 'ready' };
+    return { errors: this.#errors, up: this.#guarded.isUp };
   }
 
-  async #read(name: string): Promise<Buffer | null> {
-    const call = this.#begin();
-    if (call === null) return null;
-    const longest = headerBytes + this.#maxValueBytes;
-    let stored: Buffer;
-    try {
-      // A range, so that a huge foreign value is not fetched: one byte too many is enough to know.
-      stored = await this.#redis.getrangeBuffer(name, 0, longest);
-      this.#breaker.succeeded(call);
-    } catch (error) {
-      this.#note(call, error);
-      if (isReply(error) && error.message.startsWith('WRONGTYPE')) this.#remove(name);
-      return null;
-    }
+  get #longest(): number {
+    return headerBytes + this.#maxValueBytes;
+  }
+
+  /** Null: there is none, or none of ours, which goes. */
+  #valueOf(stored: Buffer, name: string): Buffer | null {
     if (stored.length === 0) return null;
-    const value = stored.length > longest ? null : unwrap(stored);
-    if (value === null) {
-      this.#errors += 1;
-      this.#remove(name);
-    }
-    return value;
-  }
-
-  /** Null: Redis is not to be asked now. */
-  #begin(): GuardedCall | null {
-    return this.#redis.status === 'ready' ? this.#breaker.begin(this.#nowMs()) : null;
-  }
-
-  #note(call: GuardedCall, error: unknown): void {
+    const value = stored.length > this.#longest ? null : unwrap(stored);
+    if (value !== null) return value;
     this.#errors += 1;
-    if (isReply(error)) this.#breaker.succeeded(call);
-    else this.#breaker.failed(call, this.#nowMs());
+    this.#drop(name);
+    return null;
   }
 
   /** Nobody waits for it: until it is done the value is only found unusable again. */
-  #remove(name: string): void {
-    this.#redis.unlink(name).catch(() => undefined);
+  #drop(name: string): void {
+    void this.#guarded.run(this.#remove, name);
   }
 }

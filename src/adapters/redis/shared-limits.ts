@@ -1,9 +1,9 @@
 import type { MinuteLimit } from '../../core/limits/limit-table.ts';
 import { minuteLimits } from '../../core/limits/limit-table.ts';
 import { streamLeaseMs } from '../../core/limits/minute.ts';
-import { CircuitBreaker } from './circuit-breaker.ts';
 import type { RedisConnection } from './connection.ts';
-import { isReply } from './connection.ts';
+import type { GuardedCommand } from './guarded-connection.ts';
+import { GuardedConnection } from './guarded-connection.ts';
 
 /** The names of one user share a hash tag, so that one script may touch them all on a cluster. */
 const keyPrefix = 'gw:user:';
@@ -115,11 +115,32 @@ export interface SharedLimits {
 
 /** Counts of users over all replicas, in Redis. */
 export class RedisLimits implements SharedLimits {
-  readonly #redis: Pick<RedisConnection, 'status'> & Scripted;
+  readonly #guarded: GuardedConnection;
+  readonly #scripts: Scripted;
   readonly #replica: string;
   readonly #windowMs: number;
-  readonly #nowMs: () => number;
-  readonly #breaker = new CircuitBreaker();
+  readonly #admit: GuardedCommand<SharedRequest, unknown, SharedAnswer | NoAnswer> = {
+    send: (request) =>
+      this.#scripts.gwAdmit(
+        ...this.#told(request),
+        Number(request.isStream && request.most.streams !== null),
+        ...minuteLimits.map((limit) => request.most[limit] ?? -1),
+      ),
+    read: (reply) => {
+      if (!Array.isArray(reply)) return 'unanswered';
+      const [refused = 0, requests = 0, tokens = 0, leftMs = 0, otherStreams = 0] = reply as number[];
+      return { refusedBy: minuteLimits[refused - 1] ?? null, requests, tokens, leftMs, otherStreams };
+    },
+    unsent: 'unsent',
+    failed: () => 'unanswered',
+  };
+  readonly #settle: GuardedCommand<readonly UserNews[], unknown, void> = {
+    // No pipeline of the driver's: on a cluster users live on several servers.
+    send: (news) => Promise.all(news.map((one) => this.#scripts.gwSettle(...this.#told(one)))),
+    read: () => undefined,
+    unsent: undefined,
+    failed: () => undefined,
+  };
 
   /** `redis` comes from `connectRedis`; `replica` is unique among all; `nowMs` is monotonic. */
   constructor(
@@ -130,54 +151,24 @@ export class RedisLimits implements SharedLimits {
   ) {
     redis.defineCommand('gwAdmit', { numberOfKeys: 2, lua: admitLua });
     redis.defineCommand('gwSettle', { numberOfKeys: 2, lua: settleLua });
-    this.#redis = redis as unknown as Pick<RedisConnection, 'status'> & Scripted;
+    this.#guarded = new GuardedConnection(redis, nowMs);
+    this.#scripts = redis as unknown as Scripted;
     this.#replica = replica;
     this.#windowMs = windowMs;
-    this.#nowMs = nowMs;
-    redis.on('ready', () => this.#breaker.close());
   }
 
-  async admit(request: SharedRequest): Promise<SharedAnswer | NoAnswer> {
-    const call = this.#begin();
-    if (call === null) return 'unsent';
-    const { most, isStream } = request;
-    try {
-      const answer = await this.#redis.gwAdmit(
-        ...this.#told(request),
-        Number(isStream && most.streams !== null),
-        ...minuteLimits.map((limit) => most[limit] ?? -1),
-      );
-      this.#breaker.succeeded(call);
-      const [refused = 0, requests = 0, tokens = 0, leftMs = 0, otherStreams = 0] = answer as number[];
-      return { refusedBy: minuteLimits[refused - 1] ?? null, requests, tokens, leftMs, otherStreams };
-    } catch (error) {
-      this.#note(call, error);
-      return 'unanswered';
-    }
+  admit(request: SharedRequest): Promise<SharedAnswer | NoAnswer> {
+    return this.#guarded.run(this.#admit, request);
   }
 
   settle(news: readonly UserNews[]): boolean {
-    const call = this.#begin();
-    if (call === null) return false;
-    // No pipeline of the driver's: on a cluster users live on several servers.
-    Promise.all(news.map((one) => this.#redis.gwSettle(...this.#told(one)))).then(
-      () => this.#breaker.succeeded(call),
-      (error: unknown) => this.#note(call, error),
-    );
+    if (!this.#guarded.mayAsk()) return false;
+    void this.#guarded.run(this.#settle, news);
     return true;
-  }
-
-  #begin() {
-    return this.#redis.status === 'ready' ? this.#breaker.begin(this.#nowMs()) : null;
   }
 
   #told({ userId, requests, tokens, streams }: UserNews): Arguments {
     const names = [`${keyPrefix}{${userId}}:minute`, `${keyPrefix}{${userId}}:streams`];
     return [...names, this.#windowMs, requests, tokens, this.#replica, streams ?? -1, streamLeaseMs];
-  }
-
-  #note(call: NonNullable<ReturnType<CircuitBreaker['begin']>>, error: unknown): void {
-    if (isReply(error)) this.#breaker.succeeded(call);
-    else this.#breaker.failed(call, this.#nowMs());
   }
 }

@@ -1,6 +1,6 @@
-import { CircuitBreaker } from './circuit-breaker.ts';
 import type { RedisConnection } from './connection.ts';
-import { isReply } from './connection.ts';
+import type { GuardedCommand } from './guarded-connection.ts';
+import { GuardedConnection } from './guarded-connection.ts';
 
 /** The names share a hash tag, so that one script may touch them all on a cluster. */
 const keyPrefix = 'gw:limit:';
@@ -29,48 +29,33 @@ export interface NamedLimit {
 
 /** Counts calls of all replicas in Redis: one command each, within the connection's command timeout. */
 export class SharedWindows {
-  readonly #redis: RedisConnection;
-  readonly #group: string;
-  readonly #windowMs: number;
-  readonly #nowMs: () => number;
-  readonly #breaker = new CircuitBreaker();
+  readonly #guarded: GuardedConnection;
+  readonly #take: GuardedCommand<readonly NamedLimit[], unknown, number | null>;
 
-  /** `redis` comes from `connectRedis`, whose options this class relies on; `nowMs` is monotonic. */
+  /** `redis` comes from `connectRedis`; `nowMs` is monotonic. */
   constructor(
     redis: RedisConnection,
     group: string,
     windowMs: number,
     nowMs: () => number = () => performance.now(),
   ) {
-    this.#redis = redis;
-    this.#group = group;
-    this.#windowMs = windowMs;
-    this.#nowMs = nowMs;
-    redis.on('ready', () => this.#breaker.close());
+    this.#guarded = new GuardedConnection(redis, nowMs);
+    this.#take = {
+      send: (limits) => {
+        const names = limits.map(({ name }) => `${keyPrefix}{${group}}:${name}`);
+        return redis.eval(script, names.length, ...names, windowMs, ...limits.map(({ limit }) => limit));
+      },
+      read: (leftMs) => (typeof leftMs === 'number' ? leftMs : null),
+      unsent: null,
+      failed: () => null,
+    };
   }
 
   /**
    * Milliseconds until the first full window ends, 0 when all have room. Null when Redis does not say: then each
    * replica counts for itself.
    */
-  async take(limits: readonly NamedLimit[]): Promise<number | null> {
-    const call = this.#redis.status === 'ready' ? this.#breaker.begin(this.#nowMs()) : null;
-    if (call === null) return null;
-    const names = limits.map(({ name }) => `${keyPrefix}{${this.#group}}:${name}`);
-    try {
-      const left = await this.#redis.eval(
-        script,
-        names.length,
-        ...names,
-        this.#windowMs,
-        ...limits.map(({ limit }) => limit),
-      );
-      this.#breaker.succeeded(call);
-      return typeof left === 'number' ? left : null;
-    } catch (error) {
-      if (isReply(error)) this.#breaker.succeeded(call);
-      else this.#breaker.failed(call, this.#nowMs());
-      return null;
-    }
+  take(limits: readonly NamedLimit[]): Promise<number | null> {
+    return this.#guarded.run(this.#take, limits);
   }
 }
