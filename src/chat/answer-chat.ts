@@ -52,9 +52,10 @@ export function createChat(deps: ChatDeps): AnswerChat {
       context.settlement.ledger.skipped = plan.skipped;
       if (plan.kind === 'refused') throw await settleError(context.settlement, plan.error);
       deps.telemetry.candidatesSkipped(call, plan.skipped);
-      const { json, sending } = await respond(context, plan);
-      if (sending !== undefined) await sending;
-      return json;
+      const response = await respond(context, plan);
+      if (response.kind === 'json') return response.json;
+      if (response.kind === 'replayed') await response.sending;
+      return null;
     } catch (thrown) {
       if (isExpected(thrown)) throw thrown;
       return await endByBug(thrown, context);
@@ -89,8 +90,8 @@ async function respondCached(
     response = await tryCandidates(context, plan, lookup.signal);
     return response;
   } finally {
-    if (response?.whole === true) lookup.resolve(response.stored);
-    else lookup.reject();
+    if (response === null || response.kind === 'cut') lookup.reject();
+    else lookup.resolve(response.stored);
   }
 }
 

@@ -24,16 +24,18 @@ import { settleStream } from './settle-stream.ts';
 import type { StoredAnswer } from './stored-answer.ts';
 import { storedAnswer } from './stored-answer.ts';
 
-/** What the client gets: a JSON body still to be sent, or nothing more when it was streamed. */
-export interface ChatResponse {
-  readonly json: string | null;
-  /** False for a stream that was cut. */
-  readonly whole: boolean;
-  /** What may be cached: whole and successful answers only. */
-  readonly stored: StoredAnswer | null;
-  /** A replay that goes on as fast as its client reads; nobody who shares the answer waits for it. */
-  readonly sending?: Promise<void>;
-}
+/** What the client gets. `stored` is what may be cached of a whole answer; null: nothing. */
+export type ChatResponse =
+  /** A body still to be sent. */
+  | { readonly kind: 'json'; readonly json: string; readonly stored: StoredAnswer | null }
+  /** A stream of its vendor's that was sent. */
+  | { readonly kind: 'streamed'; readonly stored: StoredAnswer | null }
+  /** A whole answer that goes out as fast as its client reads; nobody who shares it waits for `sending`. */
+  | { readonly kind: 'replayed'; readonly sending: Promise<void>; readonly stored: StoredAnswer | null }
+  /** A stream that came to no good end. */
+  | { readonly kind: 'cut' };
+
+const cut: ChatResponse = { kind: 'cut' };
 
 function metadataOf(
   { call }: RequestContext,
@@ -85,12 +87,12 @@ export async function respondWithAnswer(
   if (call.request.stream === true) {
     const wireUsage = usage.basis === 'none' ? null : completion.usage;
     const sending = sendWhole(context, { completion, bytes: answer.json.length }, wireUsage, metadata, facts);
-    return { json: null, whole: true, stored, sending };
+    return { kind: 'replayed', sending, stored };
   }
   // Put together first: what throws here must not leave a row that says success.
   const json = withGatewayBlock(answer.json, metadata);
   await settlement.settle(wholeEnd(client), facts);
-  return { json, whole: true, stored };
+  return { kind: 'json', json, stored };
 }
 
 /** A stream from its first token to its last byte. */
@@ -120,8 +122,7 @@ async function relayAndSettle(
   // Written in the same turn.
   deps.telemetry.streamOpened(call, deps.clock.monotonicMs() - stream.firstTokenAtMs);
   let facts: StreamFacts;
-  // What a bug leaves behind, unless the end is known.
-  let closed: ClosedStream = { ending: 'upstream_error', whole: false, error: null };
+  let closed: ClosedStream | null = null;
   try {
     const end = await relaying;
     const { usage } = stream.translator;
@@ -135,12 +136,19 @@ async function relayAndSettle(
     };
     closed = await settleStream(context, stream, end, attempt, facts);
   } finally {
-    deps.telemetry.streamClosed(closed.ending, stream.stalledMs);
+    // Null: a bug left no other end behind.
+    deps.telemetry.streamClosed(closed?.ending ?? 'upstream_error', stream.stalledMs);
   }
-  if (closed.whole) return endStream(context, stream, attempt.candidate, facts, keep);
-  if (closed.error === null) client.stream.destroy();
-  else client.stream.end(errorEvent(closed.error, call.requestId));
-  return { json: null, whole: false, stored: null };
+  switch (closed.kind) {
+    case 'whole':
+      return endStream(context, stream, attempt.candidate, facts, keep);
+    case 'cut':
+      client.stream.end(errorEvent(closed.error, call.requestId));
+      return cut;
+    case 'left':
+      client.stream.destroy();
+      return cut;
+  }
 }
 
 /** The last bytes of a whole stream, which is settled. */
@@ -162,7 +170,7 @@ function endStream(
     completion === null
       ? null
       : storedAnswer(call, candidate, completion, JSON.stringify(completion), usage, cost);
-  return { json: null, whole: true, stored };
+  return { kind: 'streamed', stored };
 }
 
 const zeroUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
@@ -199,12 +207,12 @@ export async function respondFromCache(context: RequestContext, answer: StoredAn
   if (call.request.stream !== true) {
     const json = withGatewayBlock(answer.completionJson, metadata);
     await settlement.settle(wholeEnd(context.client), facts);
-    return { json, whole: true, stored: null };
+    return { kind: 'json', json, stored: null };
   }
   const completion = parseExactly(answer.completionJson) as ChatCompletion;
   const whole = { completion, bytes: answer.completionJson.length };
   const sending = sendWhole(context, whole, completion.usage, metadata, facts);
-  return { json: null, whole: true, stored: null, sending };
+  return { kind: 'replayed', sending, stored: null };
 }
 
 /** A whole answer as a stream, with the last chunks of one. */

@@ -20,14 +20,11 @@ export interface StreamFacts {
   readonly answerBytes: number;
 }
 
-/** A stream whose last bytes are still to be sent. */
-export interface ClosedStream {
-  readonly ending: StreamEnding;
-  /** The client is to get a clean end. */
-  readonly whole: boolean;
-  /** What a client gets whose stream was cut; null where nobody is left. */
-  readonly error: GatewayError | null;
-}
+/** A stream whose last bytes are still to be sent: a clean end, an error, or nothing since nobody is left. */
+export type ClosedStream =
+  | { readonly kind: 'whole'; readonly ending: Extract<StreamEnding, 'complete' | 'client_abort'> }
+  | { readonly kind: 'cut'; readonly ending: CutCause; readonly error: GatewayError }
+  | { readonly kind: 'left'; readonly ending: Extract<StreamEnding, 'client_abort'> };
 
 /** What the vendor said of its own stream. */
 function vendorAnswer({ translator }: OpenStream): VendorAnswer {
@@ -53,7 +50,7 @@ export async function settleStream(
       attempt.served(answerFacts);
       const gone = client.signal.aborted;
       await settlement.settle({ status: gone ? 'client_closed' : 'success' }, facts);
-      return { ending: gone ? 'client_abort' : 'complete', whole: true, error: null };
+      return { kind: 'whole', ending: gone ? 'client_abort' : 'complete' };
     }
     case 'failed': {
       attempt.cut(end.reason, answerFacts);
@@ -65,7 +62,7 @@ export async function settleStream(
       attempt.cancelled(end.reason, answerFacts);
       if (end.reason === 'drain') return await settleCut(settlement, 'drain_cut', cutByDrain(), facts);
       await settlement.settle({ status: 'client_closed' }, facts);
-      return { ending: 'client_abort', whole: false, error: null };
+      return { kind: 'left', ending: 'client_abort' };
     case 'broken': {
       attempt.cut('a bug of the gateway', answerFacts);
       const error = new ApiError(end.cause);
@@ -82,5 +79,5 @@ async function settleCut(
   facts: StreamFacts,
 ): Promise<ClosedStream> {
   await settlement.settle({ status: 'incomplete', cut, error }, facts);
-  return { ending: cut, whole: false, error };
+  return { kind: 'cut', ending: cut, error };
 }
