@@ -1,36 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { KeyVerdict } from '../core/account/key-verdict.ts';
-import { clientAddress } from '../core/net/client-network.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import type { CallTrace } from '../core/request/chat-call.ts';
-import { peerAddress } from './access/peer-address.ts';
-import type { Life } from './life.ts';
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Where the request's span lies; null when nothing is traced. */
-    trace: CallTrace | null;
-    /** Its answer comes from a server that its user named. */
-    toUserServer: boolean;
-  }
-}
-
-/** One request that is over, whoever ended it. */
-export interface EndedRequest {
-  readonly method: string;
-  /** The route's template; null for unknown paths. */
-  readonly route: string | null;
-  /** What was sent, or 499 when the client left before there was anything to send. */
-  readonly status: number;
-  /** False when the client left before it had everything. */
-  readonly whole: boolean;
-  /** From the headers' arrival to the last byte. */
-  readonly durationMs: number;
-  readonly trace: CallTrace | null;
-  /** What became of it is the doing of a server that its user named, unless it is a 500. */
-  readonly toUserServer: boolean;
-}
+import type { Asker, Audit } from './audit.ts';
+import type { EndedRequest } from './ended-request.ts';
 
 /** What load shedding refuses for. */
 export const shortages = [
@@ -60,48 +33,9 @@ export const authFailures = [
 ] as const;
 export type AuthFailure = (typeof authFailures)[number];
 
-/** Who made a request. */
-export interface Asker {
-  readonly requestId: string;
-  /** One address, or `unknown`: never other text of the client's. */
-  readonly clientAddress: string;
-  /** Held the admin token. */
-  readonly isOperator?: true;
-}
-
-/** What is audited beside refused authentication. */
-export type AuditEvent =
-  | {
-      readonly audit:
-        | 'user_registered'
-        | 'user_disabled'
-        | 'user_enabled'
-        | 'user_residency_bound'
-        | 'user_residency_freed'
-        | 'user_limits_set'
-        | 'user_deleted';
-      readonly userId: string;
-    }
-  | {
-      readonly audit: 'service_key_added' | 'service_key_deleted';
-      readonly userId: string;
-      readonly keyId: string;
-    }
-  | {
-      readonly audit: 'key_added' | 'key_deleted';
-      readonly userId: string;
-      readonly keyId: string;
-      readonly provider: ProviderName;
-    };
-
 /** Where a name from before the rename can be used. */
 export const legacySurfaces = ['key', 'mode', 'header'] as const;
 export type LegacySurface = (typeof legacySurfaces)[number];
-
-/** Who is told what was decided, beside refused authentication. */
-export interface Audit {
-  audited(event: AuditEvent, asker: Asker): void;
-}
 
 /** What the edge reports to its watchers. Calls are cheap and never throw. */
 export interface HttpTelemetry extends Audit {
@@ -126,49 +60,4 @@ export interface HttpTelemetry extends Audit {
   adminRequestEnded(method: string, route: string, status: number): void;
   /** A vendor, or a user's server, said what it makes of a key. */
   keyChecked(provider: ProviderName, verdict: KeyVerdict): void;
-}
-
-export function askerOf(request: FastifyRequest): Asker {
-  return { requestId: request.id, clientAddress: clientAddress(peerAddress(request)) };
-}
-
-/** nginx's name for "the client closed the request"; never sent. */
-export const clientClosedStatus = 499;
-
-/**
- * Reports every request from its headers to its last byte, and gives back what it held. The raw response's `close`
- * comes exactly once however the request ends; Fastify's own hooks do not run when the client leaves.
- */
-export function watchRequests(
-  app: FastifyInstance,
-  telemetry: HttpTelemetry,
-  life: Life,
-  trusted: boolean,
-): void {
-  app.decorateRequest('trace', null);
-  app.decorateRequest('toUserServer', false);
-  app.addHook('onRequest', (request, reply, done) => {
-    const { method, enteredAtMs } = request;
-    const route = request.is404 ? null : (request.routeOptions.url ?? null);
-    request.trace = telemetry.requestStarted(method, route, request.headers, trusted);
-    const { raw } = reply;
-    life.requestCount += 1;
-    raw.on('close', () => {
-      life.requestCount -= 1;
-      request.bodyHold?.release();
-      // Whoever refused without reading the body has left its connection paused.
-      request.earlyBody?.take();
-      const status = raw.headersSent ? raw.statusCode : clientClosedStatus;
-      telemetry.requestEnded({
-        method,
-        route,
-        status,
-        whole: raw.writableFinished,
-        durationMs: performance.now() - enteredAtMs,
-        trace: request.trace,
-        toUserServer: request.toUserServer,
-      });
-    });
-    telemetry.within(request.trace, done);
-  });
 }

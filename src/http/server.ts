@@ -25,10 +25,10 @@ import { answerParserError } from './connections/parser-errors.ts';
 import { connectionsCheckMs, headersTimeoutMs, requestTimeoutMs } from './connections/server-timeouts.ts';
 import { Turns, turnsHeapShare } from './connections/turns.ts';
 import type { HttpTelemetry, Shortage } from './http-telemetry.ts';
-import { watchRequests } from './http-telemetry.ts';
 import type { Life } from './life.ts';
 import { requestIdOf } from './request-id.ts';
 import { allowedMethods } from './route-methods.ts';
+import { watchRequests } from './watch-requests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

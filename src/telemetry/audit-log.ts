@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import type { Asker, AuditEvent, AuthFailure } from '../http/http-telemetry.ts';
+import type { Asker, AuditEvent } from '../http/audit.ts';
+import type { AuthFailure } from '../http/http-telemetry.ts';
 
 /** Guessing comes in floods: enough lines to see who asks, few enough to keep the rest of the log. */
 export const refusalsPerWindow = 60;

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Context, Span, SpanContext, SpanOptions, Tracer } from '@opentelemetry/api';
 import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
 import type { CallTrace } from '../core/request/chat-call.ts';
-import type { EndedRequest } from '../http/http-telemetry.ts';
+import type { EndedRequest } from '../http/ended-request.ts';
 import { names } from './span-names.ts';
 import { readTraceparent } from './traceparent.ts';
 

@@ -8,15 +8,9 @@ import type { SkippedCandidate } from '../core/plan.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import type { CallTrace, ChatCall } from '../core/request/chat-call.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
-import type {
-  Asker,
-  AuditEvent,
-  AuthFailure,
-  EndedRequest,
-  HttpTelemetry,
-  LegacySurface,
-  Shortage,
-} from '../http/http-telemetry.ts';
+import type { Asker, AuditEvent } from '../http/audit.ts';
+import type { EndedRequest } from '../http/ended-request.ts';
+import type { AuthFailure, HttpTelemetry, LegacySurface, Shortage } from '../http/http-telemetry.ts';
 import type { TracingSettings } from '../tracing-settings.ts';
 import { accessLine, LineTimes } from './access-log.ts';
 import type { AuditLog } from './audit-log.ts';

@@ -9,8 +9,8 @@ import { addServiceKey, deleteServiceKey, listServiceKeys } from '../adapters/po
 import { registerUser } from '../adapters/postgres/users.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
 import { registrationGuard } from '../http/access/registration-policy.ts';
+import { askerOf } from '../http/audit.ts';
 import type { HttpTelemetry } from '../http/http-telemetry.ts';
-import { askerOf } from '../http/http-telemetry.ts';
 import { keyCheckLimit } from '../http/limits/key-check-limit.ts';
 import { UserTurns } from '../http/limits/user-turns.ts';
 import type { RoutesStore } from '../http/routes.ts';

@@ -4,10 +4,10 @@ import { hashServiceKey, hasServiceKeyShape, isCurrentKey } from '../../core/acc
 import { AuthenticationError } from '../../core/errors.ts';
 import { clientNetwork } from '../../core/net/client-network.ts';
 import type { RoutingTables } from '../../core/tables/tables.ts';
+import { askerOf } from '../audit.ts';
 import type { BodyBudget, EarlyHold } from '../body/body-budget.ts';
 import { gatherUnknown } from '../body/early-body.ts';
 import type { AuthFailure, HttpTelemetry } from '../http-telemetry.ts';
-import { askerOf } from '../http-telemetry.ts';
 import { activeLegacyName, markLegacy } from '../legacy.ts';
 import { bearerToken } from './bearer-token.ts';
 import { peerAddress } from './peer-address.ts';

@@ -7,8 +7,9 @@ import type { Secret } from '../../core/secret/secret.ts';
 import { bearerToken, isSameText } from '../access/bearer-token.ts';
 import { peerAddress } from '../access/peer-address.ts';
 import { tooManyWrongTokens, wrongTokensPerMinute } from '../access/wrong-tokens.ts';
-import type { Asker, HttpTelemetry } from '../http-telemetry.ts';
-import { askerOf } from '../http-telemetry.ts';
+import type { Asker } from '../audit.ts';
+import { askerOf } from '../audit.ts';
+import type { HttpTelemetry } from '../http-telemetry.ts';
 import type { Life } from '../life.ts';
 import { WindowCounter } from '../limits/window-counter.ts';
 

@@ -8,7 +8,7 @@ import type { Clock } from '../../chat/ports.ts';
 import { NotFoundError } from '../../core/errors.ts';
 import { handleErrors, writeError } from '../answers/error-handler.ts';
 import { BodyBudget } from '../body/body-budget.ts';
-import { acceptOnlyJson } from '../body/body-parser.ts';
+import { acceptOnlyJson, releaseBody } from '../body/body-parser.ts';
 import { MeasuredMessage } from '../body/measured-message.ts';
 import { answerInTurn } from '../connections/answer-in-turn.ts';
 import { keepNewest } from '../connections/newest-connections.ts';
@@ -16,8 +16,8 @@ import { nodeHttpOptions, refuseOddRequests } from '../connections/odd-requests.
 import { answerParserError } from '../connections/parser-errors.ts';
 import { connectionsCheckMs, headersTimeoutMs, requestTimeoutMs } from '../connections/server-timeouts.ts';
 import { Turns } from '../connections/turns.ts';
+import { sentStatus } from '../ended-request.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
-import { clientClosedStatus } from '../http-telemetry.ts';
 import type { Life } from '../life.ts';
 import { mountTable, refuseStoreRoutes } from '../mount.ts';
 import { requestIdOf } from '../request-id.ts';
@@ -152,9 +152,8 @@ function serveAdminApi(app: FastifyInstance, api: AdminApi, store: OperatorStore
     scope.addHook('onRequest', (request, reply, done) => {
       const route = request.routeOptions.url ?? '';
       reply.raw.on('close', () => {
-        const status = reply.raw.headersSent ? reply.raw.statusCode : clientClosedStatus;
-        request.bodyHold?.release();
-        httpTelemetry.adminRequestEnded(request.method, route, status);
+        releaseBody(request);
+        httpTelemetry.adminRequestEnded(request.method, route, sentStatus(reply.raw));
       });
       done();
     });

@@ -2,7 +2,7 @@ import type { UserFacts, UserPolicy } from '../../adapters/postgres/operators.ts
 import type { ProviderKeyRow } from '../../adapters/postgres/provider-keys.ts';
 import type { Spend, SpendPeriod } from '../../adapters/postgres/read-spend.ts';
 import { InvalidRequestError, NotFoundError } from '../../core/errors.ts';
-import type { Asker, AuditEvent } from '../http-telemetry.ts';
+import type { Asker, AuditEvent } from '../audit.ts';
 import type { HandlersOf } from '../mount.ts';
 import type { ServiceKeysDeps, UserKeyStore } from '../routes/service-keys.ts';
 import { makeServiceKey, noServiceKey } from '../routes/service-keys.ts';

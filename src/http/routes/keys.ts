@@ -6,8 +6,8 @@ import type { GatewayError } from '../../core/errors.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 import type { RoutingTables } from '../../core/tables/tables.ts';
-import type { Audit } from '../http-telemetry.ts';
-import { askerOf } from '../http-telemetry.ts';
+import type { Audit } from '../audit.ts';
+import { askerOf } from '../audit.ts';
 import type { Handlers } from '../mount.ts';
 import { providerKeyRecord } from '../schemas/provider-key-record.ts';
 

@@ -9,8 +9,8 @@ import type { Clock } from '../../chat/ports.ts';
 import type { newServiceKeySchema } from '../../core/account/account-requests.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
 import { serviceKeyFacts } from '../admin/operator-records.ts';
-import type { Asker, Audit } from '../http-telemetry.ts';
-import { askerOf } from '../http-telemetry.ts';
+import type { Asker, Audit } from '../audit.ts';
+import { askerOf } from '../audit.ts';
 import type { Answer, Handlers } from '../mount.ts';
 import type { ServiceKeyRecord } from '../schemas/answer-schemas.ts';
 

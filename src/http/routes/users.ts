@@ -2,8 +2,8 @@ import type { FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { RegisteredUser } from '../../adapters/postgres/users.ts';
 import { ConflictError } from '../../core/errors.ts';
 import { registeredUser } from '../admin/operator-records.ts';
-import type { Asker, Audit } from '../http-telemetry.ts';
-import { askerOf } from '../http-telemetry.ts';
+import type { Asker, Audit } from '../audit.ts';
+import { askerOf } from '../audit.ts';
 import type { Answer, Handlers } from '../mount.ts';
 
 export interface UserStore {
