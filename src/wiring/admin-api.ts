@@ -1,7 +1,8 @@
-import { deleteUser, findUser, listUsers, setUserPolicy } from '../adapters/postgres/operators.ts';
+import { AccountChanges } from '../adapters/postgres/account-changes.ts';
+import { findUser, listUsers } from '../adapters/postgres/operators.ts';
 import { listProviderKeys } from '../adapters/postgres/provider-keys.ts';
 import { readSpend } from '../adapters/postgres/read-spend.ts';
-import { addServiceKey, listServiceKeys, revokeServiceKey } from '../adapters/postgres/service-keys.ts';
+import { addServiceKey, listServiceKeys } from '../adapters/postgres/service-keys.ts';
 import { registerUser } from '../adapters/postgres/users.ts';
 import type { LaterTurns } from '../chat/later-turn.ts';
 import type { AdminApi } from '../http/admin/admin-server.ts';
@@ -27,30 +28,20 @@ function operatorStore({ stores, metrics }: Foundation): OperatorStore | null {
   const { database, accounts } = stores;
   if (database === null) return null;
   const { operatorsPool: pool } = database;
+  const changes = new AccountChanges(pool, accounts);
   const timeQuery = metrics.stores.timeQuery.bind(metrics.stores);
   return {
     registerUser: timeQuery('register_user', (user) => registerUser(pool, user)),
     addServiceKey: timeQuery('add_service_key', (userId, key) => addServiceKey(pool, userId, key)),
     listServiceKeys: timeQuery('list_service_keys', (userId) => listServiceKeys(pool, userId)),
-    revokeServiceKey: timeQuery('delete_service_key', async (userId, keyId) => {
-      const isRevoked = await revokeServiceKey(pool, userId, keyId);
-      if (isRevoked) accounts.revoke(userId, keyId);
-      return isRevoked;
-    }),
+    revokeServiceKey: timeQuery('delete_service_key', (userId, keyId) =>
+      changes.revokeServiceKey(userId, keyId),
+    ),
     listProviderKeys: timeQuery('list_keys', (userId) => listProviderKeys(pool, userId)),
     listUsers: timeQuery('list_users', (afterId, limit) => listUsers(pool, afterId, limit)),
     findUser: timeQuery('find_user', (idOrEmail) => findUser(pool, idOrEmail)),
-    // This replica heeds it at once, the others as soon as they hear of it.
-    setUserPolicy: timeQuery('set_user_policy', async (userId, policy) => {
-      const user = await setUserPolicy(pool, userId, policy);
-      accounts.invalidate(userId);
-      return user;
-    }),
-    deleteUser: timeQuery('delete_user', async (userId) => {
-      const isDeleted = await deleteUser(pool, userId);
-      accounts.invalidate(userId);
-      return isDeleted;
-    }),
+    setUserPolicy: timeQuery('set_user_policy', (userId, policy) => changes.setUserPolicy(userId, policy)),
+    deleteUser: timeQuery('delete_user', (userId) => changes.deleteUser(userId)),
     readSpend: timeQuery('read_spend', (period) => readSpend(database.spendPool, period)),
   };
 }

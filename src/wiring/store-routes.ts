@@ -1,11 +1,12 @@
 import type pg from 'pg';
+import { AccountChanges } from '../adapters/postgres/account-changes.ts';
 import { connectTimeoutMs } from '../adapters/postgres/pool.ts';
-import { addProviderKey, deleteProviderKey, listProviderKeys } from '../adapters/postgres/provider-keys.ts';
+import { listProviderKeys } from '../adapters/postgres/provider-keys.ts';
 import { readLogRow } from '../adapters/postgres/read-log-row.ts';
 import { readLogRows } from '../adapters/postgres/read-log-rows.ts';
 import { readProviderKeyUses } from '../adapters/postgres/read-provider-key-uses.ts';
 import { readSums } from '../adapters/postgres/read-sums.ts';
-import { addServiceKey, deleteServiceKey, listServiceKeys } from '../adapters/postgres/service-keys.ts';
+import { addServiceKey, listServiceKeys } from '../adapters/postgres/service-keys.ts';
 import { registerUser } from '../adapters/postgres/users.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
 import { registrationGuard } from '../http/access/registration-policy.ts';
@@ -38,7 +39,7 @@ export function routesStore(
 ): RoutesStore | null {
   if (stores.database === null) return null;
   const { pool, queryPool } = stores.database;
-  const { accounts } = stores;
+  const changes = new AccountChanges(pool, stores.accounts);
   const { metrics, httpTelemetry } = watch;
   const timeQuery = metrics.timeQuery.bind(metrics);
   // Apart, as their pools are: who reads statistics does not wait for who changes keys.
@@ -58,19 +59,11 @@ export function routesStore(
     ),
     registerUser: timeQuery('register_user', (user) => registerUser(pool, user)),
     addProviderKey: keyTurns.share(
-      timeQuery('add_key', async (userId, key) => {
-        const added = await addProviderKey(pool, sealer, userId, key);
-        if (added.kind === 'added') accounts.invalidate(userId);
-        return added;
-      }),
+      timeQuery('add_key', (userId, key) => changes.addProviderKey(sealer, userId, key)),
     ),
     listProviderKeys: keyTurns.share(timeQuery('list_keys', (userId) => listProviderKeys(pool, userId))),
     deleteProviderKey: keyTurns.share(
-      timeQuery('delete_key', async (userId, keyId) => {
-        const provider = await deleteProviderKey(pool, userId, keyId);
-        if (provider !== null) accounts.invalidate(userId);
-        return provider;
-      }),
+      timeQuery('delete_key', (userId, keyId) => changes.deleteProviderKey(userId, keyId)),
     ),
     addServiceKey: keyTurns.share(
       timeQuery('add_service_key', (userId, key) => addServiceKey(pool, userId, key)),
@@ -79,11 +72,7 @@ export function routesStore(
       timeQuery('list_service_keys', (userId) => listServiceKeys(pool, userId)),
     ),
     deleteServiceKey: keyTurns.share(
-      timeQuery('delete_service_key', async (userId, keyId) => {
-        const deleted = await deleteServiceKey(pool, userId, keyId);
-        if (deleted === 'deleted') accounts.revoke(userId, keyId);
-        return deleted;
-      }),
+      timeQuery('delete_service_key', (userId, keyId) => changes.deleteServiceKey(userId, keyId)),
     ),
     mayCheckKey: keyCheckLimit(monotonicMs, stores.keyChecks),
     readProviderKeyUses: readTurns.share(

@@ -80,6 +80,10 @@ const rooms: Readonly<Record<string, Room>> = {
     ],
     types: ['chat/', 'pino', 'node:events', 'node:stream', 'node:tls'],
   },
+  'adapters/sidecar/': {
+    values: ['core/', 'adapters/postgres/', 'yaml', 'node:crypto', 'node:fs'],
+    types: ['adapters/system/', 'chat/'],
+  },
   'adapters/upstream/': {
     values: [
       ...['core/', 'undici', 'node:crypto', 'node:dns', 'node:fs', 'node:fs/promises', 'node:net', 'node:os'],
@@ -135,7 +139,7 @@ const rooms: Readonly<Record<string, Room>> = {
         'sealing-keys.ts',
         'package-version.ts',
       ],
-      ...['lru-cache', 'yaml', 'zod', 'node:crypto', 'node:fs', 'node:net', 'node:timers/promises'],
+      ...['lru-cache', 'node:crypto', 'node:net', 'node:timers/promises'],
     ],
     types: ['fastify', 'pg', 'pino', 'node:http'],
   },

@@ -1,0 +1,48 @@
+import type { RequestLog } from '../../chat/ports.ts';
+import type { SettledRequest } from '../../core/settled-request.ts';
+import { encodeLogRow } from '../postgres/encode-log-rows.ts';
+import type { RequestLogStats } from '../postgres/request-log-contract.ts';
+
+/** The way to stdout. */
+export interface Lines {
+  /** False: nobody reads, and the line is gone. */
+  write(line: string): boolean;
+  flush(): void;
+}
+
+/** The log of a gateway without a database: rows as NDJSON. Those that come while nobody reads are dropped. */
+export class RowLines implements RequestLog {
+  readonly #lines: Lines;
+  #written = 0;
+  #dropped = 0;
+
+  constructor(lines: Lines) {
+    this.#lines = lines;
+  }
+
+  async record(settled: SettledRequest): Promise<void> {
+    if (this.#lines.write(`${encodeLogRow(settled)}\n`)) this.#written += 1;
+    else this.#dropped += 1;
+    this.#lines.flush();
+  }
+
+  accepting(): boolean {
+    return true;
+  }
+
+  stats(): RequestLogStats {
+    return {
+      accepted: this.#written + this.#dropped,
+      written: this.#written,
+      spooled: 0,
+      dropped: this.#dropped,
+      replayed: 0,
+      bad: 0,
+      printed: 0,
+      queueDepth: 0,
+      spoolBytes: 0,
+      oldestRowAgeMs: 0,
+      away: false,
+    };
+  }
+}
