@@ -4,7 +4,7 @@ import { DatabaseUrlError, parseDatabaseUrl } from './core/net/database-url.ts';
 import type { Egress } from './core/net/egress.ts';
 import { EgressError } from './core/net/no-proxy.ts';
 import { parseRedisUrl, RedisUrlError } from './core/net/redis-url.ts';
-import type { CommercialProviderName } from './core/provider-name.ts';
+import type { VendorName } from './core/provider-name.ts';
 import type { SealingKey } from './core/secret/sealing-key.ts';
 import { parseSealingKeys } from './core/secret/sealing-key.ts';
 import { Secret } from './core/secret/secret.ts';
@@ -34,7 +34,7 @@ export interface Settings {
   readonly tablesFile: string | null;
   readonly tablesConfigMap: { readonly namespace: string; readonly name: string } | null;
   /** Only what the operator set; the provider's own default otherwise. */
-  readonly vendorBaseUrls: Readonly<Partial<Record<CommercialProviderName, string>>>;
+  readonly vendorBaseUrls: Readonly<Partial<Record<VendorName, string>>>;
   readonly upstreamClient: 'own' | 'undici';
   readonly outboundPolicy: 'public-only' | 'allow-private';
   readonly outboundAllowedCidrs: readonly string[];

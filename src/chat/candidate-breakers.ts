@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { BreakerState } from '../core/breaker-state.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
-import type { ProviderName } from '../core/provider-name.ts';
+import { isUserServer } from '../core/provider-name.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
 import type { BreakerRules } from './candidate-breaker.ts';
 import { CandidateBreaker } from './candidate-breaker.ts';
@@ -93,7 +93,8 @@ export class CandidateBreakers {
     const waitMs = limited ? (failure.retryAfterMs ?? 0) : 0;
     if (waitMs > 0) own.limit(nowMs + Math.min(waitMs, rules.longest_retry_after_seconds * 1000));
     else own.recordFailure(rules, startedAtMs, nowMs, true);
-    if (failure.blamesProvider && isShared(provider)) this.#blame(provider, startedAtMs, userId, rules);
+    // One user's dead server says nothing of another's.
+    if (failure.blamesProvider && !isUserServer(provider)) this.#blame(provider, startedAtMs, userId, rules);
     else this.#endProbeOf(provider, startedAtMs);
   }
 
@@ -126,9 +127,4 @@ export class CandidateBreakers {
     if (after !== before)
       this.#transitions.set(`${provider} ${after}`, this.transitions(provider, after) + 1);
   }
-}
-
-/** Each `self_hosted` key is a server of its own: one user's dead one says nothing of another's. */
-export function isShared(provider: ProviderName): boolean {
-  return provider !== 'self_hosted';
 }

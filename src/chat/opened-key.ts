@@ -1,4 +1,5 @@
 import type { Candidate } from '../core/candidate.ts';
+import { isUserServer } from '../core/provider-name.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { Secret } from '../core/secret/secret.ts';
 import type { Provider } from '../providers/provider.ts';
@@ -69,7 +70,7 @@ export function upstreamCallOf(
     body: question.body,
     residency: question.residency,
     residencyRequested: question.residencyRequested,
-    userAddress: provider.name === 'self_hosted',
+    userAddress: isUserServer(provider.name),
     userId: question.userId,
   };
 }

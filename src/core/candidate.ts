@@ -20,7 +20,7 @@ export interface HeldKey {
   readonly userId: string;
   readonly provider: ProviderName;
   readonly declaredRegion: string | null;
-  /** Set for self_hosted only; whatever else stands here is not looked at. */
+  /** Set for users' servers only; whatever else stands here is not looked at. */
   readonly baseUrl: string | null;
   readonly label: string | null;
   readonly createdAtMs: number;

@@ -5,7 +5,7 @@ import { featureText, missingFeature, missingFeatures } from './capability.ts';
 import type { GatewayError } from './errors.ts';
 import { InvalidRequestError, ResidencyError } from './errors.ts';
 import type { ProviderName } from './provider-name.ts';
-import { residencyByProvider } from './provider-name.ts';
+import { providerTraits } from './provider-name.ts';
 import type { ChatCall, Override, PlanInput } from './request/chat-call.ts';
 import { needsOf } from './request/request-needs.ts';
 import type { Residency } from './request/residency.ts';
@@ -196,7 +196,7 @@ function planOverride(call: ChatCall, override: Override, input: PlanInput): Pla
   const { residency } = call.options;
   const refusedResidency = (): Plan =>
     refused(new ResidencyError(`${override.provider} is not an India-residency target.`), false);
-  const fixed = residencyByProvider[override.provider];
+  const fixed = providerTraits[override.provider].residency;
   if (fixed !== 'declared' && !residencyAllows(residency, fixed)) return refusedResidency();
   const key = overrideKey(override, input.keys);
   if (key === undefined) {

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { InvalidRequestError } from '../core/errors.ts';
-import { isProviderName, providerNames } from '../core/provider-name.ts';
+import { isProviderName, isUserServer, providerNames, userServerNames } from '../core/provider-name.ts';
 import type { ChatOptions, Override } from '../core/request/chat-call.ts';
 
 const ttlSeconds = { fallback: 3600, least: 60, most: 86_400 } as const;
@@ -9,7 +9,8 @@ const timeoutSeconds = { least: 1, most: 300 } as const;
 const maxModelLength = 256;
 const integer = /^-?[0-9]+$/;
 /** What `parseOverride` takes, for the description. */
-const overridePattern = `^(${providerNames.join('|')}|self_hosted/[^:]+):.{1,${maxModelLength}}$`;
+const namedTargets = [...providerNames, ...userServerNames.map((name) => `${name}/[^:]+`)];
+const overridePattern = `^(${namedTargets.join('|')}):.{1,${maxModelLength}}$`;
 
 /** One `X-Gateway-*` header. */
 interface HeaderDefinition<Value> {
@@ -119,7 +120,7 @@ function parseOverride(value: string, name: string): Override {
   if (!isProviderName(provider)) {
     throw new InvalidRequestError(`${name} names an unknown provider.`, name, 'unknown_provider');
   }
-  if (selector !== null && (provider !== 'self_hosted' || selector === '')) {
+  if (selector !== null && (!isUserServer(provider) || selector === '')) {
     throw new InvalidRequestError(
       `${name} takes a key label or id only as self_hosted/<label or key id>:<model>.`,
       name,

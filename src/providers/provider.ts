@@ -135,7 +135,7 @@ export interface StreamContext extends TranslationContext {
  */
 export interface Provider {
   readonly name: ProviderName;
-  /** Where the vendor's address begins; null for self_hosted, whose keys carry theirs. */
+  /** Where the vendor's address begins; null for users' servers, whose keys carry theirs. */
   readonly defaultBaseUrl: string | null;
   authHeaders(secret: string): Readonly<Record<string, string>>;
   /** The cheapest question that needs a key: which models there are. Asked with GET, costs nothing, changes nothing. */

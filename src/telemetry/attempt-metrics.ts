@@ -2,14 +2,16 @@ import type { Usage } from '../core/answer/usage.ts';
 import type { AttemptRecord } from '../core/attempt-record.ts';
 import { otherName } from '../core/other-name.ts';
 import type { ProviderName } from '../core/provider-name.ts';
-import { providerNames } from '../core/provider-name.ts';
+import { isPriced, providerNames } from '../core/provider-name.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { tierNames } from '../core/tables/mode.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
 import type { ModelLabels } from './model-label.ts';
 import type { Families, HistogramSeries } from './series.ts';
 
-const unpricedReasons = ['no_price', 'no_usage', 'partial_usage', 'self_hosted'] as const;
+/** Of every answer of a provider that has no prices. */
+const unpricedProvider = 'self_hosted';
+const unpricedReasons = ['no_price', 'no_usage', 'partial_usage', unpricedProvider] as const;
 
 /** Too short a burst to tell a speed from. */
 const shortestGenerationMs = 50;
@@ -76,7 +78,7 @@ export class AttemptMetrics {
     }
     // Overrides may name any model: the first answer without a price is to show as an increase.
     for (const provider of providerNames) {
-      this.#unpriced.of(provider, otherName, provider === 'self_hosted' ? 'self_hosted' : 'no_price');
+      this.#unpriced.of(provider, otherName, isPriced(provider) ? 'no_price' : unpricedProvider);
     }
   }
 
@@ -146,7 +148,7 @@ function tokenRate({ firstTokenMs, durationMs }: AttemptRecord, usage: Usage): n
 }
 
 function unpricedReason({ candidate }: AttemptRecord, usage: Usage): (typeof unpricedReasons)[number] | null {
-  if (candidate.provider === 'self_hosted') return 'self_hosted';
+  if (!isPriced(candidate.provider)) return unpricedProvider;
   if (usage.basis === 'none') return 'no_usage';
   if (candidate.price === null) return 'no_price';
   return usage.basis === 'partial' ? 'partial_usage' : null;

@@ -2,10 +2,9 @@ import type { TablesSource } from '../adapters/tables/last-good-tables.ts';
 import type { UpstreamHttp } from '../adapters/upstream/upstream-http-port.ts';
 import type { AnswerBudget } from '../chat/answer-budget.ts';
 import type { CandidateBreakers } from '../chat/candidate-breakers.ts';
-import { isShared } from '../chat/candidate-breakers.ts';
 import type { BreakerState } from '../core/breaker-state.ts';
 import { breakerStates } from '../core/breaker-state.ts';
-import { providerNames } from '../core/provider-name.ts';
+import { providerNames, vendorNames } from '../core/provider-name.ts';
 import type { BodyBudget } from '../http/body/body-budget.ts';
 import type { Life } from '../http/life.ts';
 import type { Settings } from '../settings.ts';
@@ -56,12 +55,11 @@ function watchTables(metrics: Metrics, tables: TablesSource): void {
 const healthBy: Readonly<Record<BreakerState, number>> = { closed: 1, half_open: 0.5, open: 0 };
 
 function watchProviders(metrics: Metrics, breakers: CandidateBreakers): void {
-  const vendors = providerNames.filter(isShared);
   metrics.observe('gw_provider_health', () =>
-    vendors.map((provider) => [{ provider }, healthBy[breakers.stateOf(provider)]] as const),
+    vendorNames.map((provider) => [{ provider }, healthBy[breakers.stateOf(provider)]] as const),
   );
   metrics.observe('gw_provider_circuit_transitions_total', () =>
-    vendors.flatMap((provider) =>
+    vendorNames.flatMap((provider) =>
       breakerStates.map((to) => [{ provider, to }, breakers.transitions(provider, to)] as const),
     ),
   );

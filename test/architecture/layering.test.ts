@@ -292,6 +292,16 @@ test('vendors have a name only where they are translated, listed and configured'
   expect(filesWith(/(['"`])(openai|anthropic|together|sarvam)\1/, elsewhere)).toEqual([]);
 });
 
+test("users' servers are told by their traits, by name only where the name is what is said", () => {
+  const said = [
+    'adapters/postgres/provider-keys.ts', // the predicate of an index
+    'dev/demo-account.ts', // a client of the public API
+    'telemetry/attempt-metrics.ts', // the value of a label
+  ];
+  const elsewhere = /^(?!providers\/|core\/provider-name\.ts$)/;
+  expect(filesWith(/(['"])self_hosted\1/, elsewhere).sort()).toEqual(said);
+});
+
 test('only one file opens connections to providers', () => {
   const users = imports.filter(({ to }) => to === 'undici').map(({ from }) => from);
   expect(new Set(users)).toEqual(new Set(['adapters/upstream/upstream-http.ts']));

@@ -27,7 +27,7 @@ import type { Candidate, HeldKey } from '../../src/core/candidate.ts';
 import type { AttemptReport } from '../../src/core/errors.ts';
 import { errorText } from '../../src/core/log/error-text.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
-import { residencyByProvider } from '../../src/core/provider-name.ts';
+import { providerTraits } from '../../src/core/provider-name.ts';
 import type { ChatCall, ChatOptions } from '../../src/core/request/chat-call.ts';
 import type { ChatRequest } from '../../src/core/request/chat-request.ts';
 import { Secret } from '../../src/core/secret/secret.ts';
@@ -71,7 +71,7 @@ export function candidateOf(
   tables: RoutingTables,
   key = heldKey(provider),
 ): Candidate {
-  const residency = residencyByProvider[provider] === 'india' ? 'india' : 'global';
+  const residency = providerTraits[provider].residency === 'india' ? 'india' : 'global';
   const model = `${provider}-model`;
   return {
     provider,

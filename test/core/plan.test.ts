@@ -4,7 +4,7 @@ import type { HeldKey } from '../../src/core/candidate.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { planCandidates } from '../../src/core/plan.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
-import { providerNames } from '../../src/core/provider-name.ts';
+import { providerNames, vendorNames } from '../../src/core/provider-name.ts';
 import type { Override } from '../../src/core/request/chat-call.ts';
 import type { CallParts } from '../chat/story.ts';
 import { balancedKeys, callOf, heldKey, testTables } from '../chat/story.ts';
@@ -364,12 +364,8 @@ const arbitraryKey = fc
     createdAtMs: fc.nat(),
   })
   .map(({ provider, ...rest }) => heldKey(provider, rest));
-const commercial = providerNames.filter((name) => name !== 'self_hosted') as Exclude<
-  ProviderName,
-  'self_hosted'
->[];
 const arbitraryTier = fc.uniqueArray(
-  fc.record({ provider: fc.constantFrom(...commercial), model: fc.constantFrom('x', 'y') }),
+  fc.record({ provider: fc.constantFrom(...vendorNames), model: fc.constantFrom('x', 'y') }),
   { minLength: 1, maxLength: 8, selector: ({ provider, model }) => provider + model },
 );
 const arbitraryOverride = fc.option(

@@ -108,7 +108,8 @@ test.each<[KeyRefusal, number, string, string, string]>([
     'All provider keys of a user may take 5 bytes together; delete one first.',
   ],
 ])('a key that is refused as $kind', (refusal, status, code, param, message) => {
-  expect(keyRefused(refusal, 'openai')).toMatchObject({ status, code, param, message });
+  const provider = refusal.kind === 'too-many-keys' ? 'self_hosted' : 'openai';
+  expect(keyRefused(refusal, provider)).toMatchObject({ status, code, param, message });
 });
 
 describe('a parsed body', () => {

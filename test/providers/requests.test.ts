@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { missingFeature } from '../../src/core/capability.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
-import { providerNames } from '../../src/core/provider-name.ts';
+import { isUserServer, providerNames } from '../../src/core/provider-name.ts';
 import type { ChatRequest } from '../../src/core/request/chat-request.ts';
 import { chatRequestWithDeveloperSchema } from '../../src/core/request/chat-request.ts';
 import { needsOf } from '../../src/core/request/request-needs.ts';
@@ -56,6 +56,12 @@ describe('request translation', () => {
     const { cleanMessages } = await import('../../src/providers/openai-compatible/messages.ts');
     const messages = [{ role: 'user' as const, content: 'Hi' }];
     expect(cleanMessages(messages, false)).toBe(messages);
+  });
+});
+
+describe('addresses', () => {
+  test.each(providerNames)('%s has one of its own just where no key carries it', (provider) => {
+    expect(providers[provider].defaultBaseUrl === null).toBe(isUserServer(provider));
   });
 });
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import type { NewProviderKey } from '../../core/account/new-provider-key.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
+import { isUserServer } from '../../core/provider-name.ts';
 import type { Sealer } from '../system/sealer.ts';
 import { inTransaction, isUuid, withDatabase } from './pool.ts';
 import { microsOf } from './sql-micros.ts';
@@ -13,7 +14,7 @@ export const keyChangesChannel = 'gw_key_changes';
 export interface ProviderKeyRow {
   readonly id: string;
   readonly provider: ProviderName;
-  /** Both of self_hosted only. */
+  /** Both of users' servers only. */
   readonly declaredRegion: string | null;
   readonly baseUrl: string | null;
   readonly label: string | null;
@@ -22,15 +23,15 @@ export interface ProviderKeyRow {
 
 /** Why a key may not stand beside those that the user has. */
 export type KeyRefusal =
-  /** Of each commercial provider there is one key. */
+  /** Of each vendor there is one key. */
   | { readonly kind: 'taken' }
   | { readonly kind: 'too-many-keys'; readonly most: number }
   | { readonly kind: 'too-many-bytes'; readonly most: number };
 
 export type AddedKey = { readonly kind: 'added'; readonly row: ProviderKeyRow } | KeyRefusal;
 
-/** Bounds what one account query loads and one override has to choose from. */
-export const maxSelfHostedKeys = 100;
+/** Of one provider. Bounds what one account query loads and one override has to choose from. */
+export const maxUserServerKeys = 100;
 
 /**
  * Bytes that all keys of a user may take: sealed secrets, addresses, regions and labels. A hundred keys of usual length
@@ -63,9 +64,8 @@ function fromRow(row: Row): ProviderKeyRow {
 }
 
 interface Held {
-  /** The user has a key of this commercial provider. */
-  readonly taken: boolean;
-  readonly self_hosted: number;
+  /** Keys of the same provider. */
+  readonly keys: number;
   readonly bytes: number;
 }
 
@@ -77,17 +77,14 @@ async function refusalOf(
   bytes: number,
 ): Promise<KeyRefusal | null> {
   const { rows } = await client.query<Held>(
-    `SELECT coalesce(bool_or(provider = $2 AND provider <> 'self_hosted'), false) AS taken,
-       count(*) FILTER (WHERE provider = 'self_hosted')::integer AS self_hosted,
+    `SELECT count(*) FILTER (WHERE provider = $2)::integer AS keys,
        coalesce(sum(octet_length(ciphertext) + octet_length(concat(base_url, declared_region, label))), 0)::integer AS bytes
      FROM provider_keys WHERE user_id = $1`,
     [userId, provider],
   );
   const held = rows[0] as Held;
-  if (held.taken) return { kind: 'taken' };
-  if (provider === 'self_hosted' && held.self_hosted >= maxSelfHostedKeys) {
-    return { kind: 'too-many-keys', most: maxSelfHostedKeys };
-  }
+  if (!isUserServer(provider) && held.keys > 0) return { kind: 'taken' };
+  if (held.keys >= maxUserServerKeys) return { kind: 'too-many-keys', most: maxUserServerKeys };
   return held.bytes + bytes > maxKeyBytesPerUser
     ? { kind: 'too-many-bytes', most: maxKeyBytesPerUser }
     : null;
@@ -108,6 +105,7 @@ async function insertKey(
   const texts = Buffer.byteLength(`${baseUrl ?? ''}${declaredRegion ?? ''}${key.label ?? ''}`);
   const refusal = await refusalOf(client, userId, provider, sealed.ciphertext.length + texts);
   if (refusal !== null) return refusal;
+  // The predicate is that of the unique index of vendors' keys, word for word.
   const { rows } = await client.query<Row>(
     `INSERT INTO provider_keys
        (id, user_id, provider, declared_region, base_url, label, seal_version, master_key_id, nonce, ciphertext)
@@ -134,8 +132,8 @@ async function insertKey(
 }
 
 /**
- * Seals and stores a provider key (SPEC 4.2) and notifies every replica; refuses a second commercial key of one
- * provider, and what goes beyond `maxSelfHostedKeys` or `maxKeyBytesPerUser`. The fields were validated by the caller.
+ * Seals and stores a provider key (SPEC 4.2) and notifies every replica; refuses a second key of one vendor,
+ * and what goes beyond `maxUserServerKeys` or `maxKeyBytesPerUser`. The fields were validated by the caller.
  * Throws StoreAway.
  */
 export function addProviderKey(

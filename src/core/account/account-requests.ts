@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { instantText } from '../instant-text.ts';
 import { maxUrlLength } from '../net/self-hosted-url.ts';
-import { providerNames } from '../provider-name.ts';
+import { isUserServer, providerNames, userServerNames, vendorNames } from '../provider-name.ts';
 import { isEmail } from './email.ts';
 
 /** No control characters, in the spelling of JSON Schema. */
@@ -45,7 +45,7 @@ const fieldsByProvider = [
     title: 'A server of your own',
     required: ['base_url', 'declared_region'],
     properties: {
-      provider: { const: 'self_hosted' },
+      provider: { enum: userServerNames },
       base_url: {
         type: 'string',
         format: 'uri',
@@ -59,7 +59,7 @@ const fieldsByProvider = [
   {
     title: 'A vendor',
     properties: {
-      provider: { enum: providerNames.filter((name) => name !== 'self_hosted') },
+      provider: { enum: vendorNames },
       api_key: { pattern: vendorSecret.source },
       base_url: { type: 'null' },
       declared_region: { type: 'null' },
@@ -86,7 +86,7 @@ export const registerKeySchema = z
     label: plainText(maxLabelLength).nullish(),
   })
   .superRefine(({ provider, api_key: secret }, context) => {
-    const message = provider === 'self_hosted' ? null : vendorSecretProblem(secret);
+    const message = isUserServer(provider) ? null : vendorSecretProblem(secret);
     if (message !== null) context.addIssue({ code: 'custom', path: ['api_key'], message });
   })
   .meta({ oneOf: fieldsByProvider });
@@ -102,7 +102,7 @@ export const newServiceKeySchema = z.strictObject({
   expires_at: instant.nullish(),
 });
 
-/** True when an override can name a key by this label: `self_hosted/<label>:<model>` is split at `/` and `:`. */
+/** True when an override can name a key by this label: `<provider>/<label>:<model>` is split at `/` and `:`. */
 export function canBeNamed(label: string): boolean {
   return label.trim() !== '' && !/[/:]/.test(label);
 }

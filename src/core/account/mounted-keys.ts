@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ProviderName } from '../provider-name.ts';
+import { isUserServer } from '../provider-name.ts';
 import { registerKeySchema } from './account-requests.ts';
 import type { NewProviderKey } from './new-provider-key.ts';
 import { checkProviderKey } from './new-provider-key.ts';
@@ -33,7 +34,7 @@ export function readMountedKeys(document: unknown): MountedKeys {
     if (!checked.ok) return refuse(index, checked.field, checked.message);
     const { provider } = checked.key;
     // A mode and an override would each take another one of them.
-    if (provider !== 'self_hosted' && vendors.has(provider)) {
+    if (!isUserServer(provider) && vendors.has(provider)) {
       return refuse(index, 'provider', `A key for ${provider} is already in the file.`);
     }
     vendors.add(provider);

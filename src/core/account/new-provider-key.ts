@@ -1,5 +1,6 @@
 import { parseSelfHostedUrl } from '../net/self-hosted-url.ts';
 import type { ProviderName } from '../provider-name.ts';
+import { isUserServer, userServerNames } from '../provider-name.ts';
 import { Secret } from '../secret/secret.ts';
 import type { RegisterKeyBody } from './account-requests.ts';
 import { canBeNamed } from './account-requests.ts';
@@ -8,7 +9,7 @@ import { canBeNamed } from './account-requests.ts';
 export interface NewProviderKey {
   readonly provider: ProviderName;
   readonly apiKey: Secret;
-  /** Set for self_hosted only, normalised. */
+  /** Set for users' servers only, normalised. */
   readonly baseUrl: string | null;
   readonly declaredRegion: string | null;
   readonly label: string | null;
@@ -18,6 +19,8 @@ export interface NewProviderKey {
 export type CheckedProviderKey =
   | { readonly ok: true; readonly key: NewProviderKey }
   | { readonly ok: false; readonly field: keyof RegisterKeyBody; readonly message: string };
+
+const userServers = userServerNames.join(', ');
 
 const refuse = (field: keyof RegisterKeyBody, message: string): CheckedProviderKey => ({
   ok: false,
@@ -36,21 +39,21 @@ export function checkProviderKey(body: RegisterKeyBody): CheckedProviderKey {
   if (
     shared.label !== null &&
     !canBeNamed(shared.label) &&
-    (provider === 'self_hosted' || shared.label.trim() !== '')
+    (isUserServer(provider) || shared.label.trim() !== '')
   ) {
     return refuse(
       'label',
-      'may not hold "/" or ":", nor be blank for self_hosted: overrides are split there.',
+      `may not hold "/" or ":", nor be blank for ${userServers}: overrides are split there.`,
     );
   }
-  if (provider !== 'self_hosted') {
+  if (!isUserServer(provider)) {
     for (const name of ['base_url', 'declared_region'] as const) {
-      if (body[name] != null) return refuse(name, 'may be set for self_hosted only.');
+      if (body[name] != null) return refuse(name, `may be set for ${userServers} only.`);
     }
     return { ok: true, key: { ...shared, baseUrl: null, declaredRegion: null } };
   }
-  if (baseUrl == null) return refuse('base_url', 'is required for self_hosted.');
-  if (region == null) return refuse('declared_region', 'is required for self_hosted.');
+  if (baseUrl == null) return refuse('base_url', `is required for ${provider}.`);
+  if (region == null) return refuse('declared_region', `is required for ${provider}.`);
   const parsed = parseSelfHostedUrl(baseUrl);
   if (!parsed.ok) return refuse('base_url', parsed.message);
   return { ok: true, key: { ...shared, baseUrl: parsed.url, declaredRegion: region } };

@@ -1,5 +1,5 @@
 import type { ProviderName } from '../provider-name.ts';
-import { residencyByProvider } from '../provider-name.ts';
+import { providerTraits } from '../provider-name.ts';
 
 /** Where a key's answers are produced. */
 export const residencies = ['global', 'india'] as const;
@@ -17,7 +17,7 @@ export function residencyOf(
   declaredRegion: string | null,
   indiaRegions: ReadonlySet<string>,
 ): Residency {
-  const residency = residencyByProvider[provider];
+  const residency = providerTraits[provider].residency;
   if (residency !== 'declared') return residency;
   return declaredRegion !== null && indiaRegions.has(declaredRegion.trim().toLowerCase())
     ? 'india'

@@ -1,5 +1,6 @@
 import { canBeNamed } from '../account/account-requests.ts';
 import type { HeldKey } from '../candidate.ts';
+import { isUserServer } from '../provider-name.ts';
 import { modes } from './mode.ts';
 import type { RoutingTables } from './tables.ts';
 
@@ -28,12 +29,12 @@ export interface OverrideTarget extends Omit<ModelEntry, 'object'> {
   readonly object: 'override_target';
 }
 
-/** What a self_hosted server offers is known to that server only. */
+/** What a user's server offers is known to that server only. */
 const anyModel = '*';
 
 /**
  * Override targets that the caller's keys reach: `provider:model` of what the tables know, and
- * `self_hosted/<label or key id>:*` of each own server, where `*` stands for a model of that server.
+ * `<provider>/<label or key id>:*` of each own server, where `*` stands for a model of that server.
  */
 export function overrideTargets(keys: readonly HeldKey[], tables: RoutingTables): OverrideTarget[] {
   const targets = new Map<string, OverrideTarget>();
@@ -44,7 +45,7 @@ export function overrideTargets(keys: readonly HeldKey[], tables: RoutingTables)
   for (const key of keys) {
     for (const { provider, model } of tables.named)
       if (provider === key.provider) add(`${provider}:${model}`, key);
-    if (key.provider === 'self_hosted') add(`self_hosted/${nameOf(key, keys)}:${anyModel}`, key);
+    if (isUserServer(key.provider)) add(`${key.provider}/${nameOf(key, keys)}:${anyModel}`, key);
   }
   return [...targets.values()];
 }
@@ -53,6 +54,6 @@ export function overrideTargets(keys: readonly HeldKey[], tables: RoutingTables)
 function nameOf(key: HeldKey, keys: readonly HeldKey[]): string {
   const { label } = key;
   if (label === null || !canBeNamed(label)) return key.id;
-  const latest = keys.findLast((other) => other.provider === 'self_hosted' && other.label === label);
+  const latest = keys.findLast((other) => other.provider === key.provider && other.label === label);
   return latest === key ? label : key.id;
 }

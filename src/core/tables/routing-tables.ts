@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defaultLimitFields } from '../limits/user-limits.ts';
 import { parseInstant } from '../parse-instant.ts';
-import { providerNames } from '../provider-name.ts';
+import { vendorNames } from '../provider-name.ts';
 import { modelFactsSchema } from './model-facts.ts';
 import { priceSchema } from './price.ts';
 
@@ -22,7 +22,7 @@ const instant = z.iso
   );
 
 const candidateSchema = z.strictObject({
-  provider: z.enum(providerNames).exclude(['self_hosted']),
+  provider: z.enum(vendorNames),
   model: z.string().min(1).max(256),
 });
 

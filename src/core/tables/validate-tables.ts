@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { pathText } from '../path-text.ts';
-import { residencyByProvider } from '../provider-name.ts';
+import { providerTraits } from '../provider-name.ts';
 import { tierNames } from './mode.ts';
 import type { RoutingTablesDocument } from './routing-tables.ts';
 import { routingTablesSchema } from './routing-tables.ts';
@@ -52,7 +52,7 @@ function crossProblems(document: RoutingTablesDocument): TablesProblem[] {
   for (const tier of tierNames) {
     const candidates = document.tiers[tier];
     problems.push(...repeatedRows(candidates, ['tiers', tier], (row) => `${row.provider}:${row.model}`));
-    if (!candidates.some((candidate) => residencyByProvider[candidate.provider] === 'india')) {
+    if (!candidates.some((candidate) => providerTraits[candidate.provider].residency === 'india')) {
       problems.push({
         path: `tiers.${tier}`,
         message: 'needs a candidate with India residency, or X-Gateway-Residency: india can never be served',

@@ -10,6 +10,7 @@ import {
   ServiceUnavailableError,
 } from '../../core/errors.ts';
 import { limitsOf } from '../../core/limits/user-limits.ts';
+import { isUserServer } from '../../core/provider-name.ts';
 import type { ChatCall } from '../../core/request/chat-call.ts';
 import { residencyBinder, strictestResidency } from '../../core/request/residency.ts';
 import { parseMode } from '../../core/tables/mode.ts';
@@ -68,7 +69,7 @@ function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteD
   const demands = [asked.residency, request.account.residency, tables.residency] as const;
   const residency = strictestResidency(...demands);
   const options = residency === asked.residency ? asked : { ...asked, residency };
-  request.toUserServer = options.override?.provider === 'self_hosted';
+  request.toUserServer = options.override !== null && isUserServer(options.override.provider);
   if (parsed.legacy || usedLegacy) markLegacy(reply, tables);
   if (parsed.legacy) deps.httpTelemetry.legacyUsed('mode');
   if (usedLegacy) deps.httpTelemetry.legacyUsed('header');

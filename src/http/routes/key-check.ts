@@ -6,6 +6,7 @@ import type { ProviderKeyUse } from '../../core/account/key-verdict.ts';
 import { rejectionsInARow } from '../../core/account/key-verdict.ts';
 import type { HeldKey } from '../../core/candidate.ts';
 import { NotFoundError, ResidencyError } from '../../core/errors.ts';
+import { isUserServer } from '../../core/provider-name.ts';
 import { residencyAllows, residencyOf, strictestResidency } from '../../core/request/residency.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import type { Call, Handlers } from '../mount.ts';
@@ -57,7 +58,7 @@ export function keyCheckHandlers(store: KeyCheckStore, deps: KeyCheckRouteDeps):
       await store.mayCheckKey(userId);
       const key = await heldKey(request, params.key_id, deps);
       const { id, provider } = key;
-      request.toUserServer = provider === 'self_hosted';
+      request.toUserServer = isUserServer(provider);
       const occasion = occasionOf(key, request);
       const { residency } = occasion;
       const { verdict, reason, status, latencyMs } = await deps.checkKey(key, occasion, signalOf(reply));

@@ -36,7 +36,7 @@ export function keyRefused(refusal: KeyRefusal, provider: ProviderName): Gateway
     case 'taken':
       return new ConflictError(`A key for ${provider} is already registered; delete it first.`, 'provider');
     case 'too-many-keys': {
-      const message = `At most ${refusal.most} self_hosted keys can be registered; delete one first.`;
+      const message = `At most ${refusal.most} ${provider} keys can be registered; delete one first.`;
       return new InvalidRequestError(message, 'provider', 'too_many_keys');
     }
     case 'too-many-bytes': {

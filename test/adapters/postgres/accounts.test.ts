@@ -8,7 +8,7 @@ import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import {
   deleteProviderKey,
   maxKeyBytesPerUser,
-  maxSelfHostedKeys,
+  maxUserServerKeys,
 } from '../../../src/adapters/postgres/provider-keys.ts';
 import {
   addServiceKey,
@@ -134,7 +134,7 @@ test('accounts are kept by their bytes, and one that is too large is served with
 });
 
 test('the largest account that can be registered is kept', async () => {
-  const keys = Array.from({ length: maxSelfHostedKeys + 4 }, (_, index) => {
+  const keys = Array.from({ length: maxUserServerKeys + 4 }, (_, index) => {
     const baseUrl = 'x'.repeat(index === 0 ? maxKeyBytesPerUser : 0);
     return { id: 'i', userId, baseUrl, sealed: { ciphertext: Buffer.alloc(0) } } as unknown as HeldKey;
   });

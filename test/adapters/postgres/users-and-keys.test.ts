@@ -6,7 +6,7 @@ import {
   deleteProviderKey,
   listProviderKeys,
   maxKeyBytesPerUser,
-  maxSelfHostedKeys,
+  maxUserServerKeys,
 } from '../../../src/adapters/postgres/provider-keys.ts';
 import { registerUser } from '../../../src/adapters/postgres/users.ts';
 import { createSealer } from '../../../src/adapters/system/sealer.ts';
@@ -123,10 +123,10 @@ test('fifty keys of one commercial provider, ten at once, make one key', async (
 
 test('self_hosted keys stop at their limit, under concurrency too', async () => {
   const userId = await newUserId();
-  const outcomes = await crowd(maxSelfHostedKeys + 20, () =>
+  const outcomes = await crowd(maxUserServerKeys + 20, () =>
     addProviderKey(pool, sealer, userId, selfHosted),
   );
-  expect(kindsOf(outcomes)).toEqual({ added: maxSelfHostedKeys, 'too-many-keys': 20 });
+  expect(kindsOf(outcomes)).toEqual({ added: maxUserServerKeys, 'too-many-keys': 20 });
 });
 
 const longest = { apiKey: new Secret('s'.repeat(8192)), label: '\u{1f511}'.repeat(128) };
