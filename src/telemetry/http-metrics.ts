@@ -8,8 +8,8 @@ import { providerNames } from '../core/provider-name.ts';
 import type { EndedRequest } from '../http/ended-request.ts';
 import type { AuthFailure, LegacySurface, Shortage } from '../http/http-telemetry.ts';
 import { authFailures, legacySurfaces, shortages } from '../http/http-telemetry.ts';
-import type { StoreResult } from '../http/limits/user-minutes.ts';
-import { storeResults } from '../http/limits/user-minutes.ts';
+import type { StoreResult } from '../limits/user-minutes.ts';
+import { storeResults } from '../limits/user-minutes.ts';
 import type { Families } from './series.ts';
 
 const chatRoute = '/v1/chat/completions';

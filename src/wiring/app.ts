@@ -16,11 +16,13 @@ import { LaterTurns } from '../chat/later-turn.ts';
 import type { RequestForms } from '../chat/ports.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { createAdminServer } from '../http/admin/admin-server.ts';
-import type { LimitGate } from '../http/limits/limit-gate.ts';
+import { LimitAnswers } from '../http/limits/limit-answers.ts';
 import { registerRoutes } from '../http/routes.ts';
 import type { ApiFacts } from '../http/schemas/openapi.ts';
 import { openApiDocument } from '../http/schemas/openapi.ts';
 import { createServer } from '../http/server.ts';
+import { countedBy } from '../limits/counted-log.ts';
+import type { LimitGate } from '../limits/limit-gate.ts';
 import { packageVersion } from '../package-version.ts';
 import { providers } from '../providers/registry.ts';
 import type { Settings } from '../settings.ts';
@@ -29,7 +31,7 @@ import { adminApi } from './admin-api.ts';
 import { drain } from './drain.ts';
 import type { Foundation } from './foundation.ts';
 import { openFoundation } from './foundation.ts';
-import { countedBy, limitGateOn } from './limits.ts';
+import { limitGateOn } from './limits.ts';
 import { routesStore } from './store-routes.ts';
 import { watchGauges, watchPressure } from './watch-gauges.ts';
 
@@ -100,7 +102,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
   app.addHook('onClose', async () => limits.close());
   await registerRoutes(app, {
     answerChat: chatOn(foundation, asking, { breakers, answers, later }, limits),
-    limits,
+    limits: new LimitAnswers(limits, (limit) => metrics.http.limitRefused(limit)),
     checkKey: (key, occasion, signal) => checkKey(key, occasion, asking, signal),
     acceptsWork: () => stores.requestLog.accepting(),
     accounts,

@@ -1,7 +1,6 @@
-import type { RequestLog } from '../chat/ports.ts';
-import { Budgets } from '../http/limits/budgets.ts';
-import { LimitGate } from '../http/limits/limit-gate.ts';
-import { UserMinutes } from '../http/limits/user-minutes.ts';
+import { Budgets } from '../limits/budgets.ts';
+import { LimitGate } from '../limits/limit-gate.ts';
+import { UserMinutes } from '../limits/user-minutes.ts';
 import type { Foundation } from './foundation.ts';
 
 /** What holds back users who are beyond their limits; to be closed before the stores. */
@@ -24,7 +23,7 @@ export function limitGateOn({ stores, clock, metrics, log }: Foundation): LimitG
           onReached: (userId, period, share) =>
             log.warn({ audit: 'budget_reached', user_id: userId, period, share_percent: share }, 'audit'),
         });
-  const gate = new LimitGate(minutes, budgets, (limit) => metrics.http.limitRefused(limit));
+  const gate = new LimitGate(minutes, budgets);
   metrics.observe('gw_budget_users', () => {
     const reached = gate.reached();
     if (reached === null) return [];
@@ -33,15 +32,4 @@ export function limitGateOn({ stores, clock, metrics, log }: Foundation): LimitG
     );
   });
   return gate;
-}
-
-/** The log, and what each row says is counted against its user's limits. */
-export function countedBy(gate: Pick<LimitGate, 'settled'>, requestLog: RequestLog): RequestLog {
-  return {
-    record: (settled) => {
-      gate.settled(settled);
-      return requestLog.record(settled);
-    },
-    accepting: () => requestLog.accepting(),
-  };
 }

@@ -22,7 +22,6 @@ import { countSealedKeys, watchSealedKeys } from '../adapters/postgres/sealed-ke
 import { connectRedis } from '../adapters/redis/connection.ts';
 import type { CacheStats } from '../adapters/redis/response-cache.ts';
 import { RedisResponseCache } from '../adapters/redis/response-cache.ts';
-import type { SharedLimits } from '../adapters/redis/shared-limits.ts';
 import { RedisLimits } from '../adapters/redis/shared-limits.ts';
 import { SharedWindows } from '../adapters/redis/shared-windows.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
@@ -31,9 +30,9 @@ import type { Accounts, Clock, RequestLog, ResponseCache } from '../chat/ports.t
 import { minuteMs } from '../core/limits/minute.ts';
 import { parseDatabaseUrl } from '../core/net/database-url.ts';
 import { parseRedisUrl } from '../core/net/redis-url.ts';
-import type { ReadSpent } from '../http/limits/budgets.ts';
 import type { SharedCount } from '../http/limits/window-counter.ts';
 import { countedWindowMs } from '../http/limits/window-counter.ts';
+import type { ReadSpent, SharedLimits } from '../limits/ports.ts';
 import type { Settings } from '../settings.ts';
 import type { StdoutLines } from '../telemetry/stdout-lines.ts';
 import type { StoreMetrics } from '../telemetry/store-metrics.ts';

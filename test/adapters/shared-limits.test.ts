@@ -7,8 +7,8 @@ import { limitNames, limitTable } from '../../src/core/limits/limit-table.ts';
 import { minuteMs, streamLeaseMs } from '../../src/core/limits/minute.ts';
 import type { Limits } from '../../src/core/limits/user-limits.ts';
 import { compileDefaults } from '../../src/core/limits/user-limits.ts';
-import type { Decision } from '../../src/http/limits/user-minutes.ts';
-import { UserMinutes } from '../../src/http/limits/user-minutes.ts';
+import type { Decision } from '../../src/limits/user-minutes.ts';
+import { UserMinutes } from '../../src/limits/user-minutes.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { useRedis } from '../harness/servers/use-redis.ts';
 

@@ -48,6 +48,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'core/': { values: ['zod', 'ipaddr.js', 'node:crypto'] },
   'providers/': { values: ['core/', 'node:crypto'] },
   'chat/': { values: ['core/', 'zod', 'lru-cache'], types: ['providers/'] },
+  'limits/': { values: ['core/', 'lru-cache'], types: ['chat/'] },
   'adapters/system/': {
     values: ['core/', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:stream/consumers', 'node:tls'],
     types: ['chat/'],
@@ -55,7 +56,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'adapters/cache/': { values: ['lru-cache'], types: ['chat/'] },
   'adapters/redis/': {
     values: ['core/', 'adapters/system/', 'ioredis'],
-    types: ['chat/', 'node:net', 'node:tls'],
+    types: ['chat/', 'limits/', 'node:net', 'node:tls'],
   },
   'adapters/spool/': { values: ['node:fs/promises', 'node:path', 'node:sqlite', 'node:zlib'] },
   'adapters/tables/': {
@@ -96,11 +97,20 @@ const rooms: Readonly<Record<string, Room>> = {
       ...['chat/', 'core/', 'fastify', '@fastify/under-pressure', 'lru-cache', 'zod'],
       ...['node:buffer', 'node:crypto', 'node:http', 'node:stream', 'node:timers/promises'],
     ],
-    types: [everyAdapter, 'node:net'],
+    types: [everyAdapter, 'limits/', 'node:net'],
   },
   'telemetry/': {
     values: [
-      ...['chat/', 'core/', 'http/', '@opentelemetry/', 'import-in-the-middle/', 'pino', 'prom-client'],
+      ...[
+        'chat/',
+        'core/',
+        'http/',
+        'limits/',
+        '@opentelemetry/',
+        'import-in-the-middle/',
+        'pino',
+        'prom-client',
+      ],
       'node:timers/promises',
     ],
     types: ['tracing-settings.ts', 'node:http'],
@@ -132,6 +142,7 @@ const rooms: Readonly<Record<string, Room>> = {
         'core/',
         'providers/',
         'chat/',
+        'limits/',
         everyAdapter,
         'http/',
         'telemetry/',

@@ -1,6 +1,7 @@
-import type { MinuteLimit } from '../../core/limits/limit-table.ts';
 import { minuteLimits } from '../../core/limits/limit-table.ts';
 import { streamLeaseMs } from '../../core/limits/minute.ts';
+import type { SharedAnswer, SharedRequest, UserNews } from '../../core/limits/shared-counts.ts';
+import type { NoAnswer, SharedLimits } from '../../limits/ports.ts';
 import type { RedisConnection } from './connection.ts';
 import type { GuardedCommand } from './guarded-connection.ts';
 import { GuardedConnection } from './guarded-connection.ts';
@@ -75,42 +76,6 @@ type Arguments = readonly (string | number)[];
 interface Scripted {
   gwAdmit(...args: Arguments): Promise<unknown>;
   gwSettle(...args: Arguments): Promise<unknown>;
-}
-
-/** What a replica tells of a user: counted here since it last did so. */
-export interface UserNews {
-  readonly userId: string;
-  readonly requests: number;
-  readonly tokens: number;
-  /** Streams under way here, a new one included; null: not limited, or nothing new. */
-  readonly streams: number | null;
-}
-
-/** One more request of a user. */
-export interface SharedRequest extends UserNews {
-  /** Null: no such limit. */
-  readonly most: Readonly<Record<MinuteLimit, number | null>>;
-  readonly isStream: boolean;
-}
-
-/** What all replicas together have of a user, this request included where it was admitted. */
-export interface SharedAnswer {
-  /** Null: it is admitted. */
-  readonly refusedBy: MinuteLimit | null;
-  readonly requests: number;
-  readonly tokens: number;
-  readonly leftMs: number;
-  readonly otherStreams: number;
-}
-
-/** `unsent`: Redis knows nothing of it. `unanswered`: it may. */
-export type NoAnswer = 'unsent' | 'unanswered';
-
-export interface SharedLimits {
-  /** One command, within the connection's command timeout. Never rejects. */
-  admit(request: SharedRequest): Promise<SharedAnswer | NoAnswer>;
-  /** A command each, for whose answers nobody waits; false: Redis is not to be asked now, and knows nothing. */
-  settle(news: readonly UserNews[]): boolean;
 }
 
 /** Counts of users over all replicas, in Redis. */

@@ -14,13 +14,14 @@ import { isUserServer } from '../../core/provider-name.ts';
 import type { ChatCall } from '../../core/request/chat-call.ts';
 import { residencyBinder, strictestResidency } from '../../core/request/residency.ts';
 import { parseMode } from '../../core/tables/mode.ts';
+import type { Admission } from '../../limits/limit-gate.ts';
 import { ReplyClient } from '../answers/sse-reply.ts';
 import { parseChatBody } from '../body/chat-body.ts';
 import { readGatewayHeaders } from '../gateway-headers.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { legacyHeaders, markLegacy } from '../legacy.ts';
 import type { Life } from '../life.ts';
-import type { LimitedRequest, LimitGate } from '../limits/limit-gate.ts';
+import type { LimitAnswers } from '../limits/limit-answers.ts';
 import type { Handlers } from '../mount.ts';
 
 export interface ChatRouteDeps {
@@ -28,7 +29,7 @@ export interface ChatRouteDeps {
   /** False while log rows cannot be kept. */
   readonly acceptsWork: () => boolean;
   readonly life: Life;
-  readonly limits: Pick<LimitGate, 'admit' | 'refuseEarly'>;
+  readonly limits: Pick<LimitAnswers, 'admit' | 'refuseEarly'>;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly httpTelemetry: Pick<HttpTelemetry, 'legacyUsed' | 'requestShed'>;
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
@@ -113,7 +114,7 @@ export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
     const call = readCall(request, reply, deps);
     const place = placeFor(call, deps);
     deps.life.unsettled += 1;
-    let admitted: LimitedRequest | null = null;
+    let admitted: Admission | null = null;
     try {
       const limits = limitsOf(call.tables.userLimits, request.account.limits);
       // Who has no limits pays for them with this branch.

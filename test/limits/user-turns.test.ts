@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { connectTimeoutMs as maxWaitMs } from '../../src/adapters/postgres/pool.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { maxWaiting, UserTurns } from '../../src/http/limits/user-turns.ts';
+import { maxWaiting, UserTurns } from '../../src/limits/user-turns.ts';
 
 const maxUnderWay = 3;
 const ample = { connections: 10, maxWaitMs };

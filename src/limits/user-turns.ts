@@ -1,4 +1,4 @@
-import { RateLimitError } from '../../core/errors.ts';
+import { RateLimitError } from '../core/errors.ts';
 
 /** Under way at once for one user, of any pool that has room for them and one more. */
 const mostUnderWay = 3;

@@ -1,9 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import type { BudgetPeriod, ByPeriod, Periods, Spent, ToldShare } from '../../core/limits/budget.ts';
-import { budgetPeriods, periodsAt, toldShares } from '../../core/limits/budget.ts';
-import type { Refusal } from '../../core/limits/refusal.ts';
-import { Spender } from '../../core/limits/spender.ts';
-import type { Limits } from '../../core/limits/user-limits.ts';
+import type { BudgetPeriod, ByPeriod, Spent, ToldShare } from '../core/limits/budget.ts';
+import { budgetPeriods, periodsAt, toldShares } from '../core/limits/budget.ts';
+import type { Refusal } from '../core/limits/refusal.ts';
+import { Spender } from '../core/limits/spender.ts';
+import type { Limits } from '../core/limits/user-limits.ts';
+import type { ReadSpent } from './ports.ts';
 
 /** Users with budgets who are known at once, some 300 bytes each; others are read anew. */
 const maxUsers = 20_000;
@@ -17,9 +18,6 @@ const mostRead = 200;
 const retryMs = 1_000;
 /** Users who have sent nothing for longer are in no gauge: their limits may be others by now. */
 const shownMs = 60 * 60_000;
-
-/** What users spent by what is written down, those with nothing left out. Rejects while the database is away. */
-export type ReadSpent = (userIds: readonly string[], periods: Periods) => Promise<ReadonlyMap<string, Spent>>;
 
 export interface BudgetsIo {
   readonly read: ReadSpent;

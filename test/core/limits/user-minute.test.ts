@@ -1,9 +1,9 @@
 /** What a replica knows of one user's minute. */
 import { expect, test } from 'vitest';
-import { minuteMs, rateLimitHeaders } from '../../src/core/limits/minute.ts';
-import type { Limits } from '../../src/core/limits/user-limits.ts';
-import { compileDefaults } from '../../src/core/limits/user-limits.ts';
-import { UserMinute } from '../../src/http/limits/user-minute.ts';
+import { minuteMs, rateLimitHeaders } from '../../../src/core/limits/minute.ts';
+import type { Limits } from '../../../src/core/limits/user-limits.ts';
+import { compileDefaults } from '../../../src/core/limits/user-limits.ts';
+import { UserMinute } from '../../../src/core/limits/user-minute.ts';
 
 test('a window that begins has a minute left, not more, whatever fraction of a millisecond it is', () => {
   const limits = compileDefaults({ requests_per_minute: 1 }) as Limits;

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Spent } from '../../src/core/limits/budget.ts';
 import type { Limits } from '../../src/core/limits/user-limits.ts';
 import { compileDefaults } from '../../src/core/limits/user-limits.ts';
-import { Budgets } from '../../src/http/limits/budgets.ts';
+import { Budgets } from '../../src/limits/budgets.ts';
 
 const limits = compileDefaults({ budget_usd_per_day: '1', budget_usd_per_month: '3' }) as Limits;
 const dollars = (amount: number): bigint => BigInt(amount * 1_000_000);

@@ -1,9 +1,10 @@
-import type { NoAnswer, SharedLimits, UserNews } from '../../adapters/redis/shared-limits.ts';
-import type { MinuteCounts } from '../../core/limits/minute.ts';
-import { minuteMosts, minuteRefusal, refusalBy } from '../../core/limits/minute.ts';
-import type { Refusal } from '../../core/limits/refusal.ts';
-import type { Limits } from '../../core/limits/user-limits.ts';
-import { UserMinute } from './user-minute.ts';
+import type { MinuteCounts } from '../core/limits/minute.ts';
+import { minuteMosts, minuteRefusal, refusalBy } from '../core/limits/minute.ts';
+import type { Refusal } from '../core/limits/refusal.ts';
+import type { UserNews } from '../core/limits/shared-counts.ts';
+import type { Limits } from '../core/limits/user-limits.ts';
+import { UserMinute } from '../core/limits/user-minute.ts';
+import type { NoAnswer, SharedLimits } from './ports.ts';
 
 /** Users with limits known at once, 300 bytes each: beyond it those are forgotten who have nothing under way. */
 const maxUsers = 50_000;

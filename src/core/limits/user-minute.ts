@@ -1,6 +1,6 @@
-import type { SharedAnswer, UserNews } from '../../adapters/redis/shared-limits.ts';
-import type { MinuteCounts } from '../../core/limits/minute.ts';
-import { minuteMs, streamLeaseMs } from '../../core/limits/minute.ts';
+import type { MinuteCounts } from './minute.ts';
+import { minuteMs, streamLeaseMs } from './minute.ts';
+import type { SharedAnswer, UserNews } from './shared-counts.ts';
 
 /**
  * What this replica knows of one user's minute: what all replicas counted, as the store last said, and what was counted

@@ -1,0 +1,13 @@
+import type { RequestLog } from '../chat/ports.ts';
+import type { LimitGate } from './limit-gate.ts';
+
+/** The log, and what each row says is counted against its user's limits. */
+export function countedBy(gate: Pick<LimitGate, 'settled'>, requestLog: RequestLog): RequestLog {
+  return {
+    record: (settled) => {
+      gate.settled(settled);
+      return requestLog.record(settled);
+    },
+    accepting: () => requestLog.accepting(),
+  };
+}

@@ -1,0 +1,16 @@
+import type { Periods, Spent } from '../core/limits/budget.ts';
+import type { SharedAnswer, SharedRequest, UserNews } from '../core/limits/shared-counts.ts';
+
+/** `unsent`: the store knows nothing of it. `unanswered`: it may. */
+export type NoAnswer = 'unsent' | 'unanswered';
+
+/** Counts of users over all replicas. */
+export interface SharedLimits {
+  /** One command, within the connection's command timeout. Never rejects. */
+  admit(request: SharedRequest): Promise<SharedAnswer | NoAnswer>;
+  /** A command each, for whose answers nobody waits; false: the store is not to be asked now, and knows nothing. */
+  settle(news: readonly UserNews[]): boolean;
+}
+
+/** What users spent by what is written down, those with nothing left out. Rejects while the database is away. */
+export type ReadSpent = (userIds: readonly string[], periods: Periods) => Promise<ReadonlyMap<string, Spent>>;
