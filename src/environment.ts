@@ -169,3 +169,26 @@ export const fileVariants = [
   'GW_SERVICE_KEY',
   'GW_EVIDENCE_KEY',
 ];
+
+/**
+ * The first mistake of what was `given`, in one line that names the setting; of a number with the text that was given,
+ * since no secret is one.
+ */
+export function mistakeIn(error: z.ZodError, given: Readonly<Record<string, string | undefined>>): string {
+  const [issue] = error.issues;
+  const name = String(issue?.path[0]);
+  return `${name}: ${wantedNumber(issue, given[name]) ?? issue?.message}`;
+}
+
+/** What is asked of a number that was given as `text`; null where the mistake is of another kind. */
+function wantedNumber(issue: z.core.$ZodIssue | undefined, text: string | undefined): string | null {
+  const not = `not ${JSON.stringify(text)}`;
+  if (issue?.code === 'invalid_type') {
+    if (issue.expected === 'number') return `must be a number, ${not}`;
+    return issue.expected === 'int' ? `must be a whole number, ${not}` : null;
+  }
+  if (issue?.code === 'too_small' && issue.origin === 'number')
+    return `must be at least ${issue.minimum}, ${not}`;
+  const isTooBig = issue?.code === 'too_big' && (issue.origin === 'number' || issue.origin === 'int');
+  return isTooBig ? `must be at most ${issue.maximum}, ${not}` : null;
+}

@@ -9,7 +9,7 @@ import type { SealingKey } from './core/secret/sealing-key.ts';
 import { parseSealingKeys } from './core/secret/sealing-key.ts';
 import { Secret } from './core/secret/secret.ts';
 import { readEgress, withoutLowerCase } from './egress-settings.ts';
-import { environmentSchema, fileVariants } from './environment.ts';
+import { environmentSchema, fileVariants, mistakeIn } from './environment.ts';
 import { guardedHeapShare, heapLimitBytes } from './heap-limit.ts';
 import type { KubernetesApi } from './kubernetes-api.ts';
 import { readKubernetesApi } from './kubernetes-api.ts';
@@ -150,11 +150,9 @@ const secretOf = (text: string | undefined): Secret | null => (text === undefine
 
 /** Reads the environment once; tracing apart, the only reader of process.env. Throws SettingsError with one line. */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Settings {
-  const parsed = environmentSchema.safeParse(withFileVariants(reading(() => withoutLowerCase(environment))));
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    throw new SettingsError(`${issue?.path.join('.')}: ${issue?.message}`);
-  }
+  const given = withFileVariants(reading(() => withoutLowerCase(environment)));
+  const parsed = environmentSchema.safeParse(given);
+  if (!parsed.success) throw new SettingsError(mistakeIn(parsed.error, given));
   const env = parsed.data;
   const url = databaseUrl('DATABASE_URL', env.DATABASE_URL);
   const [namespace, name] = env.GW_TABLES_CONFIGMAP?.split('/') ?? [];

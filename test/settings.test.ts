@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { environmentSchema } from '../src/environment.ts';
 import { readSettings, SettingsError } from '../src/settings.ts';
 
 const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString('base64');
@@ -122,26 +123,48 @@ describe('sealing keys', () => {
 
 describe('a mistake stops the start with one line that names it', () => {
   test.each<[name: string, value: string]>([
-    ['PORT', '65536'],
-    ['PORT', 'http'],
     ['GW_PROFILE', 'edge'],
-    ['GW_DATABASE_POOL', '1'],
     ['GW_TABLES_CONFIGMAP', 'no-namespace'],
     ['GW_OPENAI_BASE_URL', 'ftp://host'],
     ['GW_OPENAI_BASE_URL', 'api.openai.com'],
     ['GW_OUTBOUND_POLICY', 'public'],
     ['GW_SPOOL_FULL', 'panic'],
-    ['GW_DRAIN_SECONDS', '-1'],
-    ['GW_TRUSTED_PROXY_HOPS', '1.5'],
     ['GW_REGISTRATION', 'yes'],
     ['GW_REGISTRATION_TOKEN', 'short'],
     ['GW_OTEL_AUTO', 'on'],
     ['GW_LOG_LEVEL', 'verbose'],
-    ['GW_BODY_LIMIT_BYTES', '20MiB'],
   ])('%s=%s', (name, value) => {
     const message = mistake({ [name]: value });
     expect(message.startsWith(`${name}: `)).toBe(true);
     expect(message).not.toContain('\n');
+  });
+
+  /** One of these is within the bounds of each number; of a text none becomes one. */
+  const numbers = Object.entries(environmentSchema.shape)
+    .filter(([, schema]) => ['10', '4096'].some((text) => typeof schema.safeParse(text).data === 'number'))
+    .map(([name]) => name);
+
+  test.each(numbers)('%s that is no number, with the text that was given', (name) => {
+    for (const text of ['abc', '20MiB', '1,000', 'NaN', '1e999'])
+      expect(mistake({ [name]: text })).toBe(`${name}: must be a number, not "${text}"`);
+    expect(mistake({ [name]: '-1' })).toMatch(new RegExp(`^${name}: must be at least \\d+, not "-1"$`));
+  });
+
+  test('every setting whose default is a number is among them', () => {
+    const withDefault = Object.entries(environmentSchema.parse({})).filter(
+      ([, value]) => typeof value === 'number',
+    );
+    expect(withDefault.length).toBeGreaterThan(10);
+    expect(numbers).toEqual(expect.arrayContaining(withDefault.map(([name]) => name)));
+  });
+
+  test.each([
+    ['PORT', '65536', 'must be at most 65535'],
+    ['GW_DATABASE_POOL', '1', 'must be at least 2'],
+    ['GW_TRUSTED_PROXY_HOPS', '1.5', 'must be a whole number'],
+    ['GW_SPOOL_BYTES', '1e300', 'must be at most 9007199254740991'],
+  ])('%s=%s, with what it must be', (name, text, wanted) => {
+    expect(mistake({ [name]: text })).toBe(`${name}: ${wanted}, not "${text}"`);
   });
 
   test('registration by token without a token', () => {
