@@ -151,6 +151,28 @@ describe('431', () => {
   });
 });
 
+/** 0007: what has the header began with tables; these were refused before there was a request. */
+test.each([
+  [
+    'headers beyond the limit',
+    431,
+    `GET /v1/keys HTTP/1.1\r\nhost: x\r\nx-flood: ${'a'.repeat(80_000)}\r\n\r\n`,
+  ],
+  ['malformed HTTP', 400, 'GET /v1/keys HTTP/1.1\r\nhost x\r\n\r\n'],
+  ['a tunnel', 405, 'CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\n\r\n'],
+])('%s: the answer names itself and no tables', async (_name, status, sent) => {
+  const { statuses, text } = await sendRaw(gateway.url, { parts: [sent] });
+  expect(statuses).toEqual([status]);
+  expect(text).toMatch(/\r\nx-request-id: /i);
+  expect(text).not.toMatch(/x-gateway-tables-version/i);
+});
+
+test('an odd request names its tables as any other', async () => {
+  const { statuses, text } = await sendRaw(gateway.url, { parts: ['GET /v1/keys HTTP/1.1\r\n\r\n'] });
+  expect(statuses).toEqual([400]);
+  expect(text).toMatch(/\r\nx-gateway-tables-version: /i);
+});
+
 describe('a key that could reach a prototype', () => {
   test.each([
     ['__proto__', '{"model":"gw/balanced","__proto__":{"a":1}}'],
