@@ -6,7 +6,7 @@ import { addCommand } from './command.ts';
 import { directDatabaseUrl } from './migrate.ts';
 import { writeAsRead } from './output.ts';
 import { addPeriod, periodOf } from './period.ts';
-import { Progress } from './progress.ts';
+import { Progress, shareOf } from './progress.ts';
 
 const formats = ['focus', 'csv', 'ndjson'] as const;
 
@@ -53,7 +53,7 @@ class LineWriter {
 async function exportRows({ format, from, to }: ExportOptions): Promise<void> {
   const { readExportedRows } = await import('../adapters/postgres/read-exported-rows.ts');
   const period = periodOf(from, to);
-  const progress = new Progress(period);
+  const progress = new Progress();
   const writer = new LineWriter(format === 'ndjson');
   const charges = new FocusCharges();
   try {
@@ -63,7 +63,7 @@ async function exportRows({ format, from, to }: ExportOptions): Promise<void> {
         const charged = rows.map(chargedRow).filter((row) => row !== null);
         await writer.write(charged.flatMap((row) => charges.add(row)));
       }
-      progress.passed(rows.length, untilMicros);
+      progress.passed(rows.length, shareOf(period, untilMicros));
     }
     await writer.write(charges.end());
   } finally {

@@ -20,6 +20,15 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
+/** Rows under a heading, each column as wide as its widest text; nothing where there are none. */
+export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return '';
+  const shown = [heading, ...rows.map((row) => row.map(shownText))];
+  const widths = heading.map((_, column) => Math.max(...shown.map((row) => row[column]?.length ?? 0)));
+  const lines = shown.map((row) => row.map((text, column) => text.padEnd(widths[column] ?? 0)).join('  '));
+  return lines.map((line) => `${line.trimEnd()}\n`).join('');
+}
+
 /** A reader that has enough, as `head` has, is no failure. */
 export function endWithReader(): void {
   process.stdout.once('error', () => process.exit(exitCodes.done));

@@ -13,32 +13,36 @@ const barColumns = 30;
 
 const count = new Intl.NumberFormat('en');
 
+/** How much of a period lies before this time, 0 to 1. */
+export function shareOf({ sinceMicros, untilMicros }: Period, micros: bigint): number {
+  return Number(micros - sinceMicros) / Number(untilMicros - sinceMicros);
+}
+
 /**
- * How far work through a period of time is: a bar on a terminal, a line now and then elsewhere, and nothing at all for
- * work that is over before that.
+ * How far long work is: a bar on a terminal, a line now and then elsewhere, and nothing at all for work that is over
+ * before that.
  */
 export class Progress {
   readonly #out: ProgressOut;
-  readonly #period: Period;
+  readonly #unit: string;
   #saidAtMs = performance.now();
-  #rows = 0;
+  #done = 0;
   #drawn = false;
 
-  constructor(period: Period, out: ProgressOut = process.stderr) {
-    this.#period = period;
+  /** `unit` is what is counted, in the plural. */
+  constructor(unit = 'rows', out: ProgressOut = process.stderr) {
+    this.#unit = unit;
     this.#out = out;
   }
 
-  /** So many more rows are done, up to this time. */
-  passed(rows: number, micros: bigint): void {
-    this.#rows += rows;
+  /** So many more are done, and with them this share of the whole, 0 to 1. */
+  passed(more: number, share: number): void {
+    this.#done += more;
     const nowMs = performance.now();
     const { isTTY = false } = this.#out;
     if (nowMs - this.#saidAtMs < (isTTY ? redrawMs : lineMs)) return;
     this.#saidAtMs = nowMs;
-    const { sinceMicros, untilMicros } = this.#period;
-    const share = Number(micros - sinceMicros) / Number(untilMicros - sinceMicros);
-    const text = `${String(Math.floor(share * 100)).padStart(3)} %, ${count.format(this.#rows)} rows`;
+    const text = `${String(Math.floor(share * 100)).padStart(3)} %, ${count.format(this.#done)} ${this.#unit}`;
     if (!isTTY) this.#out.write(`${text.trim()}\n`);
     else {
       const full = '#'.repeat(Math.round(share * barColumns)).padEnd(barColumns, '.');

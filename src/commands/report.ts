@@ -14,7 +14,7 @@ import { directDatabaseUrl } from './migrate.ts';
 import { withUser } from './named-user.ts';
 import { writeAsRead } from './output.ts';
 import { addPeriod, periodOf } from './period.ts';
-import { Progress } from './progress.ts';
+import { Progress, shareOf } from './progress.ts';
 
 /** Eleven years: each hour is a line, and nobody keeps rows for so long. */
 const maxHours = 100_000n;
@@ -67,7 +67,7 @@ async function report({ from, to, user, key: keyPath }: ReportOptions): Promise<
   const { packageVersion } = await import('../package-version.ts');
   const { storageRegion } = settings;
   const origin = { gateway: packageVersion(), userId, storageRegion, publicKey: publicKeyText(key) };
-  const progress = new Progress(period);
+  const progress = new Progress();
   const writer = new ReportWriter(period);
   try {
     for await (const part of readEvidence(url, period, userId)) {
@@ -77,11 +77,11 @@ async function report({ from, to, user, key: keyPath }: ReportOptions): Promise<
           break;
         case 'hours':
           await writeAsRead(writer.hours(part.sinceMicros, part.rows));
-          progress.passed(0, part.sinceMicros);
+          progress.passed(0, shareOf(period, part.sinceMicros));
           break;
         case 'requests':
           await writeAsRead(writer.requests(part.rows));
-          progress.passed(part.rows.length, part.untilMicros);
+          progress.passed(part.rows.length, shareOf(period, part.untilMicros));
       }
     }
     await writeAsRead(writer.end(signerWith(key)));

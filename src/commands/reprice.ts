@@ -11,7 +11,7 @@ import { CommandError } from './exit-codes.ts';
 import { directDatabaseUrl } from './migrate.ts';
 import { printJson } from './output.ts';
 import { addPeriod, periodOf } from './period.ts';
-import { Progress } from './progress.ts';
+import { Progress, shareOf } from './progress.ts';
 
 interface RepriceOptions extends JsonOption {
   readonly tables: string;
@@ -86,11 +86,11 @@ async function reprice({ tables: path, since, until, json: asJson }: RepriceOpti
   }
   const period = periodOf(since, until);
   const repricing = new Repricing(compileTables(read.document, read.hash, 1));
-  const progress = new Progress(period);
+  const progress = new Progress();
   try {
     for await (const { rows, untilMicros } of readPaidRows(directDatabaseUrl(), period)) {
       for (const row of rows) repricing.add(row);
-      progress.passed(rows.length, untilMicros);
+      progress.passed(rows.length, shareOf(period, untilMicros));
     }
   } finally {
     progress.end();

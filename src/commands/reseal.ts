@@ -4,6 +4,7 @@ import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { directDatabaseUrl } from './migrate.ts';
+import { Progress } from './progress.ts';
 
 /** Throws CommandError when a stored key opened under none of the keys given; the others have moved all the same. */
 async function resealKeys({ json }: JsonOption): Promise<void> {
@@ -13,7 +14,10 @@ async function resealKeys({ json }: JsonOption): Promise<void> {
   const { createSealer } = await import('../adapters/system/sealer.ts');
   const pool = createPool(directDatabaseUrl(settings), 1);
   try {
-    const report = await reseal(pool, createSealer(settings.sealingKeys));
+    const progress = new Progress('keys');
+    const report = await reseal(pool, createSealer(settings.sealingKeys), (more, share) =>
+      progress.passed(more, share),
+    ).finally(() => progress.end());
     if (json) process.stdout.write(`${JSON.stringify(report)}\n`);
     else process.stdout.write(`${report.moved} keys moved to the newest sealing key and seal\n`);
     if (report.failed.length === 0) return;

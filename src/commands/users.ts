@@ -6,7 +6,7 @@ import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { addUserCommand, noUser, withUser } from './named-user.ts';
-import { allRead, printJson, shownText } from './output.ts';
+import { allRead, printJson, shownText, table } from './output.ts';
 import { addUserKeys } from './user-keys.ts';
 import { addUserLimits, limitsText } from './user-limits.ts';
 import { withPool } from './with-pool.ts';
@@ -71,17 +71,15 @@ async function show(idOrEmail: string, { json }: JsonOption): Promise<void> {
     if (json) return printJson(shown);
     const { user, service_keys, provider_keys } = shown;
     process.stdout.write(`${heading}${line(user)}limits: ${limitsText(user.limits)}\n`);
-    const details = (name: string, rows: readonly object[]): string =>
-      rows
-        .map(
-          (row) =>
-            `${name} ${Object.values(row)
-              .map((value) => shownText(String(value ?? '-')))
-              .join('  ')}\n`,
-        )
-        .join('');
-    process.stdout.write(details('service key ', service_keys) + details('provider key', provider_keys));
+    process.stdout.write(keyTable('service key', service_keys) + keyTable('provider key', provider_keys));
   });
+}
+
+/** The ids under what they are of, the other columns under their names in JSON. */
+function keyTable(name: string, keys: readonly object[]): string {
+  const [, ...others] = Object.keys(keys[0] ?? {});
+  const rows = keys.map((key) => Object.values(key).map((value) => String(value ?? '-')));
+  return table([name, ...others], rows);
 }
 
 /** A command that decides one thing for a user. */

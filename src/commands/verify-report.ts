@@ -7,7 +7,7 @@ import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { printJson, shownText } from './output.ts';
-import { Progress } from './progress.ts';
+import { Progress, shareOf } from './progress.ts';
 
 interface VerifyOptions extends JsonOption {
   readonly publicKey?: string;
@@ -27,7 +27,7 @@ async function check(path: string, publicKey: string | null): Promise<ReportVerd
   const { readPieces } = await import('../adapters/system/evidence-files.ts');
   const report = new ReportCheck(publicKey);
   const lines = new LineSplitter();
-  let progress: Progress | null = null;
+  const progress = new Progress();
   try {
     for await (const piece of readPieces(path)) {
       let count = 0;
@@ -38,11 +38,10 @@ async function check(path: string, publicKey: string | null): Promise<ReportVerd
       if (report.broken !== null) break;
       if (report.progress === null) continue;
       const { atMicros, ...period } = report.progress;
-      progress ??= new Progress(period);
-      progress.passed(count, atMicros);
+      progress.passed(count, shareOf(period, atMicros));
     }
   } finally {
-    progress?.end();
+    progress.end();
   }
   return report.finish(lines.rest);
 }

@@ -82,6 +82,10 @@ describe('users', () => {
     });
     const text = (await operate('users', 'show', user.id)).stdout + JSON.stringify(shown);
     expect(text).toContain('openai');
+    expect(text).toMatch(/\nservice key +label +created_at +expires_at +last_used_at\n[\w-]{36} {2}- {2}/);
+    expect(text).toMatch(
+      /\nprovider key +provider +label +base_url +declared_region\n[\w-]{36} {2}openai {2}/,
+    );
     for (const secret of [user.key.slice(3, 20), `sk-openai-${user.id}`]) expect(text).not.toContain(secret);
   });
 

@@ -75,20 +75,37 @@ async function moveRow(pool: pg.Pool, sealer: Sealer, row: Row): Promise<boolean
   return rowCount === 1;
 }
 
+/** Those that the first key has not sealed, or not by the newest version of the seal; `$1` is its id. */
+const toMove = `(master_key_id <> $1 OR seal_version < ${sealVersion})`;
+
+async function countRows(pool: pg.Pool, sealer: Sealer): Promise<number> {
+  const { rows } = await withDatabase(() =>
+    pool.query<{ count: number }>(`SELECT count(*)::int AS count FROM provider_keys WHERE ${toMove}`, [
+      sealer.currentKeyId,
+    ]),
+  );
+  return rows[0]?.count ?? 0;
+}
+
 /**
  * Moves every provider key to the first sealing key and the newest version of the seal while the gateway serves. May
  * be killed anywhere and run again, or run twice at once: each row moves by itself, and rows already moved are not
- * touched. When `failed` is empty, the older keys can be taken out of the settings. Throws StoreAway.
+ * touched. When `failed` is empty, the older keys can be taken out of the settings. `passed` hears of each batch how
+ * many more rows were looked at, and which share of those to move (0 to 1) this makes. Throws StoreAway.
  */
-export async function reseal(pool: pg.Pool, sealer: Sealer): Promise<ResealReport> {
+export async function reseal(
+  pool: pg.Pool,
+  sealer: Sealer,
+  passed: (more: number, share: number) => void = () => undefined,
+): Promise<ResealReport> {
   const failed: string[] = [];
-  let moved = 0;
+  const all = await countRows(pool, sealer);
+  let [moved, done] = [0, 0];
   for (let lastId = beforeAllIds; ; ) {
     const { rows } = await withDatabase(() =>
       pool.query<Row>(
         `SELECT id, user_id, provider, declared_region, base_url, seal_version, master_key_id, nonce, ciphertext
-         FROM provider_keys
-         WHERE (master_key_id <> $1 OR seal_version < ${sealVersion}) AND id > $2
+         FROM provider_keys WHERE ${toMove} AND id > $2
          ORDER BY id LIMIT ${batchRows}`,
         [sealer.currentKeyId, lastId],
       ),
@@ -104,5 +121,8 @@ export async function reseal(pool: pg.Pool, sealer: Sealer): Promise<ResealRepor
     const last = rows.at(-1);
     if (last === undefined) return { moved, failed };
     lastId = last.id;
+    done += rows.length;
+    // Keys that come meanwhile are sealed anew already, unless an older gateway sealed them.
+    passed(rows.length, Math.min(1, done / all));
   }
 }

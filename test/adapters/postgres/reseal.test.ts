@@ -47,6 +47,27 @@ test('every row moves to the first key and opens without the old one', async () 
   expect(await reseal(pool, during)).toEqual({ moved: 0, failed: [] });
 });
 
+test('whoever waits hears of each batch how far it is, of a key that does not open too', async () => {
+  const user = await newUser(pool);
+  const stored = {
+    apiKey: new Secret('one more'),
+    baseUrl: 'https://models.example',
+    declaredRegion: 'in',
+    label: null,
+  };
+  for (let index = 0; index < keyCount; index += 1)
+    await storeKey(pool, before, user.userId, { provider: 'self_hosted', ...stored });
+  await pool.query(
+    `UPDATE provider_keys SET ciphertext = '\\x00' WHERE id = (SELECT id FROM provider_keys LIMIT 1)`,
+  );
+  const heard: [number, number][] = [];
+  await reseal(pool, during, (more, share) => heard.push([more, share]));
+  expect(heard).toEqual([
+    [100, 0.5],
+    [100, 1],
+  ]);
+});
+
 test('stopped anywhere, every row opens, and the next run completes it', async () => {
   for (const rows of [0, 1, 7, 40]) {
     let left = rows;
