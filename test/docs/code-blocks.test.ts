@@ -1,4 +1,4 @@
-/** Every code block of the documents is in a language that is known, and can be read as such. What can be run is run elsewhere. */
+/** Every code block of the documents can be read in its language, and is run by a test or named as one that cannot be. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
@@ -10,7 +10,11 @@ import { blocksIn, blocksOf } from '../harness/clients/page-blocks.ts';
 import { useFolder } from '../harness/servers/use-started.ts';
 import { hasProgram } from '../harness/stage/programs.ts';
 import { skipWithout } from '../harness/stage/tools.ts';
-import { documents } from './documents.ts';
+import { blockUses } from './block-uses.ts';
+import { documents, exists, readDocument } from './documents.ts';
+
+/** Those of the site. */
+const pages = [...documents(), 'k8s/README.md'];
 
 const folder = useFolder();
 
@@ -57,7 +61,7 @@ const complaints: Readonly<Record<string, (text: string) => string>> = {
   yaml: (text) => String(parse(text) === undefined || ''),
 };
 
-test.each(documents())('every code block of %s can be read', (document) => {
+test.each(pages)('every code block of %s can be read', (document) => {
   for (const { language, text } of blocksOf(document)) {
     // Lines that belong into files that are there: examples.test.ts compiles them in their places.
     if (document === 'CONTRIBUTING.md' && language === 'ts') continue;
@@ -65,6 +69,28 @@ test.each(documents())('every code block of %s can be read', (document) => {
     expect(Object.keys(complaints), `${document}: ${text}`).toContain(language);
     expect(complaints[language]?.(text), `${document}: ${text}`).toBe('');
   }
+});
+
+test.each(pages)('every code block of %s is run by a test, or said to be one that cannot be', (document) => {
+  const beginnings = (blockUses[document] ?? []).map(([beginning]) => beginning);
+  const blocks = blocksOf(document).map(({ text }) => text.trimStart());
+  expect(blocks.map((text, index) => text.slice(0, beginnings[index]?.length ?? 60))).toEqual(beginnings);
+});
+
+const runners = Object.entries(blockUses).flatMap(([document, uses]) =>
+  uses.flatMap(([, use]) => ('runBy' in use ? [[use.runBy, document] as const] : [])),
+);
+
+test.each([...new Map(runners.map((runner) => [runner.join(' '), runner])).values()])(
+  '%s reads %s',
+  (path, document) => {
+    expect(exists(path)).toBe(true);
+    expect(readDocument(path)).toContain(document);
+  },
+);
+
+test('no document that is gone has blocks', () => {
+  expect(Object.keys(blockUses).filter((document) => !pages.includes(document))).toEqual([]);
 });
 
 describe('a block that cannot be read is found', () => {

@@ -1,15 +1,21 @@
-/** What docs/operations.md says of users and their keys, by commands and over HTTP, executed line by line on a real gateway, in its order. */
+/**
+ * What docs/operations.md says, by commands and over HTTP, executed on a real gateway, in its order. The one block of
+ * docs/troubleshooting.md asks the same as its first.
+ */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { exitCodes } from '../../src/commands/exit-codes.ts';
+import { blocksIn } from '../harness/clients/page-blocks.ts';
 import { chat, chatOk, logRowsOnceThere } from '../harness/gateway/chat.ts';
 import { registerUser, registerWithKeys } from '../harness/gateway/register.ts';
 import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
+import { useFolder } from '../harness/servers/use-started.ts';
+import { inProject } from '../harness/stage/project.ts';
 import { readDocument } from './documents.ts';
 
 const run = promisify(execFile);
@@ -48,6 +54,63 @@ function unlessAway(error: Error & { readonly code?: unknown }): undefined {
 async function newKeyOf(email: string): Promise<string> {
   return (JSON.parse(await shell(`model-gateway users new-key ${email} --json`, {})) as { id: string }).id;
 }
+
+/** The block of a page that begins so. */
+function blockOf(document: string, beginning: string): string {
+  const found = blocksIn(document, 'sh').find((text) => text.startsWith(beginning));
+  return found ?? expect.fail(`${document} has no block that begins with ${beginning}`);
+}
+
+describe('of a request that went otherwise than expected', () => {
+  test.each(['docs/operations.md', 'docs/troubleshooting.md'])(
+    '%s finds the row and its story',
+    async (document) => {
+      const user = await registerWithKeys(gateway.url);
+      const { headers } = await chat(user.client);
+      const [row] = await logRowsOnceThere(user.client, 1);
+      const said = await shell(blockOf(document, 'curl -s "$GW/v1/logs?request_id'), {
+        KEY: user.key,
+        REQUEST_ID: String(headers['x-request-id']),
+        ROW_ID: String(row?.id),
+      });
+      for (const text of [`{"data":[{"id":${row?.id},`, '"fate":"tried"']) expect(said).toContain(text);
+    },
+  );
+});
+
+describe('of costs', () => {
+  const folder = useFolder();
+  const typed = (beginning: string) =>
+    shell(
+      blockOf('docs/operations.md', `DATABASE_URL=postgres://… ${beginning}`).replace(
+        'postgres://…',
+        '"$DATABASE_URL"',
+      ),
+      {},
+      folder.path,
+    );
+
+  test('what other prices would have made of them is summed', async () => {
+    const { client } = await registerWithKeys(gateway.url, ['openai']);
+    await chatOk(client);
+    await logRowsOnceThere(client, 1);
+    copyFileSync(inProject('charts/model-gateway/files/tables.yaml'), join(folder.path, 'new-tables.yaml'));
+    expect(await typed('model-gateway reprice')).toMatch(/openai .*\d\.\d{6}/);
+  });
+
+  test('a file for those who pay is written', async () => {
+    await typed('model-gateway export --format focus');
+    expect(readFileSync(join(folder.path, 'costs.csv'), 'utf8')).toMatch(/^[^\n]*\bBilledCost\b/);
+  });
+});
+
+test('a provider key is checked with its vendor', async () => {
+  const user = await registerWithKeys(gateway.url, ['openai']);
+  const [key] = (await user.client.get('/v1/keys')).json<{ id: string }[]>();
+  const variables = { KEY: user.key, KEY_ID: key?.id ?? '' };
+  const said = await shell(blockOf('docs/operations.md', 'curl -s -X POST "$GW/v1/keys/'), variables);
+  expect(said).toContain('"verdict":"valid"');
+});
 
 test('every command of the page works', async () => {
   const email = 'ada@example.com';

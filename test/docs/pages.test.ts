@@ -1,5 +1,6 @@
 /** README.md, the quick start and the pages of clients, typed line by line against a real gateway. */
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { startDemoServer } from '../../src/demo/demo-server.ts';
 import { blocksIn, printedByNode, printedByPython, printedByShell } from '../harness/clients/page-blocks.ts';
 import { pythonWith } from '../harness/clients/python-venv.ts';
@@ -61,6 +62,52 @@ test('curl does what its page says', async () => {
   for (const text of ['data: [DONE]', '"mode":"override"', '"residency_actual":"india"', '"mode":"gw/cheap"'])
     expect(said).toContain(text);
   expect(said).toMatch(/"data":\[\{[^\]]*gw\/balanced/);
+});
+
+/** Addresses and keys as the pages of programs have them, in place of which the real ones are put. */
+const filledIn = (text: string, user: User): string =>
+  text.replaceAll('http://127.0.0.1:8080', gateway.url).replaceAll('gw_…', user.key);
+
+test('Open WebUI, started as its page says, finds the modes and has an answer', async () => {
+  const [block = ''] = blocksIn('docs/integrations/open-webui.md', 'sh');
+  const program = `open-webui() {
+    curl -s "$OPENAI_API_BASE_URL/models" -H "Authorization: Bearer $OPENAI_API_KEY"
+    curl -sN "$OPENAI_API_BASE_URL/chat/completions" -H "Authorization: Bearer $OPENAI_API_KEY" \
+      -H 'Content-Type: application/json' -d '{"model":"gw/balanced","stream":true,"messages":[{"role":"user","content":"Hi"}]}'
+  }`;
+  const user = await registerWithKeys(gateway.url);
+  const said = await printedByShell(`${program}\n${filledIn(block, user)}`, {});
+  for (const text of ['"id":"gw/balanced"', 'data: [DONE]']) expect(said).toContain(text);
+  expect(said).not.toContain('"error":{');
+});
+
+interface ContinueModel {
+  readonly model: string;
+  readonly apiBase: string;
+  readonly apiKey: string;
+  readonly requestOptions?: { readonly headers: Readonly<Record<string, string>> };
+}
+
+test('every model that the page of Continue configures answers where it has to', async () => {
+  const user = await registerWithKeys(gateway.url);
+  const [block = ''] = blocksIn('docs/integrations/continue.md', 'yaml');
+  const { models } = parse(filledIn(block, user)) as { readonly models: readonly ContinueModel[] };
+  const answers = models.map(async ({ model, apiBase, apiKey, requestOptions }) => {
+    const response = await fetch(`${apiBase}/chat/completions`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        'content-type': 'application/json',
+        ...requestOptions?.headers,
+      },
+      body: JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Hi' }] }),
+    });
+    return response.text();
+  });
+  const [anywhere, inIndia] = await Promise.all(answers);
+  expect(models).toHaveLength(2);
+  for (const text of [anywhere, inIndia]) expect(text).toMatch(/data: \[DONE\]\s*$/);
+  expect(inIndia).toContain('"residency_actual":"india"');
 });
 
 /** What each program of a page of a client has to print, in its order. */
