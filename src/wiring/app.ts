@@ -1,7 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { LRUCache } from 'lru-cache';
 import type { OwnEndpoints } from '../adapters/upstream/own-endpoints.ts';
 import { AnswerBudget, answersHeapShare } from '../chat/answer-budget.ts';
 import { AnswerCache } from '../chat/answer-cache.ts';
@@ -13,7 +12,7 @@ import { endpointsOf } from '../chat/endpoints.ts';
 import type { KeyCheckDeps } from '../chat/key-check.ts';
 import { checkKey } from '../chat/key-check.ts';
 import { LaterTurns } from '../chat/later-turn.ts';
-import type { RequestForms } from '../chat/ports.ts';
+import { rememberedForms } from '../chat/remembered-forms.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { createAdminServer } from '../http/admin/admin-server.ts';
 import { LimitAnswers } from '../http/limits/limit-answers.ts';
@@ -34,9 +33,6 @@ import { openFoundation } from './foundation.ts';
 import { limitGateOn } from './limits.ts';
 import { routesStore } from './store-routes.ts';
 import { watchGauges, watchPressure } from './watch-gauges.ts';
-
-/** Keys that are remembered because their server wants another form of request than the usual one. */
-const maxRequestForms = 10_000;
 
 export interface RunningGateway {
   readonly url: string;
@@ -171,11 +167,6 @@ function idsOf({ requestId, userId }: Pick<ChatCall, 'requestId' | 'userId'>): {
   user_id: string;
 } {
   return { request_id: requestId, user_id: userId };
-}
-
-function rememberedForms(): RequestForms {
-  const forms = new LRUCache<string, string>({ max: maxRequestForms });
-  return { of: (keyId) => forms.get(keyId) ?? null, learn: (keyId, form) => void forms.set(keyId, form) };
 }
 
 /** Listens and returns the address; it joins the addresses no user may reach through us. */

@@ -150,7 +150,7 @@ const rooms: Readonly<Record<string, Room>> = {
         'sealing-keys.ts',
         'package-version.ts',
       ],
-      ...['lru-cache', 'node:crypto', 'node:net', 'node:timers/promises'],
+      ...['node:crypto', 'node:net', 'node:timers/promises'],
     ],
     types: ['fastify', 'pg', 'pino', 'node:http'],
   },
