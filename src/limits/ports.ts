@@ -12,5 +12,17 @@ export interface SharedLimits {
   settle(news: readonly UserNews[]): boolean;
 }
 
+/** A limit on calls per window; the name is unique within its group. */
+export interface NamedLimit {
+  readonly name: string;
+  readonly limit: number;
+}
+
+/**
+ * Counts one call over all replicas: ms to wait, 0 when every limit has room, null when the store does not say. The
+ * first limit that is full keeps the call from counting in the next.
+ */
+export type SharedCount = (limits: readonly NamedLimit[]) => Promise<number | null>;
+
 /** What users spent by what is written down, those with nothing left out. Rejects while the database is away. */
 export type ReadSpent = (userIds: readonly string[], periods: Periods) => Promise<ReadonlyMap<string, Spent>>;

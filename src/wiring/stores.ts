@@ -30,9 +30,8 @@ import type { Accounts, Clock, RequestLog, ResponseCache } from '../chat/ports.t
 import { minuteMs } from '../core/limits/minute.ts';
 import { parseDatabaseUrl } from '../core/net/database-url.ts';
 import { parseRedisUrl } from '../core/net/redis-url.ts';
-import type { SharedCount } from '../http/limits/window-counter.ts';
-import { countedWindowMs } from '../http/limits/window-counter.ts';
-import type { ReadSpent, SharedLimits } from '../limits/ports.ts';
+import type { ReadSpent, SharedCount, SharedLimits } from '../limits/ports.ts';
+import { countedWindowMs } from '../limits/window-counter.ts';
 import type { Settings } from '../settings.ts';
 import type { StdoutLines } from '../telemetry/stdout-lines.ts';
 import type { StoreMetrics } from '../telemetry/store-metrics.ts';

@@ -94,10 +94,10 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   'http/': {
     values: [
-      ...['chat/', 'core/', 'fastify', '@fastify/under-pressure', 'lru-cache', 'zod'],
+      ...['chat/', 'core/', 'limits/', 'fastify', '@fastify/under-pressure', 'zod'],
       ...['node:buffer', 'node:crypto', 'node:http', 'node:stream', 'node:timers/promises'],
     ],
-    types: [everyAdapter, 'limits/', 'node:net'],
+    types: [everyAdapter, 'node:net'],
   },
   'telemetry/': {
     values: [

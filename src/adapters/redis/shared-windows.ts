@@ -1,3 +1,4 @@
+import type { NamedLimit } from '../../limits/ports.ts';
 import type { RedisConnection } from './connection.ts';
 import type { GuardedCommand } from './guarded-connection.ts';
 import { GuardedConnection } from './guarded-connection.ts';
@@ -20,12 +21,6 @@ for index, name in ipairs(KEYS) do
   if count > tonumber(ARGV[index + 1]) then return left end
 end
 return 0`;
-
-/** A limit on calls per window; the name is unique within its group. */
-export interface NamedLimit {
-  readonly name: string;
-  readonly limit: number;
-}
 
 /** Counts calls of all replicas in Redis: one command each, within the connection's command timeout. */
 export class SharedWindows {

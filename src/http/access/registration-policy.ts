@@ -1,10 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import type { NamedLimit } from '../../adapters/redis/shared-windows.ts';
 import { AuthenticationError, HttpRequestError, RateLimitError } from '../../core/errors.ts';
 import { clientNetwork } from '../../core/net/client-network.ts';
 import type { Secret } from '../../core/secret/secret.ts';
-import type { SharedCount } from '../limits/window-counter.ts';
-import { WindowCounter } from '../limits/window-counter.ts';
+import type { NamedLimit, SharedCount } from '../../limits/ports.ts';
+import { WindowCounter } from '../../limits/window-counter.ts';
 import { isSameText } from './bearer-token.ts';
 import { tooManyWrongTokens, wrongTokensPerMinute } from './wrong-tokens.ts';
 

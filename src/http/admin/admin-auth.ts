@@ -4,6 +4,7 @@ import type { GatewayError } from '../../core/errors.ts';
 import { AuthenticationError, draining } from '../../core/errors.ts';
 import { clientNetwork } from '../../core/net/client-network.ts';
 import type { Secret } from '../../core/secret/secret.ts';
+import { WindowCounter } from '../../limits/window-counter.ts';
 import { bearerToken, isSameText } from '../access/bearer-token.ts';
 import { peerAddress } from '../access/peer-address.ts';
 import { tooManyWrongTokens, wrongTokensPerMinute } from '../access/wrong-tokens.ts';
@@ -11,7 +12,6 @@ import type { Asker } from '../audit.ts';
 import { askerOf } from '../audit.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import type { Life } from '../life.ts';
-import { WindowCounter } from '../limits/window-counter.ts';
 
 export interface AdminAuthDeps {
   readonly token: Secret;

@@ -1,6 +1,6 @@
 import { RateLimitError } from '../../core/errors.ts';
-import type { SharedCount } from './window-counter.ts';
-import { WindowCounter } from './window-counter.ts';
+import type { SharedCount } from '../../limits/ports.ts';
+import { WindowCounter } from '../../limits/window-counter.ts';
 
 /** Of one user: more than anybody needs who has a key for each vendor, too few to look through a network with. */
 const maxKeyChecksPerMinute = 10;

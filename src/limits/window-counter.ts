@@ -1,16 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import type { NamedLimit } from '../../adapters/redis/shared-windows.ts';
 
 /** Limits of the edge are per minute. */
 export const countedWindowMs = 60_000;
 /** Names remembered within one window; beyond it the least recently used begin anew. */
 const maxNames = 100_000;
-
-/**
- * Counts one call over all replicas: ms to wait, 0 when every limit has room, null when the store does not say. The
- * first limit that is full keeps the call from counting in the next.
- */
-export type SharedCount = (limits: readonly NamedLimit[]) => Promise<number | null>;
 
 /** Counts per window of one minute, on this replica. */
 export class WindowCounter {
