@@ -26,7 +26,7 @@ export const blockUses: Readonly<Record<string, readonly (readonly [beginning: s
   'ARCHITECTURE.md': [['client ──►', shown('a drawing')]],
   'CONTRIBUTING.md': [
     ['npm start ', stages],
-    ["acme: 'global',", run(examples)],
+    ['acme: {', run(examples)],
     ['- name: user is not listed', shown('a case of a fixture, for a vendor that is not there')],
     ['import { compatibleProvider }', run(examples)],
     ['import { useGateway, useUser }', run(examples)],
@@ -137,6 +137,13 @@ export const blockUses: Readonly<Record<string, readonly (readonly [beginning: s
     ['{"level":"info"', output],
   ],
   'docs/troubleshooting.md': [['curl -s "$GW/v1/logs?request_id', run(operations)]],
+  'load-tests/README.md': [
+    ['npm run test:load', stages],
+    [
+      'BASE_URL=https://gateway.example.com',
+      shown('asks a deployment; npm run test:load runs the same scripts'),
+    ],
+  ],
   'k8s/README.md': [
     ['docker build', run(cluster, 'Docker, the rollout of pods and the way to them')],
     ['DEMO=$(kubectl', run('test/chart/eval-overlay.test.ts')],

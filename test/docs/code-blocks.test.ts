@@ -11,10 +11,10 @@ import { useFolder } from '../harness/servers/use-started.ts';
 import { hasProgram } from '../harness/stage/programs.ts';
 import { skipWithout } from '../harness/stage/tools.ts';
 import { blockUses } from './block-uses.ts';
-import { documents, exists, readDocument } from './documents.ts';
+import { documents, exists, prose, readDocument } from './documents.ts';
 
 /** Those of the site. */
-const pages = [...documents(), 'k8s/README.md'];
+const pages = [...documents(), 'k8s/README.md', 'load-tests/README.md'];
 
 const folder = useFolder();
 
@@ -75,6 +75,10 @@ test.each(pages)('every code block of %s is run by a test, or said to be one tha
   const beginnings = (blockUses[document] ?? []).map(([beginning]) => beginning);
   const blocks = blocksOf(document).map(({ text }) => text.trimStart());
   expect(blocks.map((text, index) => text.slice(0, beginnings[index]?.length ?? 60))).toEqual(beginnings);
+});
+
+test.each(pages)('%s has no block that is only indented, which has no language', (document) => {
+  expect(prose(readDocument(document))).not.toMatch(/\n\n {4}\S/);
 });
 
 const runners = Object.entries(blockUses).flatMap(([document, uses]) =>
