@@ -32,7 +32,7 @@ test(
     const [name = '', dialect = '', prelude = '', ...others] = blocksIn('CONTRIBUTING.md', 'ts').map((text) =>
       text.trim(),
     );
-    insert('src/core/provider-name.ts', "  sarvam: 'india',", name);
+    insert('src/core/provider-name.ts', '  sarvam: {', name);
     writeFileSync(join(folder.path, 'src/providers/openai-compatible/acme.ts'), dialect);
     insert(
       'src/providers/registry.ts',
