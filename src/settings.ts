@@ -78,7 +78,7 @@ export interface Settings {
 /** A setting that cannot be used; the message is one line that names it. */
 export class SettingsError extends Error {}
 
-function sealingKeys(text: string): readonly SealingKey[] {
+function readSealingKeys(text: string): readonly SealingKey[] {
   const keys = parseSealingKeys(text);
   if (keys !== null) return keys;
   throw new SettingsError(
@@ -180,7 +180,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     migrateAtBoot: env.GW_MIGRATE === 'boot',
     redisUrl: redisUrl(env.REDIS_URL),
     cacheMemoryBytes: env.GW_CACHE_MEMORY_BYTES,
-    sealingKeys: sealingKeys(env.GW_SEALING_KEYS ?? ''),
+    sealingKeys: readSealingKeys(env.GW_SEALING_KEYS ?? ''),
     tablesFile: env.GW_TABLES_FILE ?? null,
     tablesConfigMap: namespace !== undefined && name !== undefined ? { namespace, name } : null,
     vendorBaseUrls,

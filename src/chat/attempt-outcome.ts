@@ -78,7 +78,7 @@ export function outcomeOfExchange(
     case 'timed-out':
       return failed(context, timeoutFailure(context, end.afterMs));
     case 'transport':
-      return failed(context, transportFailure(end.failure));
+      return failed(context, failureOfTransport(end.failure));
     case 'stream-failed': {
       const { failure = null, usage = noUsage } = translator ?? {};
       const facts = failureOf(failure, 200, null);
@@ -165,7 +165,7 @@ const noConnection: ReadonlySet<TransportFailure['kind']> = new Set([
   'proxy-failed',
 ]);
 
-function transportFailure({ kind, message }: TransportFailure): AttemptFailure {
+function failureOfTransport({ kind, message }: TransportFailure): AttemptFailure {
   const isUnreadable = kind === 'too-large' || kind === 'protocol';
   const isRefused = kind === 'forbidden-address' || kind === 'proxy-abroad';
   return {

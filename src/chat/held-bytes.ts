@@ -4,12 +4,12 @@ import { AnswerHold } from './answer-budget.ts';
 import type { TransportFailure } from './ports.ts';
 
 /** The failure of an answer that does not fit into the budget of all. */
-export const noRoom: TransportFailure = {
+export const noRoomForAnswer: TransportFailure = {
   kind: 'no-room',
   message: 'The gateway has no room for an answer of this size at the moment.',
 };
 
-export function tooLarge(what: 'answer' | 'stream', limitBytes: number): TransportFailure {
+export function answerTooLarge(what: 'answer' | 'stream', limitBytes: number): TransportFailure {
   return { kind: 'too-large', message: `The ${what} exceeds ${limitBytes} bytes.` };
 }
 

@@ -1,7 +1,7 @@
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import type { AnswerBudget } from './answer-budget.ts';
-import { HeldBytes, noRoom, tooLarge } from './held-bytes.ts';
+import { answerTooLarge, HeldBytes, noRoomForAnswer } from './held-bytes.ts';
 import type { StreamConsumer, StreamEnd } from './open-stream.ts';
 import type { TransportFailure } from './ports.ts';
 
@@ -42,8 +42,8 @@ export class StreamBody {
   excess(): TransportFailure | null {
     const limitBytes = this.#translator.tokenSeen ? this.#limits.stream_bytes : this.#limits.event_bytes;
     // What is held can be longer than what came: it was put into form.
-    if (Math.max(this.bytes, this.#held.length) > limitBytes) return tooLarge('stream', limitBytes);
-    return this.#held.fits() ? null : noRoom;
+    if (Math.max(this.bytes, this.#held.length) > limitBytes) return answerTooLarge('stream', limitBytes);
+    return this.#held.fits() ? null : noRoomForAnswer;
   }
 
   /** Hands over what is held, and the end where it has come. Throws what the consumer of an open stream throws. */

@@ -2,7 +2,7 @@ import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import { maxErrorBodyBytes } from './exchange-limits.ts';
-import { HeldBytes, noRoom, tooLarge } from './held-bytes.ts';
+import { answerTooLarge, HeldBytes, noRoomForAnswer } from './held-bytes.ts';
 import type { ExchangeEnd } from './open-stream.ts';
 
 /** A body that is read to its end before anything is made of it: a JSON answer, or what stands behind an error. */
@@ -26,11 +26,11 @@ export class WholeBody {
     this.#bytes += chunk.length;
     const excess = this.#bytes - this.#limitBytes;
     if (excess > 0 && this.#status === 200) {
-      return { kind: 'transport', failure: tooLarge('answer', this.#limitBytes) };
+      return { kind: 'transport', failure: answerTooLarge('answer', this.#limitBytes) };
     }
     this.#held.add(excess > 0 ? chunk.subarray(0, chunk.length - excess) : chunk);
     if (excess > 0) return this.#reply(true);
-    return this.#held.fits() ? null : { kind: 'transport', failure: noRoom };
+    return this.#held.fits() ? null : { kind: 'transport', failure: noRoomForAnswer };
   }
 
   /** The body is whole. */

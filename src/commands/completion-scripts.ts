@@ -16,7 +16,7 @@ function caseOf(subject: string, arms: readonly Arm[]): string {
 }
 
 /** How a shell is told of its words. */
-interface Dialect {
+interface ShellDialect {
   /** Offers these, less what does not fit what is typed, and ends. */
   readonly offer: (words: readonly Word[]) => string;
   /** Offers what the shell offers by itself: names of files. */
@@ -29,7 +29,7 @@ const wordsOf = (choices: readonly string[]): readonly Word[] => choices.map((te
  * The same in both shells, of which each has read the words before the one that is typed: `at` is the command they
  * name, `before` the last of them, `count` how many arguments it has already.
  */
-function decisions(table: readonly CompletedCommand[], { offer, offerFiles }: Dialect): string {
+function decisions(table: readonly CompletedCommand[], { offer, offerFiles }: ShellDialect): string {
   const values = table.flatMap(({ path, values: taken }) =>
     taken.map(
       ({ option, choices }): Arm => [
@@ -73,7 +73,7 @@ function reading(table: readonly CompletedCommand[], word: string): string {
 
 /** Bash takes an e-mail address apart, so that its words are not those of the command line: they are read anew. */
 export function bashCompletion(table: readonly CompletedCommand[]): string {
-  const dialect: Dialect = {
+  const dialect: ShellDialect = {
     offer: (words) =>
       `COMPREPLY=($(compgen -W ${quoted(words.map(({ text }) => text).join(' '))} -- "$typed")); return`,
     offerFiles: 'return',
@@ -99,7 +99,7 @@ complete -o default -F _model_gateway model-gateway
 export function zshCompletion(table: readonly CompletedCommand[]): string {
   const described = ({ text, about }: Word): string =>
     quoted(about === '' ? text : `${text.replaceAll(':', '\\:')}:${about}`);
-  const dialect: Dialect = {
+  const dialect: ShellDialect = {
     offer: (words) => `offered=(${words.map(described).join(' ')}); _describe model-gateway offered; return`,
     offerFiles: '_files; return',
   };

@@ -21,7 +21,7 @@ export function printJson(value: unknown): void {
 }
 
 /** Rows under a heading, each column as wide as its widest text; nothing where there are none. */
-export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+export function textTable(heading: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return '';
   const shown = [heading, ...rows.map((row) => row.map(shownText))];
   const widths = heading.map((_, column) => Math.max(...shown.map((row) => row[column]?.length ?? 0)));

@@ -6,7 +6,7 @@ import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { addUserCommand, noUser, withUser } from './named-user.ts';
-import { allRead, printJson, shownText, table } from './output.ts';
+import { allRead, printJson, shownText, textTable } from './output.ts';
 import { addUserKeys } from './user-keys.ts';
 import { addUserLimits, limitsText } from './user-limits.ts';
 import { withPool } from './with-pool.ts';
@@ -79,7 +79,7 @@ async function show(idOrEmail: string, { json }: JsonOption): Promise<void> {
 function keyTable(name: string, keys: readonly object[]): string {
   const [, ...others] = Object.keys(keys[0] ?? {});
   const rows = keys.map((key) => Object.values(key).map((value) => String(value ?? '-')));
-  return table([name, ...others], rows);
+  return textTable([name, ...others], rows);
 }
 
 /** A command that decides one thing for a user. */

@@ -100,13 +100,13 @@ export function attemptRow(record: CandidateRecord): AttemptRow {
 }
 
 /** What the row itself has of the attempt that served. */
-export interface ServedFacts {
+export interface ServedAttemptFacts {
   readonly key_id: string | null;
   readonly usage: StoredUsage | null;
 }
 
 /** An attempt of a row, of this release or of those before; null: it is not known, or there is none. */
-export interface ReadAttempt extends ServedFacts {
+export interface ReadAttempt extends ServedAttemptFacts {
   readonly report: AttemptReport;
   readonly place: {
     readonly residency: Residency | null;
@@ -118,7 +118,10 @@ export interface ReadAttempt extends ServedFacts {
 }
 
 /** What `attemptRow` wrote, each with what its row has of the one that served. */
-export function readAttempts(attempts: readonly AttemptRow[], served: ServedFacts): readonly ReadAttempt[] {
+export function readAttempts(
+  attempts: readonly AttemptRow[],
+  served: ServedAttemptFacts,
+): readonly ReadAttempt[] {
   return attempts.map((attempt) => {
     const { end = null, failure = null, key_id = null, usage = null, ...placed } = attempt;
     const { residency = null, declared_region = null, address_class = null, ...report } = placed;

@@ -26,10 +26,10 @@ const QUOTE_CHARACTERS = 200;
 
 /** Reads a request body, or null when it is no chat request. */
 export function readDemoRequest(body: unknown): DemoRequest | null {
-  if (!isRecord(body) || !Array.isArray(body['messages'])) return null;
-  const texts = body['messages'].filter(isRecord).map((message) => ({
+  if (!isObject(body) || !Array.isArray(body['messages'])) return null;
+  const texts = body['messages'].filter(isObject).map((message) => ({
     role: message['role'],
-    text: textOf(message['content']),
+    text: contentText(message['content']),
   }));
   const limit = body['max_completion_tokens'] ?? body['max_tokens'];
   const options = body['stream_options'];
@@ -39,7 +39,7 @@ export function readDemoRequest(body: unknown): DemoRequest | null {
     promptWords: texts.reduce((sum, message) => sum + splitWords(message.text).length, 0),
     maxTokens: typeof limit === 'number' ? limit : Number.POSITIVE_INFINITY,
     stream: body['stream'] === true,
-    streamUsage: isRecord(options) && options['include_usage'] === true,
+    streamUsage: isObject(options) && options['include_usage'] === true,
   };
 }
 
@@ -68,15 +68,15 @@ function splitWords(text: string): string[] {
 }
 
 /** A message's text: a string, or the text parts of an array. */
-function textOf(content: unknown): string {
+function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
   return content
-    .filter(isRecord)
+    .filter(isObject)
     .map((part) => (typeof part['text'] === 'string' ? part['text'] : ''))
     .join(' ');
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -67,7 +67,7 @@ async function complete(
   response: ServerResponse,
   wordDelayMs: number,
 ): Promise<void> {
-  const body = await readBody(request);
+  const body = await parsedBody(request);
   if (body === null) return sendError(response, 413, 'The body is too large.');
   const wanted = readDemoRequest(body);
   if (wanted === null) return sendError(response, 400, 'The body must be JSON with an array of messages.');
@@ -120,7 +120,7 @@ async function stream(
 }
 
 /** The parsed body, undefined when it is no JSON, null when it is too large. */
-async function readBody(request: IncomingMessage): Promise<unknown> {
+async function parsedBody(request: IncomingMessage): Promise<unknown> {
   const parts: Buffer[] = [];
   let bytes = 0;
   for await (const part of request) {

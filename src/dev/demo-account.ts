@@ -40,7 +40,7 @@ export async function ensureDemoAccount(
   demoUrl: string,
   kept: DemoState | null,
 ): Promise<Pick<DemoState, 'email' | 'api_key'>> {
-  const user = (await stillWorks(gatewayUrl, kept)) ?? (await registerUser(gatewayUrl));
+  const user = (await stillWorks(gatewayUrl, kept)) ?? (await newDemoUser(gatewayUrl));
   const keys = z.array(keySchema).parse(await call(gatewayUrl, 'GET', '/v1/keys', user.api_key).then(ok));
   const demoKeys = keys.filter((key) => key.label === LABEL);
   if (demoKeys.some((key) => key.base_url === demoUrl)) return user;
@@ -63,7 +63,7 @@ async function stillWorks(gatewayUrl: string, kept: DemoState | null): Promise<D
   return answer.status === 200 ? kept : null;
 }
 
-async function registerUser(gatewayUrl: string): Promise<z.infer<typeof userSchema>> {
+async function newDemoUser(gatewayUrl: string): Promise<z.infer<typeof userSchema>> {
   let answer = await call(gatewayUrl, 'POST', '/v1/users', null, { email: 'demo@example.com' });
   if (answer.status === 409) {
     // demo.json was lost, and the key of the first demo user with it

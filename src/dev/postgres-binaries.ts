@@ -50,7 +50,7 @@ export function choosePlace(wantedHome: string): PostgresPlace {
   makeHome(home, runAs);
   if (canUse(native, home, runAs)) return { native, home, runAs };
 
-  const shelter = join(tmpdir(), `model-gateway-${fingerprint(home)}`);
+  const shelter = join(tmpdir(), `model-gateway-${shortHash(home)}`);
   makeShelter(shelter);
   const moved = { native: copyPrograms(native, shelter), home: join(shelter, 'postgres'), runAs };
   makeHome(moved.home, runAs);
@@ -124,6 +124,6 @@ function canUse(native: string, home: string, runAs: RunAs): boolean {
   return spawnSync('/bin/sh', args, { ...runAs, cwd: '/', stdio: 'ignore' }).status === 0;
 }
 
-function fingerprint(text: string): string {
+function shortHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }

@@ -44,7 +44,7 @@ export type HandlersOf<Table extends RouteTable, Name extends keyof Table = keyo
 };
 
 /** The same of the API port. */
-export type Answer<Name extends RouteName> = AnswerOf<Routes[Name]>;
+export type RouteAnswer<Name extends RouteName> = AnswerOf<Routes[Name]>;
 export type Call<Name extends RouteName> = CallOf<Routes[Name]>;
 export type Handlers<Name extends RouteName = RouteName> = HandlersOf<Routes, Name>;
 

@@ -167,7 +167,7 @@ function limitConnections(server: Server, most: number, life: Life, telemetry: H
   });
 }
 
-const shortages: Readonly<Record<string, Shortage>> = {
+const shortageOf: Readonly<Record<string, Shortage>> = {
   eventLoopDelay: 'event_loop_delay',
   heapUsedBytes: 'heap',
 };
@@ -184,7 +184,7 @@ async function shedLoad(
     maxHeapUsedBytes: limits.maxHeapBytes,
     pressureHandler: (_request, _reply, type) => {
       if (life.requestCount < fewRequests) return;
-      telemetry.requestShed(shortages[type] ?? 'other');
+      telemetry.requestShed(shortageOf[type] ?? 'other');
       throw overloaded(type);
     },
   });

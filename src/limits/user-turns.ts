@@ -3,7 +3,7 @@ import { RateLimitError } from '../core/errors.ts';
 /** Under way at once for one user, of any pool that has room for them and one more. */
 const mostUnderWay = 3;
 /** Waiting for one user: a caller that waits in line asks less often than one that is refused at once. */
-export const maxWaiting = 512;
+export const maxWaitingPerUser = 512;
 
 export interface UserTurnsOptions {
   /** Size of the pool that the queries use, from 2 on: one connection is always left for others. */
@@ -81,7 +81,7 @@ export class UserTurns {
 }
 
 function waitIn(queue: UserQueue, maxWaitMs: number): Promise<void> {
-  if (queue.waiting.length >= maxWaiting) return Promise.reject(tooMany());
+  if (queue.waiting.length >= maxWaitingPerUser) return Promise.reject(tooMany());
   return new Promise((begin, reject) => {
     const timer = setTimeout(() => {
       queue.waiting.splice(queue.waiting.indexOf(waiter), 1);

@@ -8,6 +8,6 @@ export const maxNameLength = 1024;
 export const overfullAnswer = 'the answer holds more values than any answer has';
 
 /** The name, or '' where there is none or one that is no name. */
-export function nameOf(value: unknown): string {
+export function keptName(value: unknown): string {
   return typeof value === 'string' && value.length <= maxNameLength ? value : '';
 }

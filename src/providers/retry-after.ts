@@ -19,7 +19,7 @@ function resetName(name: string): string | null {
   return name.includes('limit') && name.includes('remaining') ? name.replace('remaining', 'reset') : null;
 }
 
-function headerText(headers: UpstreamHeaders, name: string): string | null {
+function firstHeader(headers: UpstreamHeaders, name: string): string | null {
   const value = headers[name];
   const text = Array.isArray(value) ? value[0] : value;
   return text === undefined ? null : text.trim();
@@ -53,10 +53,10 @@ function exhaustedResetMs(headers: UpstreamHeaders, nowMs: number): number | nul
   let longest: number | null = null;
   for (const name of Object.keys(headers)) {
     const nameOfReset = resetName(name);
-    const remaining = nameOfReset === null ? null : headerText(headers, name);
+    const remaining = nameOfReset === null ? null : firstHeader(headers, name);
     if (nameOfReset === null || remaining === null) continue;
     if (!decimal.test(remaining) || Number(remaining) !== 0) continue;
-    const reset = headerText(headers, nameOfReset);
+    const reset = firstHeader(headers, nameOfReset);
     const wait = reset === null ? null : resetMs(reset, nowMs);
     if (wait !== null && (longest === null || wait > longest)) longest = wait;
   }
@@ -69,9 +69,9 @@ function exhaustedResetMs(headers: UpstreamHeaders, nowMs: number): number | nul
  * an RFC 3339 instant). Negative and unreadable values count as absent; a past date is 0, more than a day is a day.
  */
 export function readRetryAfterMs(headers: UpstreamHeaders, nowMs: number): number | null {
-  const milliseconds = headerText(headers, 'retry-after-ms');
+  const milliseconds = firstHeader(headers, 'retry-after-ms');
   if (milliseconds !== null && decimal.test(milliseconds)) return bounded(Number(milliseconds));
-  const retryAfter = headerText(headers, 'retry-after');
+  const retryAfter = firstHeader(headers, 'retry-after');
   if (retryAfter !== null) {
     const wait = decimal.test(retryAfter)
       ? bounded(Number(retryAfter) * 1000)

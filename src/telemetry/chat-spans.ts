@@ -13,7 +13,7 @@ import type { SettledRequest } from '../core/settled-request.ts';
 import { outcomeOf } from '../core/settled-request.ts';
 import { errorTypeOf } from './attempt-metrics.ts';
 import { RequestSpan } from './request-span.ts';
-import { names } from './span-names.ts';
+import { attribute } from './span-names.ts';
 import { writeTraceparent } from './traceparent.ts';
 
 /** Vendors and clients choose these texts; nothing sane is longer. */
@@ -48,11 +48,11 @@ export class ChatSpans {
     if (request === null) return;
     request.begin();
     for (const { provider, model, reason, detail } of skipped) {
-      request.span.addEvent(names.skippedEvent, {
-        [names.skipProvider]: provider,
-        [names.skipModel]: model,
-        [names.skipReason]: reason,
-        ...(detail === null ? {} : { [names.skipDetail]: detail }),
+      request.span.addEvent(attribute.skippedEvent, {
+        [attribute.skipProvider]: provider,
+        [attribute.skipModel]: model,
+        [attribute.skipReason]: reason,
+        ...(detail === null ? {} : { [attribute.skipDetail]: detail }),
       });
     }
   }
@@ -63,12 +63,12 @@ export class ChatSpans {
     const model = short(candidate.model);
     const span = this.#tracer.startSpan(`chat ${model}`, clientSpan, request.context);
     // One by one, once it is there: the SDK copies and checks those that a span begins with twice.
-    span.setAttribute(names.operation, 'chat');
-    span.setAttribute(names.provider, candidate.provider);
-    span.setAttribute(names.requestModel, model);
-    span.setAttribute(names.requestStream, call.request.stream === true);
-    span.setAttribute(names.attemptNumber, number);
-    if (request.fallbackReason !== null) span.setAttribute(names.fallbackReason, request.fallbackReason);
+    span.setAttribute(attribute.operation, 'chat');
+    span.setAttribute(attribute.provider, candidate.provider);
+    span.setAttribute(attribute.requestModel, model);
+    span.setAttribute(attribute.requestStream, call.request.stream === true);
+    span.setAttribute(attribute.attemptNumber, number);
+    if (request.fallbackReason !== null) span.setAttribute(attribute.fallbackReason, request.fallbackReason);
     request.sends = 0;
     request.attempt = span;
   }
@@ -82,15 +82,17 @@ export class ChatSpans {
   }
 
   answerBegan(call: ChatCall): void {
-    recorded(call)?.attempt?.addEvent(names.firstByteEvent);
+    recorded(call)?.attempt?.addEvent(attribute.firstByteEvent);
   }
 
   streamOpened(call: ChatCall): void {
-    recorded(call)?.attempt?.addEvent(names.firstChunkEvent);
+    recorded(call)?.attempt?.addEvent(attribute.firstChunkEvent);
   }
 
   streamStalled(call: ChatCall, gapMs: number): void {
-    recorded(call)?.attempt?.addEvent(names.stallEvent, { [names.stallSeconds]: gapMs / 1000 });
+    recorded(call)?.attempt?.addEvent(attribute.stallEvent, {
+      [attribute.stallSeconds]: gapMs / 1000,
+    });
   }
 
   attemptEnded(call: ChatCall, record: AttemptRecord): void {
@@ -102,7 +104,7 @@ export class ChatSpans {
     if (isFailure(record)) {
       span.setStatus({ code: SpanStatusCode.ERROR });
       const exception = exceptionOf(record);
-      if (exception !== null) span.addEvent(names.exceptionEvent, exception);
+      if (exception !== null) span.addEvent(attribute.exceptionEvent, exception);
     }
     span.end();
   }
@@ -122,30 +124,30 @@ export class ChatSpans {
     const request = recorded(call);
     if (request === null) return;
     request.span.setAttributes({
-      [names.mode]: modeLabel(call),
-      [names.requestId]: call.requestId,
-      [names.cacheResult]: settled.cache,
-      [names.residencyActual]: settled.residencyActual,
-      [names.attempts]: settled.tries,
-      [names.costMicroUsd]: Number(settled.costMicroUsd),
-      [names.configGeneration]: call.tables.generation,
-      [names.stream]: settled.stream,
-      [names.outcome]: outcomeOf(settled),
+      [attribute.mode]: modeLabel(call),
+      [attribute.requestId]: call.requestId,
+      [attribute.cacheResult]: settled.cache,
+      [attribute.residencyActual]: settled.residencyActual,
+      [attribute.attempts]: settled.tries,
+      [attribute.costMicroUsd]: Number(settled.costMicroUsd),
+      [attribute.configGeneration]: call.tables.generation,
+      [attribute.stream]: settled.stream,
+      [attribute.outcome]: outcomeOf(settled),
       ...(settled.residencyRequested === null
         ? {}
-        : { [names.residencyRequested]: settled.residencyRequested }),
+        : { [attribute.residencyRequested]: settled.residencyRequested }),
     });
     request.settle();
   }
 }
 
 function noteSend(request: RequestSpan, span: Span, origin: string): void {
-  if (request.sends > 0) span.setAttribute(names.resendCount, request.sends);
+  if (request.sends > 0) span.setAttribute(attribute.resendCount, request.sends);
   request.sends += 1;
   if (request.sends > 1) return;
   const { hostname, port, protocol } = new URL(origin);
-  span.setAttribute(names.serverAddress, hostname.replace(/^\[|\]$/g, ''));
-  span.setAttribute(names.serverPort, port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port));
+  span.setAttribute(attribute.serverAddress, hostname.replace(/^\[|\]$/g, ''));
+  span.setAttribute(attribute.serverPort, port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port));
 }
 
 const attemptOutcomes = { served: 'served', failed: 'failed', cut: 'failed', cancelled: 'aborted' } as const;
@@ -155,19 +157,19 @@ const isFailure = ({ end }: AttemptRecord): boolean => attemptOutcomes[end.kind]
 function attemptAttributes(record: AttemptRecord): Attributes {
   const { end, answer, firstTokenMs, usage, dropped } = record;
   const failure = end.kind === 'failed' ? end.failure : null;
-  const attributes: Attributes = { [names.attemptOutcome]: attemptOutcomes[end.kind] };
+  const attributes: Attributes = { [attribute.attemptOutcome]: attemptOutcomes[end.kind] };
   const status = end.kind === 'served' || firstTokenMs !== null ? 200 : (failure?.status ?? null);
-  if (status !== null) attributes[names.status] = status;
-  if (end.kind !== 'served') attributes[names.errorType] = errorTypeOf(record);
+  if (status !== null) attributes[attribute.status] = status;
+  if (end.kind !== 'served') attributes[attribute.errorType] = errorTypeOf(record);
   if (failure !== null && failure.retryAfterMs !== null) {
-    attributes[names.retryAfterMs] = failure.retryAfterMs;
+    attributes[attribute.retryAfterMs] = failure.retryAfterMs;
   }
-  if (firstTokenMs !== null) attributes[names.firstChunkSeconds] = firstTokenMs / 1000;
-  if (dropped.length > 0) attributes[names.droppedFields] = dropped.length;
+  if (firstTokenMs !== null) attributes[attribute.firstChunkSeconds] = firstTokenMs / 1000;
+  if (dropped.length > 0) attributes[attribute.droppedFields] = dropped.length;
   if (answer !== null) {
-    attributes[names.responseId] = short(answer.id);
-    attributes[names.responseModel] = short(answer.model);
-    attributes[names.finishReasons] = answer.finishReasons.slice(0, maxFinishReasons).map(short);
+    attributes[attribute.responseId] = short(answer.id);
+    attributes[attribute.responseModel] = short(answer.model);
+    attributes[attribute.finishReasons] = answer.finishReasons.slice(0, maxFinishReasons).map(short);
   }
   if (usage !== null && usage.basis !== 'none') Object.assign(attributes, usageAttributes(usage));
   return attributes;
@@ -178,20 +180,20 @@ function attemptAttributes(record: AttemptRecord): Attributes {
  * says why. The message is ours: what a vendor says is on no span.
  */
 function exceptionOf(record: AttemptRecord): Attributes | null {
-  if (record.end.kind !== 'failed') return { [names.exceptionType]: errorTypeOf(record) };
+  if (record.end.kind !== 'failed') return { [attribute.exceptionType]: errorTypeOf(record) };
   const { failure } = record.end;
   if (failure.status !== null) return null;
-  return { [names.exceptionType]: failure.kind, [names.exceptionMessage]: failure.reason };
+  return { [attribute.exceptionType]: failure.kind, [attribute.exceptionMessage]: failure.reason };
 }
 
 function usageAttributes(usage: Usage): Attributes {
   const attributes: Attributes = {
-    [names.inputTokens]: usage.inputTokens,
-    [names.outputTokens]: usage.outputTokens,
+    [attribute.inputTokens]: usage.inputTokens,
+    [attribute.outputTokens]: usage.outputTokens,
   };
   const written = usage.cacheWriteTokens + usage.cacheWriteLongTokens;
-  if (usage.cachedInputTokens > 0) attributes[names.cachedInputTokens] = usage.cachedInputTokens;
-  if (written > 0) attributes[names.cacheWriteTokens] = written;
-  if (usage.reasoningTokens > 0) attributes[names.reasoningTokens] = usage.reasoningTokens;
+  if (usage.cachedInputTokens > 0) attributes[attribute.cachedInputTokens] = usage.cachedInputTokens;
+  if (written > 0) attributes[attribute.cacheWriteTokens] = written;
+  if (usage.reasoningTokens > 0) attributes[attribute.reasoningTokens] = usage.reasoningTokens;
   return attributes;
 }

@@ -3,7 +3,7 @@ import type { Context, Span, SpanContext, SpanOptions, Tracer } from '@opentelem
 import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
 import type { CallTrace } from '../core/request/chat-call.ts';
 import type { EndedRequest } from '../http/ended-request.ts';
-import { names } from './span-names.ts';
+import { attribute } from './span-names.ts';
 import { readTraceparent } from './traceparent.ts';
 
 /**
@@ -61,9 +61,9 @@ export class RequestSpan implements CallTrace {
 
   #finish({ status }: EndedRequest): void {
     const { span } = this;
-    span.setAttribute(names.status, status);
+    span.setAttribute(attribute.status, status);
     if (status >= 500) {
-      span.setAttribute(names.errorType, String(status));
+      span.setAttribute(attribute.errorType, String(status));
       span.setStatus({ code: SpanStatusCode.ERROR });
     }
     span.end();
@@ -126,11 +126,11 @@ export function startRequestSpan(
 const serverSpan: SpanOptions = Object.freeze({ kind: SpanKind.SERVER });
 
 function describe(span: Span, method: string, route: string | null): void {
-  span.setAttribute(names.method, method);
-  span.setAttribute(names.urlScheme, 'http');
+  span.setAttribute(attribute.method, method);
+  span.setAttribute(attribute.urlScheme, 'http');
   if (route === null) return;
-  span.setAttribute(names.route, route);
-  span.setAttribute(names.urlPath, route);
+  span.setAttribute(attribute.route, route);
+  span.setAttribute(attribute.urlPath, route);
 }
 
 /** The span of a request whose caller is known now: another one where that caller's wish is granted. */

@@ -4,7 +4,7 @@
  */
 export const schemaUrl = 'https://opentelemetry.io/schemas/1.41.0';
 
-export const names = {
+export const attribute = {
   method: 'http.request.method',
   route: 'http.route',
   status: 'http.response.status_code',

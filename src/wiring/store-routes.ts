@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { AccountChanges } from '../adapters/postgres/account-changes.ts';
-import { connectTimeoutMs } from '../adapters/postgres/pool.ts';
+import { poolConnectMs } from '../adapters/postgres/pool.ts';
 import { listProviderKeys } from '../adapters/postgres/provider-keys.ts';
 import { readLogRow } from '../adapters/postgres/read-log-row.ts';
 import { readLogRows } from '../adapters/postgres/read-log-rows.ts';
@@ -27,7 +27,7 @@ export interface StoreRoutesWatch {
 
 /** As long as the pool lets a query wait for a connection: Postgres is then not what the caller waits for. */
 const turnsOf = ({ options }: pg.Pool): UserTurns =>
-  new UserTurns({ connections: options.max, maxWaitMs: connectTimeoutMs });
+  new UserTurns({ connections: options.max, maxWaitMs: poolConnectMs });
 
 /** What the routes ask of Postgres; null where there is none. */
 export function routesStore(

@@ -313,6 +313,26 @@ test("users' servers are told by their traits, by name only where the name is wh
   expect(filesWith(/(['"])self_hosted\1/, elsewhere).sort()).toEqual(said);
 });
 
+/** At the top of a file: what others may import, and what stands for something in the whole file. */
+const declared =
+  /^(?<exported>export )?(?:async )?(?:abstract )?(?:const|let|function\*?|class|interface|type) (?<name>\w+)/gm;
+
+test('a name that is exported is the name of one thing: no other file declares it', () => {
+  const declarations = files.flatMap(({ path, text }) =>
+    [...text.matchAll(declared)].map(({ groups }) => ({
+      name: groups?.['name'] ?? '',
+      isExported: groups?.['exported'] !== undefined,
+      path,
+    })),
+  );
+  const exporters = new Map(
+    declarations.flatMap(({ name, isExported, path }) => (isExported ? [[name, path]] : [])),
+  );
+  expect(exporters.size).toBeGreaterThan(1000);
+  const twins = declarations.filter(({ name, path }) => exporters.has(name) && exporters.get(name) !== path);
+  expect(twins.map(({ name, path }) => `${name}: ${path} and ${exporters.get(name)}`)).toEqual([]);
+});
+
 test('only one file opens connections to providers', () => {
   const users = imports.filter(({ to }) => to === 'undici').map(({ from }) => from);
   expect(new Set(users)).toEqual(new Set(['adapters/upstream/upstream-http.ts']));

@@ -3,7 +3,7 @@ import Fastify from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { gatewayHeaders } from '../../src/http/gateway-headers.ts';
-import type { Answer, Handlers } from '../../src/http/mount.ts';
+import type { Handlers, RouteAnswer } from '../../src/http/mount.ts';
 import { mountRoutes, refuseStoreRoutes } from '../../src/http/mount.ts';
 import type { Route } from '../../src/http/route-table.ts';
 import { routeList, routes } from '../../src/http/route-table.ts';
@@ -22,7 +22,7 @@ const named = Object.entries(routes) as readonly (readonly [string, Route])[];
 const pathOf = ({ path, openEnd }: Route): string =>
   path.replace(/\{\w+\}/, openEnd === true ? 'a/b%2Fc' : 'abc');
 
-const keyRecord: Answer<'addKey'> = {
+const keyRecord: RouteAnswer<'addKey'> = {
   id: '00000000-0000-4000-8000-000000000000',
   provider: 'openai',
   residency: 'global',

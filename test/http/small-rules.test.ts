@@ -15,7 +15,7 @@ import { toGatewayError } from '../../src/http/answers/error-handler.ts';
 import { activeLegacyName, markLegacy } from '../../src/http/legacy.ts';
 import { requestIdOf } from '../../src/http/request-id.ts';
 import { keyRefused } from '../../src/http/routes/keys.ts';
-import { parseOrThrow, shownName } from '../../src/http/schemas/parse.ts';
+import { parseOrThrow, shownParam } from '../../src/http/schemas/parse.ts';
 import { testTables } from '../chat/story.ts';
 
 function thrown(run: () => unknown): GatewayError {
@@ -133,8 +133,8 @@ describe('a parsed body', () => {
 
   test('has paths as a person writes them, cut when a client made them long', () => {
     expect(pathText(['a', 0, 'b', 'c', 12])).toBe('a[0].b.c[12]');
-    expect(shownName('x'.repeat(64))).toHaveLength(64);
-    expect(shownName('x'.repeat(65))).toBe(`${'x'.repeat(64)}…`);
+    expect(shownParam('x'.repeat(64))).toHaveLength(64);
+    expect(shownParam('x'.repeat(65))).toBe(`${'x'.repeat(64)}…`);
   });
 });
 

@@ -1,8 +1,8 @@
 /** One user's queries take a few places at a time, whatever that user sends; others never wait for them. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { connectTimeoutMs as maxWaitMs } from '../../src/adapters/postgres/pool.ts';
+import { poolConnectMs as maxWaitMs } from '../../src/adapters/postgres/pool.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { maxWaiting, UserTurns } from '../../src/limits/user-turns.ts';
+import { maxWaitingPerUser, UserTurns } from '../../src/limits/user-turns.ts';
 
 const maxUnderWay = 3;
 const ample = { connections: 10, maxWaitMs };
@@ -81,7 +81,7 @@ test('a pool of one cannot be shared', () => {
 
 test('a full line is refused at once, and a turn that does not come in time is refused then', async () => {
   const work = new Work();
-  const all = Array.from({ length: maxUnderWay + maxWaiting }, () =>
+  const all = Array.from({ length: maxUnderWay + maxWaitingPerUser }, () =>
     work.send('ann').catch((error) => error),
   );
   await expect(work.send('ann')).rejects.toMatchObject(refusal);

@@ -61,7 +61,7 @@ const gone: ReadTables = {
 export async function watchTablesConfigMap(options: ConfigMapTablesOptions): Promise<TablesSource> {
   const api = await connect(options.kubeConfig);
   const closing = new AbortController();
-  const follower = new Follower(api, options, closing.signal);
+  const follower = new ConfigMapFollower(api, options, closing.signal);
   const first = await follower.firstConfigMap();
   const read = readConfigMap(first);
   if (!read.ok) {
@@ -101,7 +101,7 @@ function newestOnly<T>(take: (value: T) => void, signal: AbortSignal): (value: T
 }
 
 /** List, then watch from there; on any end or error list again, later and later. */
-class Follower {
+class ConfigMapFollower {
   readonly #api: Api;
   readonly #options: ConfigMapTablesOptions;
   readonly #signal: AbortSignal;

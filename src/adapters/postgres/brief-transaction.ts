@@ -7,7 +7,7 @@ import { sqlState } from './pool.ts';
 /** Whoever queues for a strong lock holds up every query behind it: better to step back and queue again. */
 const lockTimeoutMs = 500;
 /** So long may others wait for one statement that changes the schema; what takes longer is done without such a lock. */
-export const statementTimeoutMs = 1_000;
+export const briefStatementMs = 1_000;
 /** About a minute of tries, with the pauses between them. */
 const lockTries = 40;
 const lockPauseMs = 1_000;
@@ -28,7 +28,7 @@ export async function briefly(
   { client, log, signal }: BriefWork,
   what: string,
   work: () => Promise<unknown>,
-  timeoutMs = statementTimeoutMs,
+  timeoutMs = briefStatementMs,
 ): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -47,14 +47,14 @@ const longestBackoffMs = 1000;
 /** Where another server has taken over, nothing is heard here any more, though the connection may go on. */
 const ping = "SELECT 1, current_setting('transaction_read_only') AS read_only";
 
-type Connection = ReturnType<typeof postgres>;
+type Listener = ReturnType<typeof postgres>;
 
 function connect(
   { url, onChange, onRevoked }: KeyChangesOptions,
   at: number,
   onClose: () => void,
   onProof: (payload: string) => void,
-): Connection {
+): Listener {
   // `onnotify` is what the library's own `listen` uses. That one reconnects by itself, silently and
   // without an end to a hung socket; here one connection lives once, and its end is seen.
   const options = {

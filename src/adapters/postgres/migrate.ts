@@ -3,7 +3,7 @@ import { advisoryLocks } from './advisory-locks.ts';
 import type { SchemaState } from './applied-migrations.ts';
 import { compareSchema, readApplied } from './applied-migrations.ts';
 import type { BriefWork } from './brief-transaction.ts';
-import { briefly, statementTimeoutMs } from './brief-transaction.ts';
+import { briefly, briefStatementMs } from './brief-transaction.ts';
 import type { Migration } from './migration-files.ts';
 import { readMigrations } from './migration-files.ts';
 import { withOwnClient } from './own-client.ts';
@@ -60,7 +60,7 @@ async function bringUp(work: Work): Promise<SchemaState> {
       await client.query(sql);
       await client.query(insertSql, [version, name, checksum, oldestCode]);
     };
-    await briefly(work, `migration ${name}`, applyFile, isPatient ? patientTimeoutMs : statementTimeoutMs);
+    await briefly(work, `migration ${name}`, applyFile, isPatient ? patientTimeoutMs : briefStatementMs);
     log?.info({ migration: name, ms: Math.round(performance.now() - startedAtMs) }, 'migration applied');
   }
   return { ...state, missing: [], unsealed: [] };

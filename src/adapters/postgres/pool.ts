@@ -8,7 +8,7 @@ import { crowdedMessage, HostsPool } from './hosts-pool.ts';
  * Bounds that together keep every management call under 2 s when the server hangs: waiting for a
  * connection, then for the answer. Without them `pg` waits for ever on a half-open socket.
  */
-export const connectTimeoutMs = 900;
+export const poolConnectMs = 900;
 /** The server gives up too, instead of going on with work that nobody waits for. */
 const statementTimeoutMs = 900;
 const queryGraceMs = 100;
@@ -62,7 +62,7 @@ export interface PoolOptions {
  * Throws DatabaseUrlError.
  */
 export function createPool(url: string, max: number, options: PoolOptions = {}): pg.Pool {
-  const { patienceMs = statementTimeoutMs, connectMs = connectTimeoutMs } = options;
+  const { patienceMs = statementTimeoutMs, connectMs = poolConnectMs } = options;
   const { pooled = false, hosts = new HostChoice(url) } = options;
   const config: pg.PoolConfig = {
     max,

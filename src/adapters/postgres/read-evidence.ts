@@ -11,17 +11,17 @@ import { microsOf } from './sql-micros.ts';
 /** Counted by one statement: a day of a busy gateway takes a second, and a year of hours no longer than that. */
 const stretchMicros = 24n * microsPerHour;
 
-const within = `created_at >= $1::timestamptz AND created_at < $2::timestamptz AND ($3::uuid IS NULL OR user_id = $3)`;
+const inPeriod = `created_at >= $1::timestamptz AND created_at < $2::timestamptz AND ($3::uuid IS NULL OR user_id = $3)`;
 
 const hoursSql = `
   SELECT ${microsOf("date_trunc('hour', created_at, 'UTC')")} AS hour_micros, count(*) AS rows
-  FROM request_logs WHERE ${within} GROUP BY 1`;
+  FROM request_logs WHERE ${inPeriod} GROUP BY 1`;
 
 const reader = logRowReader(evidenceColumns);
 const rowsSql = `
   SELECT ${reader.select}
   FROM request_logs
-  WHERE ${within} AND residency_requested IS NOT NULL
+  WHERE ${inPeriod} AND residency_requested IS NOT NULL
   ORDER BY created_at, id`;
 
 const momentSql = `

@@ -1,7 +1,7 @@
 import type { Connection } from './connection.ts';
 
 /** A call that needs a connection. */
-export interface Waiting {
+export interface WaitingCall {
   /** The caller has left: it gets none. */
   readonly isOver: boolean;
   /** One is being made for it. `abandon` says that it is not needed any more. */

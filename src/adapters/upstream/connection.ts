@@ -3,7 +3,7 @@ import { connectionName } from '../../core/net/client-network.ts';
 import type { IpClass } from '../../core/net/ip-class.ts';
 import { classifyAddress } from '../../core/net/ip-class.ts';
 import { ConnectError } from './connect-error.ts';
-import type { ConnectionOwner, Waiting } from './connection-owner.ts';
+import type { ConnectionOwner, WaitingCall } from './connection-owner.ts';
 import type { ResponseHead } from './response-head.ts';
 import { keepAliveHint } from './response-head.ts';
 import type { ResponseFault, ResponseReader } from './response-parser.ts';
@@ -59,7 +59,7 @@ export class Connection {
   readonly #monotonicMs: () => number;
   #socket: Socket | null = null;
   /** Who waits for the socket. */
-  #opener: Waiting | null = null;
+  #opener: WaitingCall | null = null;
   #stopOpening: () => void = nothing;
   #call: ConnectionCall | null = null;
   #parser: ResponseParser | null = null;
@@ -82,7 +82,7 @@ export class Connection {
   };
 
   /** Connects for `call`, which is notified of what came of it unless it has abandoned the connection. */
-  open(open: OpenSocket, call: Waiting): void {
+  open(open: OpenSocket, call: WaitingCall): void {
     this.#opener = call;
     call.onOpening(this);
     this.#stopOpening = open(this.read, this.#onOpened);

@@ -7,7 +7,7 @@ export interface HostAddress {
 }
 
 /** What the operating system's own look-up would read. */
-export interface Names {
+export interface HostNames {
   /** By name, lower case. */
   readonly hosts: ReadonlyMap<string, readonly HostAddress[]>;
   /** Domains in which a short name may lie. */
@@ -15,7 +15,7 @@ export interface Names {
 }
 
 export interface NameFiles {
-  read(): Promise<Names>;
+  read(): Promise<HostNames>;
 }
 
 /** As many as the C libraries of the common systems take (resolv.conf(5) has no bound of its own). */

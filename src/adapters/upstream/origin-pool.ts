@@ -2,7 +2,7 @@ import { PlacedList } from '../../core/placed-list.ts';
 import type { AfterNextPoll, PollWaiter } from './after-next-poll.ts';
 import type { OpenSocket } from './connection.ts';
 import { Connection } from './connection.ts';
-import type { ConnectionOwner, Waiting } from './connection-owner.ts';
+import type { ConnectionOwner, WaitingCall } from './connection-owner.ts';
 import type { ConnectionPool, PoolSettings } from './connection-pool.ts';
 import type { PoolStats } from './upstream-connections.ts';
 
@@ -30,7 +30,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   /** Those idle the longest first: the one used last is used next, so that the others can grow old. */
   readonly #idle: Connection[] = [];
   /** Until the next poll is over: of each its end is known then. */
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: WaitingCall[] = [];
   /** All of them. */
   readonly #all = new PlacedList<Connection>();
   /** Being made, and nobody waits for them. */
@@ -66,7 +66,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   }
 
   /** Finds a connection for a call: an idle one that proves to be open, else a new one. */
-  take(call: Waiting): void {
+  take(call: WaitingCall): void {
     if (this.#idle.length === 0) {
       this.#connect(call);
       return;
@@ -77,7 +77,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
 
   onPolled(): void {
     while (this.#waiting.length > 0) {
-      const call = this.#waiting[0] as Waiting;
+      const call = this.#waiting[0] as WaitingCall;
       const connection = call.isOver ? null : this.#takeLooked();
       if (!call.isOver && connection === null && this.#idle.length > 0) {
         // What became idle in this very turn has to be looked at first.
@@ -154,7 +154,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
     return Math.min(idleSinceMs + Math.min(ownMs, longestKeepAliveMs), openedAtMs + longestLifeMs);
   }
 
-  #connect(call: Waiting): void {
+  #connect(call: WaitingCall): void {
     const connection = new Connection(this, this.#monotonicMs);
     this.#all.add(connection);
     connection.open(this.#open, call);

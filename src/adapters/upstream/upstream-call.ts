@@ -2,7 +2,7 @@ import type { TransportFailure, UpstreamCall, UpstreamControl, UpstreamListener 
 import type { IpClass } from '../../core/net/ip-class.ts';
 import { ConnectError } from './connect-error.ts';
 import type { Connection, ConnectionCall, ConnectionFault } from './connection.ts';
-import type { Waiting } from './connection-owner.ts';
+import type { WaitingCall } from './connection-owner.ts';
 import type { ContentDecoder } from './content-decoder.ts';
 import { decoderFor } from './content-decoder.ts';
 import type { ResponseHead } from './response-head.ts';
@@ -11,11 +11,11 @@ import type { PoolLease } from './upstream-pools.ts';
 
 /** What a header of a request may hold: no control character, so no second header and no second request. */
 const fieldText = /^[\t\x20-\x7e]*$/;
-const targetText = /^[\x21-\x7e]+$/;
+const sendablePath = /^[\x21-\x7e]+$/;
 
 /** The request's head as it is written; null when a part of it cannot be. */
 export function requestHead(call: UpstreamCall, host: string): string | null {
-  if (!targetText.test(call.path)) return null;
+  if (!sendablePath.test(call.path)) return null;
   const { method, body, path } = call;
   let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
   for (const name in call.headers) {
@@ -33,7 +33,7 @@ type Lease = Pick<PoolLease<unknown>, 'release'>;
  *
  * `waiting` (for a connection) → `sent` → `over`. The request is let go of once it is written: it holds the key.
  */
-export class ActiveCall implements ConnectionCall, Waiting, UpstreamControl {
+export class ActiveCall implements ConnectionCall, WaitingCall, UpstreamControl {
   state: 'waiting' | 'sent' | 'over' = 'waiting';
   addressClass: IpClass | null = null;
   #head: string;

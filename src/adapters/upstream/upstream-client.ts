@@ -12,8 +12,8 @@ import { ActiveCall, requestHead } from './upstream-call.ts';
 import { connectionsOf } from './upstream-connections.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
 import { UpstreamPools } from './upstream-pools.ts';
-import type { UserLimits } from './user-limits.ts';
-import { userLimitsWithin } from './user-limits.ts';
+import type { UserSocketLimits } from './user-socket-limits.ts';
+import { userSocketLimitsWithin } from './user-socket-limits.ts';
 
 /** Idle sockets are looked at this often. */
 const sweepMs = 500;
@@ -44,7 +44,7 @@ function hostOf({ origin }: UpstreamCall): string {
  */
 export function createUpstreamClient(
   policy: OutboundPolicy,
-  limits: UserLimits = userLimitsWithin(openFilesLimit()),
+  limits: UserSocketLimits = userSocketLimitsWithin(openFilesLimit()),
 ): UpstreamHttp {
   const monotonicMs = () => performance.now();
   const looked = new AfterNextPoll();

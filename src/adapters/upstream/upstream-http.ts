@@ -17,8 +17,8 @@ import { connectionsOf } from './upstream-connections.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
 import { transportFailure } from './upstream-http-port.ts';
 import { UpstreamPools } from './upstream-pools.ts';
-import type { UserLimits } from './user-limits.ts';
-import { userLimitsWithin } from './user-limits.ts';
+import type { UserSocketLimits } from './user-socket-limits.ts';
+import { userSocketLimitsWithin } from './user-socket-limits.ts';
 
 /** Answers that say that the answer is still to come (1xx); one or two are in use. */
 const maxInterimAnswers = 16;
@@ -27,7 +27,7 @@ interface SocketErrorLike extends Error {
   readonly code?: string;
 }
 
-const failureKinds: Readonly<Record<string, TransportFailureKind>> = {
+const kindOfCode: Readonly<Record<string, TransportFailureKind>> = {
   ECONNREFUSED: 'connect-refused',
   ECONNRESET: 'reset',
   EPIPE: 'reset',
@@ -44,7 +44,7 @@ function kindOf(error: SocketErrorLike): TransportFailureKind {
   const code = error.code ?? '';
   if (code.startsWith('HPE_')) return 'protocol';
   if (code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL') || code.includes('CERT')) return 'tls';
-  return failureKinds[code] ?? 'protocol';
+  return kindOfCode[code] ?? 'protocol';
 }
 
 class AbortedError extends Error {}
@@ -217,7 +217,7 @@ const openPool: OpenPool<UndiciPool> = (origin, connect, { keepAliveMs, longestK
  */
 export function createUndiciUpstream(
   policy: OutboundPolicy,
-  limits: UserLimits = userLimitsWithin(openFilesLimit()),
+  limits: UserSocketLimits = userSocketLimitsWithin(openFilesLimit()),
 ): UpstreamHttp {
   const pools = new UpstreamPools(openPool, policy, limits);
   return {

@@ -7,7 +7,7 @@ import type { ConnectionPool, OpenPool } from './connection-pool.ts';
 import { userSettings, vendorSettings } from './connection-pool.ts';
 import type { Connector } from './connector.ts';
 import { createConnector } from './guarded-connector.ts';
-import type { UserLimits } from './user-limits.ts';
+import type { UserSocketLimits } from './user-socket-limits.ts';
 import type { Way } from './way.ts';
 import { wayOf } from './way.ts';
 
@@ -75,7 +75,7 @@ class UserLease<P> implements PoolLease<P> {
 export class UpstreamPools<P extends ConnectionPool> {
   readonly #open: OpenPool<P>;
   readonly #policy: OutboundPolicy;
-  readonly #limits: UserLimits;
+  readonly #limits: UserSocketLimits;
   /** By provider, then origin: names that are at hand need no putting together of a key. */
   readonly #vendors = new Map<string, Map<string, VendorLease<P>>>();
   /** The least recently used first. */
@@ -89,7 +89,7 @@ export class UpstreamPools<P extends ConnectionPool> {
   constructor(
     open: OpenPool<P>,
     policy: OutboundPolicy,
-    limits: UserLimits,
+    limits: UserSocketLimits,
     seed: number = randomInt(2 ** 31),
   ) {
     this.#open = open;

@@ -1,5 +1,5 @@
 /** What servers that users name may take of this process. */
-export interface UserLimits {
+export interface UserSocketLimits {
   /** Calls to all of them under way, and with them sockets: each has one, and idle ones make room. */
   readonly sockets: number;
   /** Calls of one user under way to any of them. */
@@ -13,7 +13,7 @@ export interface UserLimits {
 const mostUserSockets = 2048;
 
 /** A quarter of all files for users' servers, and a quarter of that for one user. */
-export function userLimitsWithin(openFiles: number): UserLimits {
+export function userSocketLimitsWithin(openFiles: number): UserSocketLimits {
   const sockets = Math.min(mostUserSockets, Math.floor(openFiles / 4));
   return { sockets, perUser: Math.max(1, Math.floor(sockets / 4)) };
 }

@@ -14,7 +14,7 @@ export interface GatewayMetadata {
   readonly request_id: string;
 }
 
-export interface ServedFacts {
+export interface MetadataFacts {
   readonly provider: AnsweringProvider;
   readonly model: string;
   readonly mode: string;
@@ -25,7 +25,7 @@ export interface ServedFacts {
   readonly requestId: string;
 }
 
-export function gatewayMetadata(facts: ServedFacts): GatewayMetadata {
+export function gatewayMetadata(facts: MetadataFacts): GatewayMetadata {
   return {
     provider: facts.provider,
     model: facts.model,

@@ -5,7 +5,7 @@ import { HourChain } from './hour-chain.ts';
 import type { ReportEnd, ReportHeader, ReportLine, ReportRequest } from './report-lines.ts';
 import { reportLineSchema } from './report-lines.ts';
 import type { ReadLine } from './sealed-line.ts';
-import { beginning, hashAfter, maxLineBytes, readLine } from './sealed-line.ts';
+import { beginning, hashAfter, maxSealedLineBytes, readLine } from './sealed-line.ts';
 
 /** The first place that is not as it was written. */
 export interface BrokenLink {
@@ -25,7 +25,7 @@ export type ReportVerdict =
 type HourLine = Extract<ReportLine, { kind: 'hour' }>;
 
 const micros = (instant: string): bigint => parseTimestampMicros(instant) ?? 0n;
-const longer = `is longer than ${maxLineBytes} bytes`;
+const longer = `is longer than ${maxSealedLineBytes} bytes`;
 
 const changed = 'was changed, or the line above it was';
 const badCounts = 'has counts that do not add up to its requests';
@@ -65,7 +65,7 @@ export class ReportCheck {
   take(bytes: Uint8Array): void {
     if (this.broken !== null) return;
     this.#line += 1;
-    const read = bytes.length > maxLineBytes ? longer : readLine(bytes);
+    const read = bytes.length > maxSealedLineBytes ? longer : readLine(bytes);
     if (typeof read === 'string') {
       this.#break(read);
       return;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ResidencyBinder } from '../request/residency.ts';
 import { residencies, residencyBinders } from '../request/residency.ts';
-import { count } from '../shown-values.ts';
+import { shownCount } from '../shown-values.ts';
 
 /** Where a request was served; `none`: nobody answered. */
 export const servedPlaces = [...residencies, 'cache', 'none'] as const;
@@ -9,15 +9,15 @@ export type ServedPlace = (typeof servedPlaces)[number];
 
 const countsOf = <const Names extends readonly string[]>(names: Names) =>
   z.strictObject(
-    Object.fromEntries(names.map((name) => [name, count])) as Record<Names[number], typeof count>,
+    Object.fromEntries(names.map((name) => [name, shownCount])) as Record<Names[number], typeof shownCount>,
   );
 
 /** What is counted of an hour, and of all of them. */
 export const countsSchema = z.strictObject({
   /** All requests of the log in that time, of the user where the report is of one. */
-  rows: count,
+  rows: shownCount,
   /** Those that had to stay in India: each is a line. */
-  listed: count,
+  listed: shownCount,
   bound_by: countsOf([...residencyBinders, 'unknown']),
   served_in: countsOf(servedPlaces),
   /** Where their attempts went to, those included that failed. */

@@ -1,4 +1,4 @@
-import { maxLineBytes } from './sealed-line.ts';
+import { maxSealedLineBytes } from './sealed-line.ts';
 
 const lineFeed = 10;
 
@@ -22,7 +22,7 @@ export class LineSplitter {
     }
     const part = piece.subarray(from);
     this.#rest = this.#rest.length === 0 ? Buffer.from(part) : Buffer.concat([this.#rest, part]);
-    if (this.#rest.length > maxLineBytes) {
+    if (this.#rest.length > maxSealedLineBytes) {
       yield this.#rest;
       this.#rest = Buffer.alloc(0);
     }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ipClasses } from '../net/ip-class.ts';
 import { residencies, residencyBinders } from '../request/residency.ts';
 import { requestStatuses } from '../settled-request.ts';
-import { instant } from '../shown-values.ts';
+import { shownInstant } from '../shown-values.ts';
 import { countsSchema, servedPlaces } from './evidence-counts.ts';
 import { beginning } from './sealed-line.ts';
 
@@ -17,18 +17,18 @@ const headerSchema = z.strictObject({
   /** The release that wrote it. */
   gateway: z.string(),
   /** The period; `to` is not in it. */
-  from: instant,
-  to: instant,
+  from: shownInstant,
+  to: shownInstant,
   /** Null: all users. */
   user_id: z.uuid().nullable(),
   /** Where the operator says that rows are kept. */
   storage_region: z.string().nullable(),
   /** All rows are as they stood then. */
-  read_at: instant,
+  read_at: shownInstant,
   /** What was settled before has its row, but for what a gateway holds in its spool. */
-  complete_until: instant,
+  complete_until: shownInstant,
   /** The log goes back to here: retention has dropped what was before. Null: it is empty. */
-  oldest_row: instant.nullable(),
+  oldest_row: shownInstant.nullable(),
   /** SPKI, base64. */
   public_key: z.string(),
   hash,
@@ -52,7 +52,7 @@ const requestSchema = z.strictObject({
   /** From 1, through the whole report. */
   number: z.int().min(1),
   id: z.int(),
-  created_at: instant,
+  created_at: shownInstant,
   user_id: z.uuid(),
   request_id: z.string(),
   mode: z.string(),
@@ -78,7 +78,7 @@ export type ReportRequest = z.output<typeof requestSchema>;
 
 const hourSchema = z.strictObject({
   kind: z.literal('hour'),
-  hour: instant,
+  hour: shownInstant,
   ...countsSchema.shape,
   /** Of the hour's last request; of the hour before where it has none. */
   requests_hash: hash,

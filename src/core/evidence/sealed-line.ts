@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 export const beginning = 'model-gateway evidence 1';
 
 /** A longer line is none of ours: a request names a tier of models and texts that have limits of their own. */
-export const maxLineBytes = 1024 * 1024;
+export const maxSealedLineBytes = 1024 * 1024;
 
 const hashHead = ',"hash":"';
 const tail = /,"hash":"([0-9a-f]{64})"(?:,"signature":"([A-Za-z0-9+/]{86}==)")?\}$/;

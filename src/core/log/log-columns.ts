@@ -9,7 +9,7 @@ import {
   shownProviders,
   shownResidencies,
 } from '../settled-request.ts';
-import { count, usd } from '../shown-values.ts';
+import { shownCount, usd } from '../shown-values.ts';
 import { errorText } from './error-text.ts';
 import type { StoredAttempts, StoredCacheUse, StoredFates, StoredPrice } from './stored-json.ts';
 import { attemptsJson, cacheJson, fatesJson, priceJson } from './stored-json.ts';
@@ -83,16 +83,16 @@ export const logColumns = {
   key_id: column('uuid', ({ keyId }) => keyId, z.uuid().nullable(), 'details'),
   usage_reported: column('boolean', ({ usage }) => usage.basis !== 'none', z.boolean(), 'nowhere'),
   usage_basis: column('plain', ({ usage }) => usage.basis, z.enum(usageBases).nullable(), 'exports'),
-  input_tokens: column('count', ({ usage }) => usage.inputTokens, count, 'lists'),
-  output_tokens: column('count', ({ usage }) => usage.outputTokens, count, 'lists'),
-  cached_input_tokens: column('count', ({ usage }) => usage.cachedInputTokens, count, 'exports'),
-  cache_write_tokens: column('count', ({ usage }) => usage.cacheWriteTokens, count, 'exports'),
-  cache_write_long_tokens: column('count', ({ usage }) => usage.cacheWriteLongTokens, count, 'exports'),
-  reasoning_tokens: column('count', ({ usage }) => usage.reasoningTokens, count, 'exports'),
+  input_tokens: column('count', ({ usage }) => usage.inputTokens, shownCount, 'lists'),
+  output_tokens: column('count', ({ usage }) => usage.outputTokens, shownCount, 'lists'),
+  cached_input_tokens: column('count', ({ usage }) => usage.cachedInputTokens, shownCount, 'exports'),
+  cache_write_tokens: column('count', ({ usage }) => usage.cacheWriteTokens, shownCount, 'exports'),
+  cache_write_long_tokens: column('count', ({ usage }) => usage.cacheWriteLongTokens, shownCount, 'exports'),
+  reasoning_tokens: column('count', ({ usage }) => usage.reasoningTokens, shownCount, 'exports'),
   /** Whole milliseconds. */
-  latency_ms: column('integer', ({ latencyMs }) => latencyMs, count, 'lists'),
+  latency_ms: column('integer', ({ latencyMs }) => latencyMs, shownCount, 'lists'),
   /** Whole milliseconds. */
-  ttft_ms: column('integer', ({ ttftMs }) => ttftMs, count.nullable(), 'details'),
+  ttft_ms: column('integer', ({ ttftMs }) => ttftMs, shownCount.nullable(), 'details'),
   cost_micro_usd: column('microUsd', ({ costMicroUsd }) => costMicroUsd, usd, 'lists'),
   saved_micro_usd: column('microUsd', ({ savedMicroUsd }) => savedMicroUsd, usd, 'details'),
   cache_hit: column('boolean', ({ cachedFrom }) => cachedFrom !== null, z.boolean(), 'lists'),

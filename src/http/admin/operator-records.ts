@@ -22,7 +22,7 @@ export function userRecord(user: UserFacts): UserRecord {
     user_id: user.id,
     email: user.email,
     created_at: formatTimestampMicros(user.createdAtMicros),
-    disabled_at: shownInstant(user.disabledAtMicros),
+    disabled_at: instantOf(user.disabledAtMicros),
     residency: user.residency,
     limits: user.limits,
     service_keys: user.serviceKeys,
@@ -30,7 +30,7 @@ export function userRecord(user: UserFacts): UserRecord {
   };
 }
 
-const shownInstant = (micros: bigint | number | null): string | null =>
+const instantOf = (micros: bigint | number | null): string | null =>
   micros === null ? null : formatTimestampMicros(micros);
 
 /** Neither the key nor its hash. */
@@ -39,8 +39,8 @@ export function serviceKeyFacts(row: ServiceKeyRow): ServiceKeyFacts {
     id: row.id,
     label: row.label,
     created_at: formatTimestampMicros(row.createdAtMicros),
-    expires_at: shownInstant(row.expiresAtMicros),
-    last_used_at: shownInstant(row.lastUsedAtMicros),
+    expires_at: instantOf(row.expiresAtMicros),
+    last_used_at: instantOf(row.lastUsedAtMicros),
   };
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limitChangesSchema, userLimitsSchema } from '../../core/limits/user-limits.ts';
-import { count, instant, usd } from '../../core/shown-values.ts';
+import { shownCount, shownInstant, usd } from '../../core/shown-values.ts';
 import {
   newServiceKeyRecordSchema,
   providerKeyRecordSchema,
@@ -18,14 +18,14 @@ const residency = z
 export const userRecordSchema = z.strictObject({
   user_id: z.uuid(),
   email: z.string(),
-  created_at: instant,
-  disabled_at: instant.nullable(),
+  created_at: shownInstant,
+  disabled_at: shownInstant.nullable(),
   residency,
   limits: userLimitsSchema
     .nullable()
     .describe('Exceptions from the limits of the tables; null: there are none.'),
-  service_keys: count.describe('That are live.'),
-  provider_keys: count,
+  service_keys: shownCount.describe('That are live.'),
+  provider_keys: shownCount,
 });
 export type UserRecord = z.output<typeof userRecordSchema>;
 
@@ -78,10 +78,10 @@ export type NewUserKey = z.output<typeof newUserKeySchema>;
 const spendRecordSchema = z.strictObject({
   user_id: z.uuid(),
   email: z.string().nullable().describe('Null: the user was deleted.'),
-  requests: count,
-  errors: count,
-  input_tokens: count,
-  output_tokens: count,
+  requests: shownCount,
+  errors: shownCount,
+  input_tokens: shownCount,
+  output_tokens: shownCount,
   cost_usd: usd,
 });
 export type SpendRecord = z.output<typeof spendRecordSchema>;
@@ -93,8 +93,8 @@ export const spendQuerySchema = z.object({
 });
 
 export const spendReportSchema = z.strictObject({
-  from: instant.describe('The bounds, widened to whole UTC hours.'),
-  to: instant,
+  from: shownInstant.describe('The bounds, widened to whole UTC hours.'),
+  to: shownInstant,
   users: z.array(spendRecordSchema),
   more: z.boolean().describe('There are more users, who spent no more than any of these.'),
 });

@@ -27,7 +27,7 @@ export interface OperatorStore extends UserStore, UserKeyStore {
   readonly readSpend: (period: SpendPeriod) => Promise<Spend>;
 }
 
-const noUser = (): NotFoundError => new NotFoundError('No such user.');
+const noSuchUser = (): NotFoundError => new NotFoundError('No such user.');
 
 /** What the audit says of a decision: a line for each thing that was decided. */
 function decisions(userId: string, { disabled, residency, limits }: UserPolicy): AuditEvent[] {
@@ -44,7 +44,7 @@ function decisions(userId: string, { disabled, residency, limits }: UserPolicy):
 export function operatorsHandlers(store: OperatorStore, deps: ServiceKeysDeps): HandlersOf<AdminRoutes> {
   const found = async (idOrEmail: string): Promise<UserFacts> => {
     const user = await store.findUser(idOrEmail);
-    if (user === null) throw noUser();
+    if (user === null) throw noSuchUser();
     return user;
   };
   const audit = (events: readonly AuditEvent[], asker: Asker): void => {
@@ -69,13 +69,13 @@ export function operatorsHandlers(store: OperatorStore, deps: ServiceKeysDeps): 
       }
       const { id } = await found(params.user);
       const user = await store.setUserPolicy(id, body);
-      if (user === null) throw noUser();
+      if (user === null) throw noSuchUser();
       audit(decisions(id, body), operatorOf(request));
       return userRecord(user);
     },
     async deleteUser({ params, request }) {
       const { id } = await found(params.user);
-      if (!(await store.deleteUser(id))) throw noUser();
+      if (!(await store.deleteUser(id))) throw noSuchUser();
       audit([{ audit: 'user_deleted', userId: id }], operatorOf(request));
     },
     async addUserKey({ params, body, request }) {

@@ -1,5 +1,5 @@
 /** Whoever asked; its connection may be gone by the time the text is made. */
-interface Asker {
+interface TextAsker {
   readonly destroyed: boolean;
 }
 
@@ -12,7 +12,7 @@ export class SharedText {
   readonly #rest: () => Promise<unknown>;
   #coming: Promise<Buffer> | null = null;
   #rested: Promise<unknown> = Promise.resolve();
-  #askers: Asker[] = [];
+  #askers: TextAsker[] = [];
 
   /** `rest`: resolves when the next one may be made after one that is done. */
   constructor(make: () => string | Promise<string>, rest: () => Promise<unknown>) {
@@ -21,7 +21,7 @@ export class SharedText {
   }
 
   /** The one that is being made or comes next; empty for askers that have all left. */
-  for(asker: Asker): Promise<Buffer> {
+  for(asker: TextAsker): Promise<Buffer> {
     this.#askers.push(asker);
     this.#coming ??= this.#makeNext();
     return this.#coming;

@@ -8,7 +8,7 @@ import type { JsonAllowance } from '../../core/json/json-allowance.ts';
 import { parseStrictJson } from '../../core/json/strict-json.ts';
 import { clientNetwork } from '../../core/net/client-network.ts';
 import { peerAddress } from '../access/peer-address.ts';
-import { notJson, shownName } from '../schemas/parse.ts';
+import { notJson, shownParam } from '../schemas/parse.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
 import { bodyCost } from './body-cost.ts';
 import { costlyJson, jsonAllowanceFor, mostKeys } from './costly-json.ts';
@@ -69,7 +69,7 @@ function* readWithin(
   }
   const path = tally.longDigits === 0 ? null : inexactNumberPath(body);
   if (path === null) return parsed.value;
-  const param = shownName(path);
+  const param = shownParam(path);
   return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');
 }
 

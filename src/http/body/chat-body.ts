@@ -5,7 +5,7 @@ import { chatRequestSchema, chatRequestWithDeveloperSchema } from '../../core/re
 import { isPlainRequest, plainDepth } from '../../core/request/plain-request.ts';
 import { costlyArguments } from '../../core/request/tool-arguments.ts';
 import type { RoutingTables } from '../../core/tables/tables.ts';
-import { notAnObject, parseOrThrow, shownName } from '../schemas/parse.ts';
+import { notAnObject, parseOrThrow, shownParam } from '../schemas/parse.ts';
 import { costlyJson } from './costly-json.ts';
 
 const knownFields: ReadonlySet<string> = new Set(Object.keys(chatRequestSchema.shape));
@@ -74,7 +74,7 @@ export function parseChatBody(body: unknown, tables: RoutingTables, allowance: J
     if (knownFields.has(name)) known[name] = value;
     else if (chat.passthrough_fields.includes(name)) passedThrough[name] = value;
     else
-      throw new InvalidRequestError(`Unknown field: ${shownName(name)}.`, shownName(name), 'unknown_field');
+      throw new InvalidRequestError(`Unknown field: ${shownParam(name)}.`, shownParam(name), 'unknown_field');
   }
   checkCount(known['messages'], limits.messages, 'messages');
   checkParts(known['messages'], limits.message_parts);
@@ -90,7 +90,7 @@ export function parseChatBody(body: unknown, tables: RoutingTables, allowance: J
   const schema = chat.developer_role ? chatRequestWithDeveloperSchema : chatRequestSchema;
   const request: ChatRequest = parseOrThrow(schema, known);
   const costly = costlyArguments(request.messages, allowance);
-  if (costly !== null) throw costlyJson(costly.limit, shownName(costly.path));
+  if (costly !== null) throw costlyJson(costly.limit, shownParam(costly.path));
   if (request.max_tokens !== undefined && request.max_completion_tokens !== undefined) {
     throw new InvalidRequestError(
       'max_tokens and max_completion_tokens mean the same; send one of them.',

@@ -20,7 +20,8 @@ export const bodyWanted = 'bodyWanted';
 const firstBytes = 4 * 1024;
 const noBytes = Buffer.alloc(0);
 
-const tooLarge = (): Error => new HttpRequestError(413, 'The request body is too large.', 'body_too_large');
+const bodyTooLarge = (): Error =>
+  new HttpRequestError(413, 'The request body is too large.', 'body_too_large');
 
 /** The client left: nobody will see it. */
 const left = (): Error => Object.assign(new Error('The client left.'), { code: 'ECONNABORTED' });
@@ -90,7 +91,7 @@ class ArrivingBody implements BodyReader {
   }
 
   begin(): void {
-    if ((this.#declared ?? 0) > this.#limits.limitBytes) this.#done(tooLarge(), null);
+    if ((this.#declared ?? 0) > this.#limits.limitBytes) this.#done(bodyTooLarge(), null);
     else if (this.#hasLeft) this.#done(left(), null);
     else this.#listen();
   }
@@ -128,7 +129,7 @@ class ArrivingBody implements BodyReader {
 
   #refusalOf(bytes: number): Error | null {
     const { limitBytes, hold, onShortage } = this.#limits;
-    if (bytes > limitBytes) return tooLarge();
+    if (bytes > limitBytes) return bodyTooLarge();
     if (hold.grow(bytes)) return null;
     onShortage();
     return overloaded();

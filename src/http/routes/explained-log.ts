@@ -5,7 +5,7 @@ import { largestBigint } from '../../core/largest-bigint.ts';
 import type { StoredRow } from '../../core/log/log-columns.ts';
 import { detailColumns } from '../../core/log/log-columns.ts';
 import { fieldsShown } from '../../core/log/shown-columns.ts';
-import type { Answer } from '../mount.ts';
+import type { RouteAnswer } from '../mount.ts';
 import { listedRow } from './logs.ts';
 
 export interface LogDetailStore {
@@ -17,7 +17,7 @@ const rowId = /^\d{1,19}$/;
 
 const detailsOf = fieldsShown(detailColumns);
 
-function attemptsOf(row: StoredRow): Answer<'explainLog'>['attempts'] {
+function attemptsOf(row: StoredRow): RouteAnswer<'explainLog'>['attempts'] {
   const { attempts, key_id, input_tokens, output_tokens, usage_basis: basis } = row;
   const usage: StoredUsage | null =
     basis === null || basis === 'none' ? null : { basis, input_tokens, output_tokens };
@@ -29,14 +29,14 @@ function attemptsOf(row: StoredRow): Answer<'explainLog'>['attempts'] {
   }));
 }
 
-function cacheOf({ cache }: StoredRow): Answer<'explainLog'>['cache'] {
+function cacheOf({ cache }: StoredRow): RouteAnswer<'explainLog'>['cache'] {
   if (cache === null) return null;
   if (cache.result === 'miss') return { result: 'miss', from: null };
   const { result, ...from } = cache;
   return { result, from };
 }
 
-function explained(row: StoredRow): Answer<'explainLog'> {
+function explained(row: StoredRow): RouteAnswer<'explainLog'> {
   return {
     ...listedRow(row),
     ...detailsOf(row),
@@ -59,7 +59,7 @@ export async function explainedLog(
   store: LogDetailStore,
   userId: string,
   logId: string,
-): Promise<Answer<'explainLog'>> {
+): Promise<RouteAnswer<'explainLog'>> {
   const id = rowId.test(logId) ? BigInt(logId) : null;
   const found = id === null || id > largestBigint ? null : await store.readLogRow(userId, id);
   if (found === null) throw new NotFoundError('No such log row.');

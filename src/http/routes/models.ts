@@ -5,7 +5,7 @@ import { modelEntries, overrideTargets } from '../../core/tables/model-list.ts';
 import type { RoutingTables } from '../../core/tables/tables.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { activeLegacyName, markLegacy } from '../legacy.ts';
-import type { Answer, Handlers } from '../mount.ts';
+import type { Handlers, RouteAnswer } from '../mount.ts';
 
 export interface ModelsDeps {
   readonly tables: () => RoutingTables;
@@ -20,7 +20,7 @@ export interface ModelsDeps {
  */
 export function modelsHandlers(deps: ModelsDeps): Handlers<'listModels' | 'findModel'> {
   return {
-    listModels: ({ request }): Answer<'listModels'> => ({
+    listModels: ({ request }): RouteAnswer<'listModels'> => ({
       object: 'list',
       data: modelEntries,
       override_targets: overrideTargets(request.account.keys, deps.tables()),

@@ -11,7 +11,7 @@ import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/er
 import { serviceKeyFacts } from '../admin/operator-records.ts';
 import type { Asker, Audit } from '../audit.ts';
 import { askerOf } from '../audit.ts';
-import type { Answer, Handlers } from '../mount.ts';
+import type { Handlers, RouteAnswer } from '../mount.ts';
 import type { ServiceKeyRecord } from '../schemas/answer-schemas.ts';
 
 /** What the owner and an operator do alike. */
@@ -71,7 +71,7 @@ export function serviceKeysHandlers(
   deps: ServiceKeysDeps,
 ): Handlers<'addServiceKey' | 'listServiceKeys' | 'deleteServiceKey'> {
   return {
-    async addServiceKey({ body, request }): Promise<Answer<'addServiceKey'>> {
+    async addServiceKey({ body, request }): Promise<RouteAnswer<'addServiceKey'>> {
       const { userId, serviceKeyId } = request.account;
       const { row, apiKey } = await makeServiceKey(store, deps, userId, body, askerOf(request));
       return { ...serviceKeyRecord(row, serviceKeyId), api_key: apiKey, shown_once: true };

@@ -4,7 +4,7 @@ import { ConflictError } from '../../core/errors.ts';
 import { registeredUser } from '../admin/operator-records.ts';
 import type { Asker, Audit } from '../audit.ts';
 import { askerOf } from '../audit.ts';
-import type { Answer, Handlers } from '../mount.ts';
+import type { Handlers, RouteAnswer } from '../mount.ts';
 
 export interface UserStore {
   /** Null: the address is taken. */
@@ -29,7 +29,7 @@ export async function register(
   audit: Audit,
   user: { readonly email: string },
   asker: Asker,
-): Promise<Answer<'registerUser'>> {
+): Promise<RouteAnswer<'registerUser'>> {
   const registered = await store.registerUser(user);
   if (registered === null) throw new ConflictError('This e-mail address is already registered.', 'email');
   audit.audited({ audit: 'user_registered', userId: registered.userId }, asker);

@@ -7,7 +7,7 @@ import { errorTypes } from '../../core/errors.ts';
 import { providerNames } from '../../core/provider-name.ts';
 import { residencies } from '../../core/request/residency.ts';
 import { answeringProviders, shownResidencies } from '../../core/settled-request.ts';
-import { count, instant, usd } from '../../core/shown-values.ts';
+import { shownCount, shownInstant, usd } from '../../core/shown-values.ts';
 import { statsGroups } from '../../core/stats-group.ts';
 import { attemptFields } from './answer-fields.ts';
 
@@ -31,7 +31,7 @@ export const providerKeyRecordSchema = z.strictObject({
   declared_region: z.string().nullable(),
   base_url: z.string().nullable(),
   label: z.string().nullable(),
-  created_at: instant,
+  created_at: shownInstant,
 });
 export type ProviderKeyRecord = z.output<typeof providerKeyRecordSchema>;
 
@@ -39,9 +39,9 @@ export type ProviderKeyRecord = z.output<typeof providerKeyRecordSchema>;
 const serviceKeyRecord = {
   id: z.uuid(),
   label: z.string().nullable(),
-  created_at: instant,
-  expires_at: instant.nullable().describe('Afterwards it is refused as an unknown key.'),
-  last_used_at: instant.nullable().describe('Start of the UTC hour in which it was last presented.'),
+  created_at: shownInstant,
+  expires_at: shownInstant.nullable().describe('Afterwards it is refused as an unknown key.'),
+  last_used_at: shownInstant.nullable().describe('Start of the UTC hour in which it was last presented.'),
   current: z.boolean().describe('The key of this request.'),
 };
 export const serviceKeyRecordSchema = z.strictObject(serviceKeyRecord);
@@ -62,9 +62,9 @@ export const keyCheckSchema = z.strictObject({
   reason: z.string().max(500),
   /** The server's; null when no answer came. */
   status: z.int().nullable(),
-  latency_ms: count,
+  latency_ms: shownCount,
   /** Of the caller's latest requests: how often in a row the key was rejected. */
-  rejected_in_a_row: count,
+  rejected_in_a_row: shownCount,
 });
 
 const gatewayBlockSchema: z.ZodType<GatewayMetadata> = z.strictObject({
@@ -72,7 +72,7 @@ const gatewayBlockSchema: z.ZodType<GatewayMetadata> = z.strictObject({
   model: z.string(),
   mode: z.string(),
   cache_hit: z.boolean(),
-  latency_ms: count,
+  latency_ms: shownCount,
   cost_usd: usd,
   residency_actual: z.enum(shownResidencies),
   request_id: z.string(),
@@ -86,25 +86,29 @@ export const chatCompletionSchema = z.looseObject({
   model: z.string(),
   choices: z.array(
     z.looseObject({
-      index: count,
+      index: shownCount,
       message: z.looseObject({ role: z.literal('assistant'), content: z.string().nullable() }),
       finish_reason: z.string(),
     }),
   ),
-  usage: z.looseObject({ prompt_tokens: count, completion_tokens: count, total_tokens: count }),
+  usage: z.looseObject({
+    prompt_tokens: shownCount,
+    completion_tokens: shownCount,
+    total_tokens: shownCount,
+  }),
   gateway: gatewayBlockSchema,
 });
 
 const percentile = z.number().min(0).nullable();
 
 const sums = {
-  requests: count,
-  successes: count,
-  errors: count,
-  cache_hits: count,
-  input_tokens: count,
-  output_tokens: count,
-  total_tokens: count,
+  requests: shownCount,
+  successes: shownCount,
+  errors: shownCount,
+  cache_hits: shownCount,
+  input_tokens: shownCount,
+  output_tokens: shownCount,
+  total_tokens: shownCount,
   cost_usd: usd,
   saved_usd: usd,
   latency_ms: z.strictObject({ p50: percentile, p95: percentile, p99: percentile }),
@@ -113,8 +117,8 @@ const sums = {
 const groupName = z.string().optional();
 
 export const statsSchema = z.strictObject({
-  since: instant.nullable(),
-  until: instant.nullable(),
+  since: shownInstant.nullable(),
+  until: shownInstant.nullable(),
   group_by: z.array(z.enum(statsGroups)),
   totals: z.strictObject(sums),
   groups: z.array(

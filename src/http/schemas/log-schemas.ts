@@ -5,12 +5,12 @@ import { detailColumns, listColumns } from '../../core/log/log-columns.ts';
 import { shapesOf } from '../../core/log/shown-columns.ts';
 import { ipClasses } from '../../core/net/ip-class.ts';
 import { residencies } from '../../core/request/residency.ts';
-import { count, instant } from '../../core/shown-values.ts';
+import { shownCount, shownInstant } from '../../core/shown-values.ts';
 import { attemptFields } from './answer-fields.ts';
 
 /** What the API answers of requests that are over; as `answer-schemas.ts`. */
 
-const logRowSchema = z.strictObject({ id: z.int(), ...shapesOf(listColumns), created_at: instant });
+const logRowSchema = z.strictObject({ id: z.int(), ...shapesOf(listColumns), created_at: shownInstant });
 
 export const logPageSchema = z.strictObject({
   data: z.array(logRowSchema),
@@ -26,10 +26,10 @@ export const explainedLogRowSchema = logRowSchema.extend({
   ...shapesOf(detailColumns),
   usage: z.strictObject({
     basis: z.enum(usageBases).nullable(),
-    cached_input_tokens: count,
-    cache_write_tokens: count,
-    cache_write_long_tokens: count,
-    reasoning_tokens: count,
+    cached_input_tokens: shownCount,
+    cache_write_tokens: shownCount,
+    cache_write_long_tokens: shownCount,
+    reasoning_tokens: shownCount,
   }),
   /** What priced the tokens. */
   price: z
@@ -71,7 +71,7 @@ export const explainedLogRowSchema = logRowSchema.extend({
       address_class: z.enum(ipClasses).nullable(),
       key_id: z.uuid().nullable(),
       usage: z
-        .strictObject({ basis: z.enum(usageBases), input_tokens: count, output_tokens: count })
+        .strictObject({ basis: z.enum(usageBases), input_tokens: shownCount, output_tokens: shownCount })
         .nullable(),
     }),
   ),

@@ -3,7 +3,7 @@ import { InvalidRequestError } from '../../core/errors.ts';
 import { pathText } from '../../core/path-text.ts';
 
 /** A field name fit for an error message: client data, so it is cut short. */
-export function shownName(name: string): string {
+export function shownParam(name: string): string {
   return name.length > 64 ? `${name.slice(0, 64)}…` : name;
 }
 
@@ -20,10 +20,10 @@ export function parseOrThrow<Schema extends z.ZodType>(schema: Schema, value: un
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   if (issue?.code === 'unrecognized_keys') {
-    const name = shownName(pathText([...issue.path, ...issue.keys.slice(0, 1)]));
+    const name = shownParam(pathText([...issue.path, ...issue.keys.slice(0, 1)]));
     throw new InvalidRequestError(`Unknown field: ${name}.`, name, 'unknown_field');
   }
   if (issue === undefined || issue.path.length === 0) throw notAnObject();
-  const param = shownName(pathText(issue.path));
+  const param = shownParam(pathText(issue.path));
   throw new InvalidRequestError(`${param}: ${issue.message}`, param);
 }

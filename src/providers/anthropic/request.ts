@@ -80,28 +80,6 @@ function outputFormat(request: ChatRequest): Pick<MessagesRequest, 'output_confi
   return isRecord(schema) ? { output_config: { format: { type: 'json_schema', schema } } } : {};
 }
 
-/**
- * Features without any counterpart in the Messages API, whatever the model: several choices, JSON of any shape,
- * formats and choices we do not know, stop sequences of white space (refused),
- * parts that are neither text nor image as the OpenAI format spells them, tools of free text, probabilities, answers
- * that are not text.
- */
-export const lackedFeatures = [
-  'json_object',
-  'other_response_format',
-  'multiple_choices',
-  'other_tool_choice',
-  'blank_stop',
-  'audio_input',
-  'file_input',
-  'video_input',
-  'custom_tools',
-  'logprobs',
-  'other_modalities',
-  'functions',
-  'web_search',
-] as const;
-
 /** A request for POST /v1/messages (Claude docs: Messages API). What has no counterpart is named in `dropped`. */
 export function translateAnthropicRequest(
   request: ChatRequest,

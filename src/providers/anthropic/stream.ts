@@ -3,7 +3,7 @@ import type { WireUsage } from '../../core/answer/chat-completion.ts';
 import type { SseEvent } from '../../core/answer/sse-decoder.ts';
 import { SseDecoder } from '../../core/answer/sse-decoder.ts';
 import type { Usage } from '../../core/answer/usage.ts';
-import { nameOf } from '../answer-limits.ts';
+import { keptName } from '../answer-limits.ts';
 import { chunkFrame, chunkFrameStart } from '../chunk-frame.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { eventBounds, isRecord, readJson, textOf } from '../json-value.ts';
@@ -21,7 +21,7 @@ import { UsageReader } from './usage.ts';
 import type { AnswerBlock, EventDelta, Message, MessageEvent } from './wire.ts';
 
 /** Anthropic gives one answer per request. */
-const choiceIndex = 0;
+const onlyChoice = 0;
 
 /** Stream of the Messages API as OpenAI chunks (Claude docs: Streaming messages). Unknown events are ignored. */
 export class AnthropicStream implements StreamTranslator {
@@ -102,7 +102,7 @@ export class AnthropicStream implements StreamTranslator {
   #emit(delta: JsonRecord, finishReason: string | null): void {
     const whole = this.#roleSent ? delta : { role: 'assistant', content: '', ...delta };
     this.#roleSent = true;
-    this.#frameStart ??= chunkFrameStart(this, choiceIndex);
+    this.#frameStart ??= chunkFrameStart(this, onlyChoice);
     this.#output += chunkFrame(this.#frameStart, whole, finishReason);
   }
 
@@ -161,8 +161,8 @@ export class AnthropicStream implements StreamTranslator {
   }
 
   #start(message: Untrusted<Message>): void {
-    this.id = nameOf(message.id) || this.id;
-    this.model = nameOf(message.model) || this.model;
+    this.id = keptName(message.id) || this.id;
+    this.model = keptName(message.model) || this.model;
     this.#frameStart = null;
     this.#usage.takeStart(message.usage);
     if (!this.#roleSent) this.#emit({}, null);

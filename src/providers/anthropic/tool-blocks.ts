@@ -1,5 +1,5 @@
 import { maxToolCalls } from '../../core/answer/answer-limits.ts';
-import { nameOf } from '../answer-limits.ts';
+import { keptName } from '../answer-limits.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import { toolCallId } from '../tool-call-id.ts';
@@ -43,7 +43,7 @@ export class ToolBlocks {
     this.#open.set(blockKey(blockIndex), { index, wholeInput, hasArguments: false });
     return {
       index,
-      id: nameOf(block.id) || toolCallId(this.#seed, 0, index),
+      id: keptName(block.id) || toolCallId(this.#seed, 0, index),
       type: 'function',
       function: { name: textOf(block.name), arguments: '' },
     };

@@ -1,6 +1,6 @@
 import { extrasOf, noExtras } from '../../core/answer/answer-extras.ts';
 import { maxChoices } from '../../core/answer/answer-limits.ts';
-import { nameOf } from '../answer-limits.ts';
+import { keptName } from '../answer-limits.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import type { StreamContext } from '../provider.ts';
@@ -114,9 +114,9 @@ export class ChunkReader {
       changed = true;
     };
     const { id, created, model } = chunk;
-    if (nameOf(id) === '') set('id', this.id);
+    if (keptName(id) === '') set('id', this.id);
     if (!Number.isSafeInteger(created)) set('created', this.created);
-    if (nameOf(model) === '') set('model', this.model);
+    if (keptName(model) === '') set('model', this.model);
     if (!this.#named) {
       this.#named = true;
       this.id = chunk.id as string;

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { HostAddress } from '../../../src/adapters/upstream/host-lookup.ts';
 import { lookupBySystem, lookupWithoutThread } from '../../../src/adapters/upstream/host-lookup.ts';
-import type { Names } from '../../../src/adapters/upstream/name-files.ts';
+import type { HostNames } from '../../../src/adapters/upstream/name-files.ts';
 import { nameFiles } from '../../../src/adapters/upstream/name-files.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
 
@@ -303,7 +303,7 @@ describe('names of the own network', () => {
   });
 });
 
-test.each<[why: string, nameServers: readonly string[] | null, read: () => Promise<Names>]>([
+test.each<[why: string, nameServers: readonly string[] | null, read: () => Promise<HostNames>]>([
   ['files cannot be read', null, () => Promise.reject(new Error('EMFILE'))],
   ['files are refused in another way', null, () => Promise.reject('no error')],
   ['name servers are none', ['not an address'], async () => ({ hosts: new Map(), search: [] })],
@@ -321,7 +321,7 @@ test.each<[why: string, nameServers: readonly string[] | null, read: () => Promi
 });
 
 test('a caller that throws when it is told ends nothing', async () => {
-  const read = async (): Promise<Names> => ({
+  const read = async (): Promise<HostNames> => ({
     hosts: new Map([['models', [{ address: '10.0.0.1', family: 4 }]]]),
     search: [],
   });

@@ -8,8 +8,8 @@ import { openFilesLimit } from '../../../src/adapters/upstream/open-files.ts';
 import type { UpstreamHttp } from '../../../src/adapters/upstream/upstream-http-port.ts';
 import type { PoolLease } from '../../../src/adapters/upstream/upstream-pools.ts';
 import { UpstreamPools } from '../../../src/adapters/upstream/upstream-pools.ts';
-import type { UserLimits } from '../../../src/adapters/upstream/user-limits.ts';
-import { userLimitsWithin } from '../../../src/adapters/upstream/user-limits.ts';
+import type { UserSocketLimits } from '../../../src/adapters/upstream/user-socket-limits.ts';
+import { userSocketLimitsWithin } from '../../../src/adapters/upstream/user-socket-limits.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 import { createUpstream } from '../../harness/gateway/upstream-client.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
@@ -42,7 +42,7 @@ async function start(keepAlive = 'timeout=600'): Promise<Server> {
   return { ...(await listen(server)), waiting, answerAll };
 }
 
-function open(limits: UserLimits): UpstreamHttp {
+function open(limits: UserSocketLimits): UpstreamHttp {
   const upstream = createUpstream(outboundPolicy('allow-private', [], []), limits);
   onTestFinished(() => upstream.close());
   return upstream;
@@ -65,7 +65,7 @@ const times = <T>(count: number, make: (index: number) => T): T[] =>
 
 const until = (holds: () => boolean): Promise<true> => eventually(async () => holds() || undefined);
 
-const roomy: UserLimits = { sockets: 100, perUser: 100 };
+const roomy: UserSocketLimits = { sockets: 100, perUser: 100 };
 
 describe("a user's server", () => {
   test('that several share serves each of them, however many calls of another one hang there', async () => {
@@ -272,12 +272,12 @@ test('a server in use keeps its pool, however many others are named', async () =
   expect(lease?.pool.destroyed).toBe(true);
 });
 
-test.each<[openFiles: number, expected: UserLimits]>([
+test.each<[openFiles: number, expected: UserSocketLimits]>([
   [1024, { sockets: 256, perUser: 64 }],
   [65_536, { sockets: 2048, perUser: 512 }],
   [Number.POSITIVE_INFINITY, { sockets: 2048, perUser: 512 }],
 ])('of %i open files, users get a part', (openFiles, expected) => {
-  expect(userLimitsWithin(openFiles)).toEqual(expected);
+  expect(userSocketLimitsWithin(openFiles)).toEqual(expected);
 });
 
 test('the limit of open files is read where the system tells it', () => {

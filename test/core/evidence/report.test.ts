@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { publicKeyText, signerWith } from '../../../src/core/evidence/evidence-key.ts';
-import { beginning, maxLineBytes, sealLine } from '../../../src/core/evidence/sealed-line.ts';
+import { beginning, maxSealedLineBytes, sealLine } from '../../../src/core/evidence/sealed-line.ts';
 import { facts, key, microsOf, otherKey, reportOf, rowAt, rows, userId, verdictOf } from './a-report.ts';
 
 const whole = reportOf();
@@ -258,8 +258,13 @@ describe('whoever tampers is found:', () => {
     ['carriage returns', lines.map((line) => `${line}\r\n`).join(''), 1, 'carriage return'],
     ['a byte order mark', `\ufeff${whole}`, 1, 'byte order mark'],
     ['an empty line', join(lines.toSpliced(3, 0, '')), 4, 'is not JSON'],
-    ['a giant line', join(lines.toSpliced(3, 0, ' '.repeat(2 * maxLineBytes))), 4, 'longer than'],
-    ['a giant line without an end', join(lines.slice(0, 3)) + ' '.repeat(2 * maxLineBytes), 4, 'longer than'],
+    ['a giant line', join(lines.toSpliced(3, 0, ' '.repeat(2 * maxSealedLineBytes))), 4, 'longer than'],
+    [
+      'a giant line without an end',
+      join(lines.slice(0, 3)) + ' '.repeat(2 * maxSealedLineBytes),
+      4,
+      'longer than',
+    ],
     ['a line nested beyond all bounds', join(lines.with(1, deep)), 2, 'is'],
     ['something behind the end', `${whole}{}\n`, end + 2, 'does not end in its hash'],
     ['a line of it behind the end', join([...lines, lineAt(end)]), end + 2, 'behind the end'],

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent, request as call } from 'undici';
 import { onTestFinished, TestRunner } from 'vitest';
-import { connectTimeoutMs } from '../../../src/adapters/postgres/pool.ts';
+import { poolConnectMs } from '../../../src/adapters/postgres/pool.ts';
 import { chatBody, chatPath } from '../gateway/chat.ts';
 import type { User } from '../gateway/register.ts';
 import { eventually } from '../measure/eventually.ts';
@@ -88,7 +88,7 @@ export async function becomeKnown(url: string, user: User): Promise<Sent[]> {
  * fresh process, which knows nobody yet, may meet that.
  */
 export function isLateLookUp({ status, text, tookMs }: Sent): boolean {
-  return status === 503 && text.includes('"code":"database_unavailable"') && tookMs >= connectTimeoutMs;
+  return status === 503 && text.includes('"code":"database_unavailable"') && tookMs >= poolConnectMs;
 }
 
 /** What was not served whole, in words fit for a failed assertion. */
