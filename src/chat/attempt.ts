@@ -112,7 +112,7 @@ function upstreamCall(
     },
     body,
     residency: candidate.residency,
-    residencyRequested: call.options.residency,
+    residencyBound: call.options.residency,
     userId: call.userId,
   });
 }
@@ -127,7 +127,7 @@ function send(
   const { call, candidate, provider, streamContext } = prepared;
   // Checked again where the socket is about to be opened, whatever the plan said.
   if (!residencyAllows(call.options.residency, candidate.residency)) {
-    throw new Error('A candidate outside the requested residency reached an attempt.');
+    throw new Error('A candidate outside the residency of its request reached an attempt.');
   }
   const request = provider.translateRequest(call.request, streamContext);
   opened.leftOut(request.dropped);

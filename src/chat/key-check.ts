@@ -2,7 +2,7 @@ import type { KeyVerdict } from '../core/account/key-verdict.ts';
 import { verdictOfRefusal } from '../core/account/key-verdict.ts';
 import type { HeldKey } from '../core/candidate.ts';
 import type { UpstreamHeaders } from '../core/outcome.ts';
-import type { Residency, ResidencyRequest } from '../core/request/residency.ts';
+import type { Residency, ResidencyBound } from '../core/request/residency.ts';
 import { redactReason } from '../core/secret/redact.ts';
 import type { Provider } from '../providers/provider.ts';
 import { BugGuard } from './bug-guard.ts';
@@ -31,10 +31,10 @@ export type KeyCheckDeps = Pick<
   'transport' | 'providers' | 'endpointOf' | 'openKey' | 'clock' | 'reportUnopenedKey'
 >;
 
-/** Where a key's server stands, where the caller's requests may go, and which of them asks. */
+/** Where a key's server stands, what the caller's requests are bound to, and which of them asks. */
 export interface KeyOccasion {
   readonly residency: Residency;
-  readonly requested: ResidencyRequest;
+  readonly residencyBound: ResidencyBound;
   readonly requestId: string;
 }
 
@@ -60,7 +60,7 @@ export async function checkKey(
 
 async function ask(
   key: HeldKey,
-  { residency, requested, requestId }: KeyOccasion,
+  { residency, residencyBound, requestId }: KeyOccasion,
   deps: KeyCheckDeps,
   signal: CancelSignal,
 ): Promise<Answer> {
@@ -75,7 +75,7 @@ async function ask(
     headers: { accept: 'application/json', ...headers },
     body: null,
     residency,
-    residencyRequested: requested,
+    residencyBound,
     userId,
   });
   const answer = await new KeyQuestion(provider, deps).ask(call, signal);

@@ -48,7 +48,7 @@ export function openCandidate(
 /** What is asked of a vendor; `path` and `headers` are the vendor's, without its address and the credentials. */
 export type Question = Pick<
   UpstreamCall,
-  'method' | 'path' | 'headers' | 'body' | 'residency' | 'residencyRequested' | 'userId'
+  'method' | 'path' | 'headers' | 'body' | 'residency' | 'residencyBound' | 'userId'
 >;
 
 /** The question as it is sent. The credentials come last: nothing replaces them. */
@@ -69,7 +69,7 @@ export function upstreamCallOf(
     },
     body: question.body,
     residency: question.residency,
-    residencyRequested: question.residencyRequested,
+    residencyBound: question.residencyBound,
     userAddress: isUserServer(provider.name),
     userId: question.userId,
   };

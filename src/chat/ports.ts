@@ -3,7 +3,7 @@ import type { LimitExceptions } from '../core/limits/user-limits.ts';
 import type { IpClass } from '../core/net/ip-class.ts';
 import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { ProviderName } from '../core/provider-name.ts';
-import type { Residency, ResidencyRequest } from '../core/request/residency.ts';
+import type { Residency, ResidencyBound } from '../core/request/residency.ts';
 import type { Secret } from '../core/secret/secret.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
 
@@ -22,7 +22,7 @@ export interface Caller extends Account {
   /** By an operator: the key is good, and nothing is served. */
   readonly disabled: boolean;
   /** What an operator bound the user to; a request may ask for more, never for less. */
-  readonly residency: ResidencyRequest;
+  readonly residency: ResidencyBound;
   /** Where an operator made the user an exception from the limits of the tables; null: nowhere. */
   readonly limits: LimitExceptions | null;
 }
@@ -115,8 +115,8 @@ export interface UpstreamCall {
   readonly body: string | Buffer | null;
   /** What the call was planned under: checked again at the socket. */
   readonly residency: Residency;
-  /** What the client asked for; a socket outside it is never opened. */
-  readonly residencyRequested: 'india' | null;
+  /** What the call is bound to, whoever says so; a socket outside it is never opened. */
+  readonly residencyBound: ResidencyBound;
   /** True for user-given addresses, to which the outbound policy applies. */
   readonly userAddress: boolean;
   /** Whose call it is: calls to users' addresses are counted by user. */

@@ -10,7 +10,7 @@ import type { ProviderName } from './provider-name.ts';
 import { providerNames } from './provider-name.ts';
 import type { ChatCall } from './request/chat-call.ts';
 import { modeLabel } from './request/chat-call.ts';
-import type { Residency, ResidencyBinder, ResidencyRequest } from './request/residency.ts';
+import type { Residency, ResidencyBinder, ResidencyBound } from './request/residency.ts';
 import { residencies } from './request/residency.ts';
 import type { Price } from './tables/price.ts';
 
@@ -104,8 +104,9 @@ export interface SettledRequest {
   /** What a cache hit would have cost; 0 otherwise. */
   readonly savedMicroUsd: bigint;
   readonly stream: boolean;
-  readonly residencyRequested: ResidencyRequest;
-  /** Null exactly where nothing was requested. */
+  /** The column `residency_requested`: bound by whom, says the next one. */
+  readonly residencyBound: ResidencyBound;
+  /** Null exactly where it was bound to nothing. */
   readonly residencyBoundBy: ResidencyBinder | null;
   readonly residencyActual: ShownResidency;
   /** The candidates of the tier, in its order; null for an override, which has one. */
@@ -175,7 +176,7 @@ export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): Sett
     price: usage.basis === 'none' ? null : (last?.price ?? null),
     savedMicroUsd: facts.savedMicroUsd ?? 0n,
     stream: call.request.stream === true,
-    residencyRequested: call.options.residency,
+    residencyBound: call.options.residency,
     residencyBoundBy: call.residencyBoundBy,
     residencyActual: cachedFrom !== null ? 'cache' : (last?.residency ?? unasked),
     tier: call.options.override === null ? call.tables.tier(call.tier) : null,

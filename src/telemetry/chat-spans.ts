@@ -133,9 +133,9 @@ export class ChatSpans {
       [attribute.configGeneration]: call.tables.generation,
       [attribute.stream]: settled.stream,
       [attribute.outcome]: outcomeOf(settled),
-      ...(settled.residencyRequested === null
+      ...(settled.residencyBound === null
         ? {}
-        : { [attribute.residencyRequested]: settled.residencyRequested }),
+        : { [attribute.residencyRequested]: settled.residencyBound }),
     });
     request.settle();
   }

@@ -57,7 +57,7 @@ describe('what is sent', () => {
         authorization: `Bearer ${secretOf(openai.key)}`,
       },
       residency: 'global',
-      residencyRequested: null,
+      residencyBound: null,
       userAddress: false,
     });
     expect(upstream.body).toMatchObject({

@@ -636,7 +636,7 @@ describe('a request that nobody serves', () => {
       provider: 'none',
       model: 'none',
       residencyActual: parts.options?.residency ?? 'global',
-      residencyRequested: parts.options?.residency ?? null,
+      residencyBound: parts.options?.residency ?? null,
       attempts: [],
     });
     expect(onlyRow(story).error).toBe(`${type}: ${error.message}`);

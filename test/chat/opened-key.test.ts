@@ -20,7 +20,7 @@ test.each([
   const call = callOf({ tables });
   const candidate = candidateOf(key.provider, tables, key);
   const signal = new Cancellation();
-  const occasion = { residency: 'global', requested: null, requestId: 'check-1' } as const;
+  const occasion = { residency: 'global', residencyBound: null, requestId: 'check-1' } as const;
 
   const tried = await attempt(
     world.openAttempt(call, candidate),

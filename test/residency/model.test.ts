@@ -144,9 +144,9 @@ class Model {
 
   /** The row of a request that went on to the story: what held for it, and where its attempts went. */
   #judgeRow({ binder, headers }: Asked, row: SettledRequest): void {
-    const { residencyBoundBy, residencyRequested, candidates } = row;
-    if (residencyBoundBy !== binder || residencyRequested !== (binder === null ? null : 'india')) {
-      const said = `${residencyRequested} by ${residencyBoundBy}`;
+    const { residencyBoundBy, residencyBound, candidates } = row;
+    if (residencyBoundBy !== binder || residencyBound !== (binder === null ? null : 'india')) {
+      const said = `${residencyBound} by ${residencyBoundBy}`;
       this.problems.push(`a row says ${said}, not ${binder}: ${JSON.stringify(headers)}`);
     }
     if (binder === null) return;

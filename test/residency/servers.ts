@@ -116,7 +116,7 @@ export class Servers implements UpstreamTransport {
     if (isIndia && server.india) this.indiaPromptsIn += 1;
     if (isIndia && !server.india) this.violations.push(`an India prompt reached ${call.origin}: ${sent}`);
     // Prompts that are shared by requests of both kinds tell nothing; the call itself does.
-    if (call.residencyRequested === 'india' && !server.india) {
+    if (call.residencyBound === 'india' && !server.india) {
       this.violations.push(`an India call reached ${call.origin}: ${sent}`);
     }
   }

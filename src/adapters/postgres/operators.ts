@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { foldEmail } from '../../core/account/email.ts';
 import type { LimitChanges, UserLimits } from '../../core/limits/user-limits.ts';
 import { readUserLimits } from '../../core/limits/user-limits.ts';
-import type { ResidencyRequest } from '../../core/request/residency.ts';
+import type { ResidencyBound } from '../../core/request/residency.ts';
 import { isLive } from './live-service-key.ts';
 import { inTransaction, isUuid, withDatabase } from './pool.ts';
 import { keyChangesChannel } from './provider-keys.ts';
@@ -16,7 +16,7 @@ export interface UserFacts {
   readonly createdAtMicros: number;
   /** Null: not disabled. */
   readonly disabledAtMicros: number | null;
-  readonly residency: ResidencyRequest;
+  readonly residency: ResidencyBound;
   /** Where the user is an exception from the limits of the tables; null: nowhere. */
   readonly limits: UserLimits | null;
   /** Live ones. */
@@ -27,7 +27,7 @@ export interface UserFacts {
 /** What an operator decides for a user; what is left out stays as it is. */
 export interface UserPolicy {
   readonly disabled?: boolean;
-  readonly residency?: ResidencyRequest;
+  readonly residency?: ResidencyBound;
   readonly limits?: LimitChanges;
 }
 
@@ -36,7 +36,7 @@ interface Row {
   readonly email: string;
   readonly created_at_micros: string;
   readonly disabled_at_micros: string | null;
-  readonly residency: ResidencyRequest;
+  readonly residency: ResidencyBound;
   readonly limits: unknown;
   readonly service_keys: number;
   readonly provider_keys: number;

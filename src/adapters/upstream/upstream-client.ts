@@ -59,8 +59,8 @@ export function createUpstreamClient(
 
   return {
     send(call, listener) {
-      if (!residencyAllows(call.residencyRequested, call.residency)) {
-        throw new Error('A call outside the requested residency reached the socket.');
+      if (!residencyAllows(call.residencyBound, call.residency)) {
+        throw new Error('A call outside the residency of its request reached the socket.');
       }
       const lease = pools.take(call);
       const head = requestHead(call, hostOf(call));

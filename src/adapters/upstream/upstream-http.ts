@@ -222,8 +222,8 @@ export function createUndiciUpstream(
   const pools = new UpstreamPools(openPool, policy, limits);
   return {
     send(call, listener) {
-      if (!residencyAllows(call.residencyRequested, call.residency)) {
-        throw new Error('A call outside the requested residency reached the socket.');
+      if (!residencyAllows(call.residencyBound, call.residency)) {
+        throw new Error('A call outside the residency of its request reached the socket.');
       }
       const lease = pools.take(call);
       const dispatch = new Dispatch(listener, call.userAddress, () => lease?.release());

@@ -11,8 +11,8 @@ export interface Way {
 }
 
 /** Calls that may pass a proxy share no socket with those that may not: a socket keeps the way it was made. */
-export function wayOf({ origin, residencyRequested }: UpstreamCall, egress: Egress): Way {
-  return mayPassProxies(egress, residencyRequested)
+export function wayOf({ origin, residencyBound }: UpstreamCall, egress: Egress): Way {
+  return mayPassProxies(egress, residencyBound)
     ? { name: origin, origin, mayPassProxies: true }
     : { name: `${origin} past proxies`, origin, mayPassProxies: false };
 }

@@ -101,7 +101,7 @@ export const logColumns = {
   error: column('text', ({ end }) => errorText(end), z.string().max(500).nullable(), 'lists'),
   residency_requested: column(
     'plain',
-    ({ residencyRequested }) => residencyRequested,
+    ({ residencyBound }) => residencyBound,
     z.literal('india').nullable(),
     'lists',
   ),

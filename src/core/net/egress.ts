@@ -1,4 +1,4 @@
-import type { Residency, ResidencyRequest } from '../request/residency.ts';
+import type { Residency, ResidencyBound } from '../request/residency.ts';
 import { residencyAllows } from '../request/residency.ts';
 import type { EgressProxy } from './egress-proxy.ts';
 import type { NoProxy } from './no-proxy.ts';
@@ -30,9 +30,9 @@ export function proxyFor(egress: Egress, { protocol, host, port }: EgressTarget)
   return proxy === null || isBypassed(egress.bypass, host, port) ? null : proxy;
 }
 
-/** Whether a request of this residency may pass the proxies, where there are any. */
-export function mayPassProxies(egress: Egress, requested: ResidencyRequest): boolean {
-  return (egress.https === null && egress.http === null) || residencyAllows(requested, egress.residency);
+/** Whether a request that is so bound may pass the proxies, where there are any. */
+export function mayPassProxies(egress: Egress, bound: ResidencyBound): boolean {
+  return (egress.https === null && egress.http === null) || residencyAllows(bound, egress.residency);
 }
 
 /** Where the proxies listen: ours, as stores are, so that no user names them. */

@@ -4,7 +4,7 @@ import type { ProviderName } from '../provider-name.ts';
 import type { Mode, TierName } from '../tables/mode.ts';
 import type { RoutingTables } from '../tables/tables.ts';
 import type { ChatRequest } from './chat-request.ts';
-import type { ResidencyBinder, ResidencyRequest } from './residency.ts';
+import type { ResidencyBinder, ResidencyBound } from './residency.ts';
 
 /** `X-Gateway-Override-Model: <provider>[/<label or key id>]:<model>`, taken apart. */
 export interface Override {
@@ -19,7 +19,8 @@ export interface ChatOptions {
   /** Null: the client did not opt in to the cache. Otherwise clamped to [60, 86400]. */
   readonly cacheTtlSeconds: number | null;
   readonly override: Override | null;
-  readonly residency: ResidencyRequest;
+  /** In a `ChatCall` what it is bound to, whoever says so. */
+  readonly residency: ResidencyBound;
   /** Per-attempt limit asked for, clamped to [1, 300] s; null: the tables' default. */
   readonly timeoutMs: number | null;
 }
@@ -39,7 +40,7 @@ export interface ChatCall {
   readonly requestId: string;
   readonly request: ChatRequest;
   readonly options: ChatOptions;
-  /** By whose word its residency holds; null where none does. */
+  /** By whose word it is bound to its residency; null where it is not. */
   readonly residencyBoundBy: ResidencyBinder | null;
   readonly mode: Mode;
   readonly tier: TierName;

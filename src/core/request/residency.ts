@@ -5,8 +5,8 @@ import { providerTraits } from '../provider-name.ts';
 export const residencies = ['global', 'india'] as const;
 export type Residency = (typeof residencies)[number];
 
-/** What a request may ask for; `null` is no restriction. */
-export type ResidencyRequest = 'india' | null;
+/** What a request is bound to, whoever says so; `null` is no restriction. */
+export type ResidencyBound = 'india' | null;
 
 /**
  * Residency of one key record. A `self_hosted` record is Indian only if its declared region is on the
@@ -26,10 +26,10 @@ export function residencyOf(
 
 /** What holds for a request: whoever wants the most. Nobody can loosen what another has decided. */
 export function strictestResidency(
-  asked: ResidencyRequest,
-  ofUser: ResidencyRequest,
-  ofDeployment: ResidencyRequest,
-): ResidencyRequest {
+  asked: ResidencyBound,
+  ofUser: ResidencyBound,
+  ofDeployment: ResidencyBound,
+): ResidencyBound {
   return asked ?? ofUser ?? ofDeployment;
 }
 
@@ -42,9 +42,9 @@ export type ResidencyBinder = (typeof residencyBinders)[number];
  * header. Null exactly where `strictestResidency` is.
  */
 export function residencyBinder(
-  asked: ResidencyRequest,
-  ofUser: ResidencyRequest,
-  ofDeployment: ResidencyRequest,
+  asked: ResidencyBound,
+  ofUser: ResidencyBound,
+  ofDeployment: ResidencyBound,
 ): ResidencyBinder | null {
   if (ofDeployment !== null) return 'deployment';
   if (ofUser !== null) return 'user';
@@ -52,6 +52,6 @@ export function residencyBinder(
 }
 
 /** The one predicate that guards tier, override, cache and the socket (SPEC 4.5, routing rule 3). */
-export function residencyAllows(requested: ResidencyRequest, actual: Residency): boolean {
-  return requested === null || requested === actual;
+export function residencyAllows(bound: ResidencyBound, actual: Residency): boolean {
+  return bound === null || bound === actual;
 }

@@ -1,6 +1,6 @@
 import type { Limits } from '../limits/user-limits.ts';
 import type { ProviderName } from '../provider-name.ts';
-import type { ResidencyRequest } from '../request/residency.ts';
+import type { ResidencyBound } from '../request/residency.ts';
 import type { TierName } from './mode.ts';
 import type { ModelFacts } from './model-facts.ts';
 import type { Price } from './price.ts';
@@ -17,7 +17,7 @@ export interface RoutingTables {
   readonly generation: number;
   readonly indiaRegions: ReadonlySet<string>;
   /** What holds for every request of this deployment. */
-  readonly residency: ResidencyRequest;
+  readonly residency: ResidencyBound;
   /** What is limited for each user, but for exceptions; null: nothing. */
   readonly userLimits: Limits | null;
   /** Null when there is no legacy surface. */

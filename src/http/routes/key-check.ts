@@ -38,8 +38,8 @@ async function heldKey(request: FastifyRequest, keyId: string, deps: KeyCheckRou
 function occasionOf({ provider, declaredRegion }: HeldKey, request: FastifyRequest): KeyOccasion {
   const { account, tables, id: requestId } = request;
   const residency = residencyOf(provider, declaredRegion, tables.indiaRegions);
-  const requested = strictestResidency(null, account.residency, tables.residency);
-  if (residencyAllows(requested, residency)) return { residency, requested, requestId };
+  const residencyBound = strictestResidency(null, account.residency, tables.residency);
+  if (residencyAllows(residencyBound, residency)) return { residency, residencyBound, requestId };
   throw new ResidencyError('The server of this key is outside India, where your requests may not go.');
 }
 

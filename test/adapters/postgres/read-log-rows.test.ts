@@ -42,7 +42,7 @@ test('a row shows exactly the fields of the specification', async () => {
       createdAtMicros: tenOClockMicros + 123_456,
       costMicroUsd: 12_345_678n,
       end: { status: 'error', error: { type: 'provider_error', message: 'no answer' } },
-      residencyRequested: 'india',
+      residencyBound: 'india',
       residencyActual: 'india',
     }),
   ]);

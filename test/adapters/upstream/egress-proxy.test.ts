@@ -137,7 +137,7 @@ describe.each(['own', 'undici'] as const)('the client "%s"', (client) => {
 
   test('sends nothing that must stay in India through a proxy elsewhere, not even over an open tunnel', async () => {
     const [vendor, proxy] = [await startVendor('http'), await startProxy()];
-    const india = { residency: 'india', residencyRequested: 'india' } as const;
+    const india = { residency: 'india', residencyBound: 'india' } as const;
     const origin = `http://llm.example:${vendor.port}`;
     const abroad = open(through(`http://localhost:${proxy.port}`), client);
     expect((await send(abroad, callTo(origin, { residency: 'india' }))).end).toBe('end');

@@ -47,7 +47,7 @@ export const callTo = (origin: string, overrides: Partial<UpstreamCall> = {}): U
   headers: { 'content-type': 'application/json', authorization: 'Bearer k' },
   body: '{"a":1}',
   residency: 'global',
-  residencyRequested: null,
+  residencyBound: null,
   userAddress: false,
   userId: 'u',
   ...overrides,

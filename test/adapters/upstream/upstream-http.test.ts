@@ -178,9 +178,9 @@ describe('a call', () => {
   test('outside of the residency asked for is never made', async () => {
     const { origin, accepted } = await httpServer((_request, response) => response.end('x'));
     const upstream = open();
-    const call = callTo(origin, { residencyRequested: 'india' });
+    const call = callTo(origin, { residencyBound: 'india' });
     expect(() => new Sent(upstream, call)).toThrow(/residency/);
-    await new Sent(upstream, callTo(origin, { residencyRequested: 'india', residency: 'india' })).over;
+    await new Sent(upstream, callTo(origin, { residencyBound: 'india', residency: 'india' })).over;
     expect(accepted).toHaveLength(1);
   });
 

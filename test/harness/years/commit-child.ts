@@ -38,7 +38,7 @@ function settled(): SettledRequest {
     price: null,
     savedMicroUsd: 0n,
     stream: false,
-    residencyRequested: null,
+    residencyBound: null,
     residencyBoundBy: null,
     residencyActual: 'global',
     tier: null,
