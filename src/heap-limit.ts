@@ -1,4 +1,4 @@
-import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { getHeapStatistics } from 'node:v8';
 
 const mebibyte = 1024 * 1024;
 /** What Node 24 gives a semi-space on 64 bits. */
@@ -28,18 +28,4 @@ export function oldGenerationBytes(heapSizeLimit: number, flags: string): number
 export function heapLimitBytes(environment: NodeJS.ProcessEnv): number {
   const flags = [environment['NODE_OPTIONS'] ?? '', ...process.execArgv].join(' ');
   return oldGenerationBytes(getHeapStatistics().heap_size_limit, flags);
-}
-
-/** Of what the old generation may grow by until the next full collection. */
-const markFromPercent = 50;
-const markFastFromPercent = 80;
-
-/**
- * Lets the collector mark when half of its room is used. By default it begins when less is left than the young
- * generation takes, and that is always so where little lives for long: a gateway with 40 MB then marked without a
- * pause, once a second, a fifth of its CPU. Where much lives, it begins earlier than by default, and is done in time.
- */
-export function markInTime(): void {
-  setFlagsFromString(`--incremental-marking-soft-trigger=${markFromPercent}`);
-  setFlagsFromString(`--incremental-marking-hard-trigger=${markFastFromPercent}`);
 }

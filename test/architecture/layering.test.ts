@@ -116,6 +116,7 @@ const rooms: Readonly<Record<string, Room>> = {
     types: ['tracing-settings.ts', 'node:http'],
   },
   'heap-limit.ts': { values: ['node:v8'] },
+  'engine-flags.ts': { values: ['node:v8'] },
   'node-version.ts': { values: [] },
   'package-version.ts': { values: ['node:fs'] },
   'kubernetes-api.ts': { values: [] },
@@ -155,7 +156,7 @@ const rooms: Readonly<Record<string, Room>> = {
     types: ['fastify', 'pg', 'pino', 'node:http'],
   },
   'gateway-process.ts': {
-    values: ['heap-limit.ts', 'telemetry/', 'wiring/'],
+    values: ['engine-flags.ts', 'telemetry/', 'wiring/'],
     types: ['settings.ts'],
   },
   'stop-signals.ts': { values: [] },

@@ -1,0 +1,26 @@
+import { setFlagsFromString } from 'node:v8';
+
+/** Of what the old generation may grow by until the next full collection. */
+const markFromPercent = 50;
+const markFastFromPercent = 80;
+
+/**
+ * Lets the collector mark when half of its room is used. By default it begins when less is left than the young
+ * generation takes, and that is always so where little lives for long: a gateway with 40 MB then marked without a
+ * pause, once a second, a fifth of its CPU. Where much lives, it begins earlier than by default, and is done in time.
+ */
+export function markInTime(): void {
+  setFlagsFromString(`--incremental-marking-soft-trigger=${markFromPercent}`);
+  setFlagsFromString(`--incremental-marking-hard-trigger=${markFastFromPercent}`);
+}
+
+/** Calls of a function before V8 optimizes it fully; its own choice is 3,000. */
+const callsBeforeOptimizing = 400;
+
+/**
+ * Lets V8 optimize sooner. What serves a request is called once or twice for each, so that by default thousands of
+ * requests pass before a fresh replica costs what it will cost: 0.2 of a bare proxy's CPU in its first half minute.
+ */
+export function optimizeSooner(): void {
+  setFlagsFromString(`--invocation-count-for-turbofan=${callsBeforeOptimizing}`);
+}
