@@ -16,6 +16,8 @@ export const siteConfig = {
   description:
     'Self-hosted, Kubernetes-native LLM gateway in the OpenAI Chat Completions shape, bring-your-own-key',
   lang: 'en',
+  // None: a browser that is not told asks for one that is not there.
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
   // The documents hold Markdown only: what looks like a tag is text.
   markdown: { html: false, anchor: { slugify: anchorOf } },
   themeConfig: {

@@ -1,58 +1,67 @@
-import { createReadStream, statSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { extname, join, normalize } from 'node:path';
+import { join } from 'node:path';
 import { nodePackages } from '../clients/node-packages.ts';
+import { startChromium } from '../site/chromium.ts';
+import { lookAtPages, pathsOf } from '../site/look-at-pages.ts';
 import { makeSite } from '../site/make-site.ts';
+import { serveSite } from '../site/serve-site.ts';
 import { isStopped } from '../stage/children.ts';
-import { inProject } from '../stage/project.ts';
+import { inProject, StageError } from '../stage/project.ts';
+import type { Tally } from '../stage/run-stage.ts';
 import { runStage, withRunFolder } from '../stage/run-stage.ts';
 
 /** For `--serve`. */
 const port = 5173;
-const types: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript',
-  '.css': 'text/css',
-  '.svg': 'image/svg+xml',
-  '.json': 'application/json',
-  '.woff2': 'font/woff2',
-};
 
 /**
- * `npm run docs`: the documents as a site with a search, in site/. A link that leads nowhere fails it. `npm run docs -- --serve`
+ * `npm run docs`: the documents as a site with a search, in site/, each page of which is opened in Chromium, wide and
+ * narrow. A link that leads nowhere fails it, and so does a page that cannot be read or walked. `npm run docs -- --serve`
  * shows the site afterwards, until Ctrl-C.
  */
 await runStage(async () => {
   const site = inProject('site');
   const packages = await nodePackages('test/harness/site', 'the generator of the site');
-  const passed = await withRunFolder((folder) => makeSite(packages, join(folder, 'pages'), site));
-  console.log('The site is in site/.');
-  if (process.argv.includes('--serve') && !isStopped()) await serve(site);
-  return { passed, failed: 0, skipped: 0 };
+  return withRunFolder(async (folder) => {
+    const passed = await makeSite(packages, join(folder, 'pages'), site);
+    console.log('The site is in site/.');
+    if (!process.argv.includes('--serve')) {
+      const seen = await openPages(site, join(folder, 'profile'));
+      return { ...seen, passed: passed + seen.passed };
+    }
+    if (!isStopped()) await show(site);
+    return { passed, failed: 0, skipped: 0 };
+  });
 });
 
-/** A plain server of files, as any host of the site would be; resolves when it is stopped. */
-function serve(site: string): Promise<void> {
-  const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://site');
-    const path = normalize(decodeURIComponent(pathname)).replace(/\/$/, '/index.html');
-    const file = [path, `${path}.html`].map((one) => join(site, one)).find(isFile);
-    response.writeHead(file === undefined ? 404 : 200, {
-      'content-type': types[extname(file ?? '.html')] ?? 'application/octet-stream',
-    });
-    createReadStream(file ?? join(site, '404.html')).pipe(response);
+/**
+ * Where no Chromium can be had this is a skip even where all tools are required: it is no tool of the product, a third of a
+ * gigabyte, and of Debian only.
+ */
+async function openPages(site: string, profile: string): Promise<Tally> {
+  const chromium = await startChromium(profile).catch((error: unknown) => {
+    if (!(error instanceof StageError)) throw error;
+    console.log(`skipped: the pages in a browser, ${error.message}`);
+    return null;
   });
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', () => console.log(`http://127.0.0.1:${port}, until Ctrl-C.`));
-    for (const signal of ['SIGINT', 'SIGTERM'] as const)
-      process.once(signal, () => {
-        server.closeAllConnections();
-        server.close(() => resolve());
-      });
-  });
+  if (chromium === null) return { passed: 0, failed: 0, skipped: 1 };
+  const server = await serveSite(site, 0);
+  try {
+    const paths = pathsOf(site);
+    const problems = await lookAtPages(chromium.tab, server.url, paths);
+    for (const problem of problems) console.error(problem);
+    if (problems.length === 0) console.log(`${paths.length} pages were opened in Chromium, wide and narrow.`);
+    return { passed: problems.length === 0 ? 1 : 0, failed: problems.length, skipped: 0 };
+  } finally {
+    await chromium.close();
+    await server.close();
+  }
 }
 
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+/** Resolves when it is stopped. */
+async function show(site: string): Promise<void> {
+  const server = await serveSite(site, port);
+  console.log(`${server.url}, until Ctrl-C.`);
+  await new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+  });
+  await server.close();
 }
