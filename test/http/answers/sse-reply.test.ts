@@ -1,0 +1,140 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import fastify from 'fastify';
+import { afterEach, expect, test } from 'vitest';
+import { ReplyClient } from '../../../src/http/answers/sse-reply.ts';
+import { BodyBudget } from '../../../src/http/body/body-budget.ts';
+import { Life } from '../../../src/http/life.ts';
+import { unreadAnswers } from '../../harness/gateway/unread-answers.ts';
+
+/** No kernel takes this much off a writer whose reader does not read. */
+const moreThanSocketsHold = 64 * 1024 * 1024;
+
+let app: FastifyInstance;
+
+afterEach(() => app.close());
+
+/** A server whose one route hands its client to the test, and a request to it. */
+async function exchange(life = new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers())) {
+  let hand: (client: ReplyClient) => void;
+  const handed = new Promise<ReplyClient>((resolve) => {
+    hand = resolve;
+  });
+  app = fastify({ forceCloseConnections: true });
+  app.get('/', (_request, reply) => {
+    reply.header('x-request-id', 'r-1');
+    hand(new ReplyClient(reply, life, 'u-1'));
+    return reply;
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  const sent = request({ port, host: '127.0.0.1' }).on('error', () => undefined);
+  sent.end();
+  const answer = once(sent, 'response').then(([response]) => response as IncomingMessage);
+  // A test whose client leaves has no use for it.
+  answer.catch(() => undefined);
+  return { client: await handed, sent, answer, life };
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const part of response) text += String(part);
+  return text;
+}
+
+test('an opened stream has the headers of a stream and those set before', async () => {
+  const { client, answer, life } = await exchange();
+  expect(life.activeCount).toBe(1);
+  client.open();
+  client.write('data: 1\n\n');
+  const response = await answer;
+  expect(response.statusCode).toBe(200);
+  expect(response.headers).toMatchObject({
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store, no-cache',
+    'x-accel-buffering': 'no',
+    'x-request-id': 'r-1',
+    connection: 'keep-alive',
+  });
+  client.end('data: [DONE]\n\n');
+  expect(await textOf(response)).toBe('data: 1\n\ndata: [DONE]\n\n');
+  expect(client.signal.aborted).toBe(false);
+  expect(life.activeCount).toBe(0);
+});
+
+test('a stream opened while the process closes asks for the connection to be closed', async () => {
+  const life = new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers());
+  life.to('draining');
+  const { client, answer } = await exchange(life);
+  client.open();
+  client.end('');
+  expect((await answer).headers.connection).toBe('close');
+});
+
+test('a client that leaves is noticed, and writing to it neither fails nor waits', async () => {
+  const { client, sent, life } = await exchange();
+  const left = new Promise<void>((resolve) => client.signal.addEventListener('abort', resolve));
+  sent.destroy();
+  await left;
+  expect(client.signal.reason).toBe('client-gone');
+  client.open();
+  expect(client.write('x')).toBe(true);
+  client.end('y');
+  client.destroy();
+  expect(life.activeCount).toBe(0);
+});
+
+test('a destroyed stream does not look whole', async () => {
+  const { client, answer } = await exchange();
+  client.open();
+  client.write('data: 1\n\n');
+  const response = await answer;
+  client.destroy();
+  await expect(textOf(response)).rejects.toThrow(/aborted/);
+});
+
+test('a client that reads slowly says stop, and calls back once it has caught up', async () => {
+  const { client, answer, life } = await exchange();
+  client.open();
+  expect(life.bufferedBytes).toBe(0);
+  client.write(Buffer.alloc(moreThanSocketsHold));
+  expect(life.bufferedBytes).toBeGreaterThan(0);
+  let drained = 0;
+  const caughtUp = new Promise<void>((resolve) => {
+    client.onDrain(() => {
+      drained += 1;
+      resolve();
+    }, null);
+  });
+  const response = await answer;
+  const text = textOf(response);
+  await caughtUp;
+  client.end('');
+  await text;
+  expect(drained).toBe(1);
+  expect(life.bufferedBytes).toBe(0);
+});
+
+test('a slow client that leaves calls back too, so that those who wait with it go on', async () => {
+  const { client, sent, answer } = await exchange();
+  client.open();
+  client.write(Buffer.alloc(moreThanSocketsHold));
+  const caughtUp = new Promise<void>((resolve) => {
+    client.onDrain(resolve, null);
+  });
+  await answer;
+  sent.destroy();
+  await caughtUp;
+  expect(client.signal.aborted).toBe(true);
+});
+
+test('the end of the grace period reaches every client', async () => {
+  const { client, life } = await exchange();
+  life.cutAll();
+  expect(client.signal.reason).toBe('drain');
+  client.open();
+  client.end('');
+});
