@@ -133,9 +133,7 @@ export class ChatSpans {
       [attribute.configGeneration]: call.tables.generation,
       [attribute.stream]: settled.stream,
       [attribute.outcome]: outcomeOf(settled),
-      ...(settled.residencyBound === null
-        ? {}
-        : { [attribute.residencyRequested]: settled.residencyBound }),
+      ...(settled.residencyBound === null ? {} : { [attribute.residencyRequested]: settled.residencyBound }),
     });
     request.settle();
   }
