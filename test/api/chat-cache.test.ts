@@ -1,6 +1,6 @@
 /** SPEC 4.5, routing rule 4, and 2.4: the opt-in cache. */
 import { randomUUID } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import {
   chat,
   chatBody,
@@ -12,6 +12,7 @@ import {
 } from '../harness/gateway/chat.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import { providerSecret, registerWithKeys } from '../harness/gateway/register.ts';
+import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { startReplicaForTest } from '../harness/gateway/use-replica.ts';
 import { eventually } from '../harness/measure/eventually.ts';
@@ -31,10 +32,22 @@ const fresh = (additions: Record<string, unknown> = {}) => ({
 
 type Store = 'memory' | 'redis';
 
-describe.each<Store>(['memory', 'redis'])('with the cache in %s', (store) => {
+/** A busy machine makes Redis late for its 40 ms, and that is a miss: such a test is tried again. */
+const whileLate = { retry: 3 };
+
+/** Resolves once the cache keeps answers: after some late ones it is not asked for a second. */
+async function untilCached(gateway: GatewayUnderTest): Promise<void> {
+  const { client } = await registerWithKeys(gateway.url);
+  const question = fresh();
+  await eventually(async () => (await chatOk(client, question, cached)).gateway.cache_hit || undefined);
+  gateway.vendors.clear();
+}
+
+function keepsAnswers(store: Store): void {
   const redis = store === 'redis' ? useServer(startRedis) : null;
   const gateway = useGateway(() => (redis === null ? {} : { redisUrl: redis.url }));
   const user = useUser(gateway);
+  beforeEach(() => untilCached(gateway));
 
   const calls = () => gateway.vendors.ledger().length;
 
@@ -293,12 +306,20 @@ describe.each<Store>(['memory', 'redis'])('with the cache in %s', (store) => {
     expect(bodies.map((body) => body.gateway.cache_hit)).toEqual([false, false]);
     expect(calls()).toBe(2);
   });
-});
+}
 
-describe('in Redis', () => {
+describe('with the cache in memory', () => keepsAnswers('memory'));
+
+describe('with the cache in redis', whileLate, () => keepsAnswers('redis'));
+
+describe('in Redis', whileLate, () => {
   const { server, direct: client } = useRedis();
   const gateway = useGateway(() => ({ redisUrl: server.url }));
   const user = useUser(gateway);
+  beforeEach(async () => {
+    await untilCached(gateway);
+    await client.flushall();
+  });
 
   test.each([
     [undefined, 3600],
