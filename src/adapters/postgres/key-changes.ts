@@ -108,7 +108,7 @@ export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
       const listen = sql.unsafe(channels.map((channel) => `LISTEN ${channel}`).join(';')).simple();
       await within(listen, connectTimeoutSeconds * 1000, signal);
       const listensSinceMs = clock.monotonicMs();
-      await proof.prove(options.notify, signal);
+      let isProven = await proof.prove(options.notify, signal);
       heardUpToMs = listensSinceMs;
       listeningSinceMs = heardUpToMs;
       onWorking();
@@ -121,6 +121,7 @@ export function listenForKeyChanges(options: KeyChangesOptions): KeyChanges {
           throw new ReadOnlyServer();
         }
         if (lost.signal.aborted) return; // the library may have answered over a new connection, which receives nothing
+        if (!isProven) isProven = await proof.prove(options.notify, signal);
         heardUpToMs = sentAtMs;
       }
     } finally {

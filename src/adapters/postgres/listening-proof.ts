@@ -15,7 +15,7 @@ class DeafConnection extends Error {
   }
 }
 
-/** Proves once of one connection that it hears what others notify. */
+/** Proves of one connection that it hears what others notify. */
 export class ListeningProof {
   readonly #payload = randomUUID();
   readonly #heard = Promise.withResolvers<void>();
@@ -26,20 +26,21 @@ export class ListeningProof {
   };
 
   /**
-   * `notify` speaks over another connection. Rejects when that is not heard; where nobody can be asked to speak,
-   * nothing is proven, and nothing held against the connection.
+   * `notify` speaks over another connection. Rejects when that is not heard. False: nobody could be asked to speak, so
+   * nothing is proven yet, and nothing held against the connection.
    */
   async prove(
     notify: (channel: string, payload: string) => Promise<unknown>,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const isSent = await within(notify(proofChannel, this.#payload), proofTimeoutMs, signal).then(
       () => true,
       () => false,
     );
-    if (!isSent) return;
+    if (!isSent) return false;
     await within(this.#heard.promise, proofTimeoutMs, signal).catch((error: unknown) => {
       throw signal.aborted ? error : new DeafConnection();
     });
+    return true;
   }
 }
