@@ -1,9 +1,18 @@
+import { answerBounds } from '../core/answer/answer-limits.ts';
+import { tallyJson } from '../core/json/json-tally.ts';
 import { SharedRoom, slotOf } from '../core/shared-room.ts';
 
 /** Of the heap's limit, for large answers: read, parsed and written again, one costs up to eight times its bytes. */
 export const answersHeapShare = 1 / 16;
 /** Answers, and events of streams, up to this size are not counted: they must not fail for the sake of large ones. */
 export const smallAnswerBytes = 64 * 1024;
+/** Nor are those that hold no more values, which nearly all do: log-probabilities and long lists have more. */
+export const smallAnswerValues = 1024;
+/**
+ * In bytes of an answer, each of which may cost eight: parsed, a value takes up to 80 of the heap. So 64 KiB of nothing
+ * but `{}` are one and a half megabytes for as long as the answer is under way, and a hundred such end the process.
+ */
+const valueBytes = 10;
 
 /**
  * Bytes of vendors' answers that the process has in memory before they are read: a server that sends all but the
@@ -65,5 +74,15 @@ export class AnswerHold {
     if (!this.#budget.move(this.#userId, this.#counted, wanted)) return false;
     this.#counted = wanted;
     return true;
+  }
+
+  /** The same for an answer that is about to be parsed; one beyond all bounds will not be. */
+  countParsed(json: Buffer): boolean {
+    // Too short for many: of two bytes hardly more than one is a value's.
+    const tally = json.length <= 2 * smallAnswerValues ? null : tallyJson(json, answerBounds);
+    const values = tally === null || typeof tally === 'string' ? 0 : tally.values;
+    return values > smallAnswerValues
+      ? this.count(Math.max(json.length, valueBytes * values, smallAnswerBytes + 1))
+      : this.count(json.length);
   }
 }

@@ -2,12 +2,13 @@ import { costMicroUsd } from '../core/answer/cost.ts';
 import { attemptReport } from '../core/attempt-record.ts';
 import type { Candidate, HeldKey } from '../core/candidate.ts';
 import { errorEvent } from '../core/error-body.ts';
-import { ApiError, draining, GatewayError } from '../core/errors.ts';
+import { ApiError, draining, GatewayError, noRoom } from '../core/errors.ts';
 import { finalError } from '../core/final-error.ts';
 import type { Plan, PlannedCandidates } from '../core/plan.ts';
 import { planCandidates } from '../core/plan.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { StoreAway } from '../core/store-away.ts';
+import { AnswerHold } from './answer-budget.ts';
 import type { CancelSignal } from './cancellation.ts';
 import type { ChatDeps } from './chat-deps.ts';
 import type { Client } from './client-stream.ts';
@@ -44,7 +45,8 @@ export type AnswerChat = (
 /** The whole story of a chat request: plan → cache → candidates → answer → settlement. Read this first. */
 export function createChat(deps: ChatDeps): AnswerChat {
   return async (call, holder, client, refresh) => {
-    const context = { call, client, settlement: new Settlement(call, deps), deps };
+    const room = new AnswerHold(deps.answers, call.userId);
+    const context = { call, client, settlement: new Settlement(call, deps), deps, room };
     try {
       const planned = planCall(call, takeKeys(holder), deps, refresh);
       // Hardly ever a promise, and each that is awaited costs a turn of the queue and some objects.
@@ -59,6 +61,8 @@ export function createChat(deps: ChatDeps): AnswerChat {
     } catch (thrown) {
       if (isExpected(thrown)) throw thrown;
       return await endByBug(thrown, context);
+    } finally {
+      room.count(0);
     }
   };
 }
@@ -83,7 +87,7 @@ async function respondCached(
   settlement.cache = lookup.kind;
   if (lookup.kind === 'hit') {
     deps.telemetry.cacheHit(call, lookup.answer);
-    return respondFromCache(context, lookup.answer);
+    return respondFromCache(context, lookup.answer) ?? refuseForRoom(settlement);
   }
   let response: ChatResponse | null = null;
   try {
@@ -93,6 +97,11 @@ async function respondCached(
     if (response === null || response.kind === 'cut') lookup.reject();
     else lookup.resolve(response.stored);
   }
+}
+
+/** Knows nothing of the answer: while its row is written, nobody keeps it. */
+async function refuseForRoom(settlement: Settlement): Promise<never> {
+  throw await settleError(settlement, noRoom());
 }
 
 /** What the story throws on purpose has been settled. */
@@ -154,8 +163,8 @@ async function tryCandidates(
   plan: PlannedCandidates,
   signal: CancelSignal,
 ): Promise<ChatResponse> {
-  const { call, settlement, deps } = context;
-  const result = await fallBack(call, plan.candidates, settlement.ledger, deps, signal);
+  const { call, settlement, deps, room } = context;
+  const result = await fallBack(call, plan.candidates, settlement.ledger, deps, signal, room);
   switch (result.kind) {
     case 'answered':
       return await respondWithAnswer(context, result.answer, result.candidate);

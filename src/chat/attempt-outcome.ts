@@ -11,6 +11,8 @@ import type {
   UnreadableAnswer,
   UpstreamError,
 } from '../providers/provider.ts';
+import type { AnswerHold } from './answer-budget.ts';
+import { noRoomForAnswer } from './held-bytes.ts';
 import type { ExchangeEnd, OpenStream } from './open-stream.ts';
 import type { UnusableKey } from './opened-key.ts';
 import type { Clock, TransportFailure } from './ports.ts';
@@ -27,6 +29,8 @@ export interface AttemptContext {
   readonly call: ChatCall;
   readonly provider: Provider;
   readonly streamContext: StreamContext;
+  /** Of its whole answer. */
+  readonly room: AnswerHold;
   /** Masks this attempt's key and the prompt in what the vendor says; texts together, since each look costs. */
   readonly redact: (texts: readonly string[]) => readonly string[];
 }
@@ -90,15 +94,18 @@ export function outcomeOfExchange(
 }
 
 function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Clock): AttemptOutcome {
-  const { provider, streamContext, call } = context;
+  const { provider, streamContext, call, room } = context;
   const { status, headers, body, cut } = reply;
   if (status !== 200) {
     const error = provider.readError(status, headers, body, clock.wallMs());
     return failed(context, failureOf(error, status, { status, headers, body, cut }));
   }
+  // Before it is parsed: what came within its bounds may be many times as large as values.
+  if (!room.countParsed(body)) return failed(context, failureOfTransport(noRoomForAnswer));
   // Some servers answer a stream request as JSON: it is paid for, and can be streamed from here.
   const answer = provider.translateAnswer(body, streamContext);
   if (answer.kind === 'answer') return { kind: 'answered', answer };
+  room.count(0);
   const noStream = call.request.stream === true && answer.code === null;
   const prefix = noStream ? 'The answer to a stream request is no event stream: ' : '';
   return failed(context, noAnswer(answer, prefix));

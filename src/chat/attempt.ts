@@ -5,6 +5,7 @@ import { residencyAllows } from '../core/request/residency.ts';
 import { maskEchoes } from '../core/secret/mask-echo.ts';
 import { redactReason } from '../core/secret/redact.ts';
 import type { StreamContext, StreamTranslator, UpstreamRequest } from '../providers/provider.ts';
+import type { AnswerHold } from './answer-budget.ts';
 import type { AttemptContext, AttemptOutcome } from './attempt-outcome.ts';
 import { outcomeOfExchange, outcomeOfUnusableKey } from './attempt-outcome.ts';
 import type { CancelSignal } from './cancellation.ts';
@@ -35,6 +36,7 @@ interface UpstreamResult {
 /**
  * One call to one candidate, up to the whole answer (JSON) or the first token (stream). Expected failures are values.
  * It sends a second time in one case only: to a server whose refusal its provider reads as a wish for another form.
+ * `room` is what a whole answer is counted by, and stays so.
  */
 export async function attempt(
   opened: OpenAttempt,
@@ -42,6 +44,7 @@ export async function attempt(
   deps: ChatDeps,
   requestDueMs: number,
   signal: CancelSignal,
+  room: AnswerHold,
 ): Promise<AttemptOutcome> {
   const { candidate } = opened;
   const key = openCandidate(candidate, call, deps);
@@ -55,6 +58,7 @@ export async function attempt(
     streamContext: streamContext(candidate, call, deps),
     startedAtMs: opened.startedAtMs,
     requestDueMs,
+    room,
     redact: (texts) => maskEchoes(texts, call.request).map((text) => redactReason(text, secret.reveal())),
   };
   const first = await send(prepared, opened, deps, signal);

@@ -4,6 +4,7 @@ import type { Candidate } from '../core/candidate.ts';
 import type { AttemptFailure, CancelReason } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
+import type { AnswerHold } from './answer-budget.ts';
 import { attempt } from './attempt.ts';
 import type { AttemptLedger } from './attempt-ledger.ts';
 import type { AttemptOutcome } from './attempt-outcome.ts';
@@ -28,7 +29,8 @@ export type FallbackResult =
 
 /**
  * Tries the candidates in order until one answers or opens its stream (SPEC 4.5, routing rule 1). Stops
- * when the client is gone or the request's own time is up; nothing is tried after a first token.
+ * when the client is gone or the request's own time is up; nothing is tried after a first token. `room`: for a whole
+ * answer, which is the caller's to give back.
  */
 export async function fallBack(
   call: ChatCall,
@@ -36,6 +38,7 @@ export async function fallBack(
   ledger: AttemptLedger,
   deps: ChatDeps,
   signal: CancelSignal,
+  room: AnswerHold,
 ): Promise<FallbackResult> {
   const requestDueMs = call.enteredAtMs + call.tables.document.timeouts.request_seconds * 1000;
   const failures: AttemptFailure[] = [];
@@ -49,7 +52,7 @@ export async function fallBack(
     const opened = new OpenAttempt(call, candidate, index + 1, startedAtMs, ledger, deps);
     let outcome: AttemptOutcome;
     try {
-      outcome = await attempt(opened, call, deps, requestDueMs, signal);
+      outcome = await attempt(opened, call, deps, requestDueMs, signal, room);
     } catch (cause) {
       deps.reportBug(cause, call);
       outcome = brokenAttempt();

@@ -7,6 +7,7 @@ import type { SettledFacts } from '../core/settled-request.ts';
 import type { Client } from './client-stream.ts';
 import { DueTimer } from './due-timer.ts';
 import { clientStallMs } from './exchange-limits.ts';
+import type { Clock } from './ports.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** The error of an answer that the end of the process cuts. */
@@ -27,16 +28,26 @@ export interface Replay {
  * A whole answer as a stream, as fast as the client takes it and no faster: what it has not asked for is not made
  * yet. Settled before the last bytes.
  */
-export async function replay(
-  { call, client, settlement, deps }: RequestContext,
-  { completion, bytes, last, facts }: Replay,
-): Promise<void> {
+export function replay(context: RequestContext, { completion, bytes, last, facts }: Replay): Promise<void> {
+  const { client, deps } = context;
   client.stream.open();
   client.stream.keeps(bytes);
+  return writeEvents(client, completion, deps.clock).then(() => endReplay(context, last, facts));
+}
+
+/** Apart from what follows: nobody keeps the values while the row is written. */
+async function writeEvents(client: Client, completion: ChatCompletion, clock: Clock): Promise<void> {
   for (const event of chunksFromCompletion(completion)) {
     if (client.signal.aborted) break;
-    if (!client.stream.write(event)) await caughtUp(client, deps.clock.monotonicMs);
+    if (!client.stream.write(event)) await caughtUp(client, clock.monotonicMs);
   }
+}
+
+async function endReplay(
+  { call, client, settlement }: RequestContext,
+  last: string,
+  facts: SettledFacts,
+): Promise<void> {
   if (!client.signal.aborted) {
     await settlement.settle({ status: 'success' }, facts);
     client.stream.end(last);

@@ -186,8 +186,24 @@ function lastChunks(
   return gatewayChunk(identity, metadata, { usage: asked, extras }) + doneFrame;
 }
 
-/** A cache hit, as JSON or replayed as a stream, whichever the client asked for (SPEC 4.5, routing rule 4). */
-export async function respondFromCache(context: RequestContext, answer: StoredAnswer): Promise<ChatResponse> {
+/**
+ * A cache hit, as JSON or replayed as a stream, whichever the client asked for (SPEC 4.5, routing rule 4). Null when
+ * there is no room for it: a hit costs nobody anything, and hundreds of them can come at once.
+ */
+export function respondFromCache(
+  context: RequestContext,
+  answer: StoredAnswer,
+): Promise<ChatResponse> | null {
+  const { call, room } = context;
+  const { completionJson } = answer;
+  const hasRoom =
+    call.request.stream === true
+      ? room.countParsed(Buffer.from(completionJson))
+      : room.count(completionJson.length);
+  return hasRoom ? sendFromCache(context, answer) : null;
+}
+
+async function sendFromCache(context: RequestContext, answer: StoredAnswer): Promise<ChatResponse> {
   const { call, settlement } = context;
   const { provider, model, usage, requestId, traceId } = answer;
   const latencyMs = settlement.latencyMs();

@@ -1,7 +1,7 @@
+import { answerBounds } from '../core/answer/answer-limits.ts';
 import { ExactReader, isKeptNumber, TooManyNumbersError } from '../core/json/exact-json.ts';
 import type { JsonBounds } from '../core/json/json-tally.ts';
 import { tallyJson } from '../core/json/json-tally.ts';
-import { mostLongDigits } from '../core/json/long-numbers.ts';
 
 /** A JSON object as parsed: nothing is known of its fields. */
 export type JsonRecord = Record<string, unknown>;
@@ -13,21 +13,6 @@ export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isKeptNumber(value);
 }
 
-/** `JSON.parse` takes any depth, but `JSON.stringify` overflows the stack from about 5,000 levels on. */
-const maxDepth = 1000;
-/** Of one object. No vendor's has a hundred; 100,000 different ones take 40 ms to parse and 100 ms to copy. */
-const maxKeys = 4096;
-
-/**
- * A whole answer: the log-probabilities of a thousand tokens with twenty alternatives each fit, and a hostile
- * one is parsed in less than a tenth of a second and 20 MiB.
- */
-export const answerBounds: JsonBounds = {
-  values: 250_000,
-  depth: maxDepth,
-  keys: maxKeys,
-  longDigits: mostLongDigits,
-};
 /**
  * One event of a stream: a burst of two hundred such tokens. A stream may be nothing but such events, so each has this
  * allowance of its own: they come one by one, and a second of it takes as long as the vendor takes to send it.

@@ -61,7 +61,7 @@ describe.each([
     const call = callOf({ userId, tables, request: { stream } });
     const candidate = candidateOf('openai', tables);
     const dueMs = performance.now() + 60_000;
-    return attempt(world.openAttempt(call, candidate), call, world.deps, dueMs, signal);
+    return attempt(world.openAttempt(call, candidate), call, world.deps, dueMs, signal, world.room(call));
   }
 
   test('have room up to a bound; what goes beyond fails, and all is given back', async () => {
@@ -100,7 +100,14 @@ test('an answer that its client has taken leaves its room at once, however silen
   const stop = new AbortController();
   const call = callOf({ tables, request: { stream: true } });
   const opened = world.openAttempt(call, candidateOf('openai', tables));
-  const opening = attempt(opened, call, world.deps, performance.now() + 60_000, stop.signal);
+  const opening = attempt(
+    opened,
+    call,
+    world.deps,
+    performance.now() + 60_000,
+    stop.signal,
+    world.room(call),
+  );
   const upstream = await world.transport.call(0);
   upstream.stream(sse({ choices: [{ delta: { content: 'x'.repeat(200 * 1024) } }] }));
   const outcome = await opening;

@@ -32,7 +32,14 @@ function begin(candidate: Candidate, parts: CallParts = {}, world = new World())
   const signal = new AbortController().signal;
   const requestDueMs = performance.now() + 300_000;
   const call = callOf({ tables, ...parts });
-  const outcome = attempt(world.openAttempt(call, candidate), call, world.deps, requestDueMs, signal);
+  const outcome = attempt(
+    world.openAttempt(call, candidate),
+    call,
+    world.deps,
+    requestDueMs,
+    signal,
+    world.room(call),
+  );
   return { world, outcome, signal };
 }
 
@@ -92,7 +99,14 @@ describe('what is sent', () => {
       request: { messages: [{ role: 'user', content: 'x'.repeat(2 * longestOfOneTurn) }] },
     });
     const opened = world.openAttempt(call, openai);
-    const outcome = attempt(opened, call, world.deps, performance.now() + 300_000, leaving.signal);
+    const outcome = attempt(
+      opened,
+      call,
+      world.deps,
+      performance.now() + 300_000,
+      leaving.signal,
+      world.room(call),
+    );
     leaving.abort('client-gone');
     expect(await outcome).toMatchObject({ kind: 'cancelled', reason: 'client-gone' });
     expect(world.transport.calls).toHaveLength(0);

@@ -28,6 +28,7 @@ test.each([
     world.deps,
     performance.now() + 1000,
     signal,
+    world.room(call),
   );
   const checked = await checkKey(key, occasion, world.deps, signal);
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AnswerBudget } from '../../src/chat/answer-budget.ts';
+import { AnswerBudget, AnswerHold } from '../../src/chat/answer-budget.ts';
 import { AnswerCache } from '../../src/chat/answer-cache.ts';
 import type { AnswerChat } from '../../src/chat/answer-chat.ts';
 import { createChat } from '../../src/chat/answer-chat.ts';
@@ -400,6 +400,11 @@ export class World {
       reportUnopenedKey: (keyId, { requestId }) => void this.unopened.push([keyId, requestId]),
     };
     this.answerChat = createChat(this.deps);
+  }
+
+  /** What a whole answer of this call is counted by. */
+  room({ userId }: Pick<ChatCall, 'userId'>): AnswerHold {
+    return new AnswerHold(this.answers, userId);
   }
 
   /** A begun attempt, outside of any story. */

@@ -1,9 +1,9 @@
-import { maxToolCalls } from '../../core/answer/answer-limits.ts';
+import { answerBounds, maxToolCalls } from '../../core/answer/answer-limits.ts';
 import type { AnswerMessage, ChatCompletion, ToolCall } from '../../core/answer/chat-completion.ts';
 import { overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
-import { answerBounds, isRecord, readJson, textOf } from '../json-value.ts';
+import { isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
 import { incompleteAnswer, reportedInstead } from '../stream-failure.ts';
 import { toolCallId } from '../tool-call-id.ts';

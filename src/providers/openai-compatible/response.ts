@@ -1,10 +1,10 @@
-import { maxChoices, maxToolCalls } from '../../core/answer/answer-limits.ts';
+import { answerBounds, maxChoices, maxToolCalls } from '../../core/answer/answer-limits.ts';
 import type { ChatCompletion, WireUsage } from '../../core/answer/chat-completion.ts';
 import { noUsage } from '../../core/answer/usage.ts';
 import { overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
-import { answerBounds, isRecord, readJson, textOf } from '../json-value.ts';
+import { isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
 import { incompleteAnswer, reportedInstead } from '../stream-failure.ts';
 import { properChoice } from './choice.ts';
