@@ -21,6 +21,9 @@ declare module 'fastify' {
   }
 }
 
+/** A body may take half a minute to come; what is here sooner was sent by whoever was let in a moment ago. */
+const recentMs = 20;
+
 export interface AuthDeps {
   readonly accounts: Accounts;
   readonly tables: () => RoutingTables;
@@ -48,42 +51,67 @@ function openEarly(request: FastifyRequest, { accounts, bodies }: AuthDeps): Ear
   );
 }
 
+type Done = (error?: Error) => void;
+
+/** Who comes in, as it is found; the error that refuses it otherwise. */
+function admit(request: FastifyRequest, account: Caller | null, deps: AuthDeps): Error | undefined {
+  if (account === null) {
+    const isRevoked = deps.accounts.isRevoked(request.serviceKeyHash);
+    return refusal(isRevoked ? 'revoked_key' : 'unknown_key', request, deps);
+  }
+  if (account.disabled) {
+    deps.httpTelemetry.authFailed('user_disabled', askerOf(request));
+    return new AuthenticationError('This user is disabled; ask the operator.', 'user_disabled');
+  }
+  request.account = account;
+  return undefined;
+}
+
+function refusal(reason: AuthFailure, request: FastifyRequest, deps: AuthDeps): AuthenticationError {
+  deps.httpTelemetry.authFailed(reason, askerOf(request));
+  return new AuthenticationError();
+}
+
+/**
+ * Looks again once the body is there: a key that was revoked meanwhile lets nobody in, and what was decided of its user
+ * holds for a request that says only now what it wants.
+ */
+function lookAgain(request: FastifyRequest, done: Done, deps: AuthDeps): void {
+  if (deps.clock.monotonicMs() - request.enteredAtMs < recentMs) {
+    done();
+    return;
+  }
+  const found = deps.accounts.find(request.serviceKeyHash);
+  if (found instanceof Promise) found.then((account) => done(admit(request, account, deps))).catch(done);
+  else done(admit(request, found, deps));
+}
+
 /**
  * Requires `Authorization: Bearer <service key>` on every route of the scope (SPEC 5), before the body is
- * read. A warm caller costs a hash and a map look-up.
+ * read, and again behind one that took its time. A warm caller costs a hash and a map look-up.
  */
 export function requireServiceKey(scope: FastifyInstance, deps: AuthDeps): void {
   scope.decorateRequest('account');
   scope.decorateRequest('serviceKeyHash', '');
-  const refusal = (reason: AuthFailure, request: FastifyRequest): AuthenticationError => {
-    deps.httpTelemetry.authFailed(reason, askerOf(request));
-    return new AuthenticationError();
-  };
   scope.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done) => {
     reply.header('cache-control', 'no-store');
     const { authorization } = request.headers;
-    if (authorization === undefined) return done(refusal('missing', request));
+    if (authorization === undefined) return done(refusal('missing', request, deps));
     const token = bearerToken(request.raw.rawHeaders, authorization);
-    if (token === undefined) return done(refusal('malformed', request));
+    if (token === undefined) return done(refusal('malformed', request, deps));
     request.serviceKeyHash = hashServiceKey(token);
     const shape = shapeOf(token, request.serviceKeyHash, deps);
-    if (shape === null) return done(refusal('malformed', request));
+    if (shape === null) return done(refusal('malformed', request, deps));
     if (shape === 'legacy') {
       markLegacy(reply, deps.tables());
       deps.httpTelemetry.legacyUsed('key');
     }
     const accept = (account: Caller | null): void => {
-      if (account === null) {
-        const isRevoked = deps.accounts.isRevoked(request.serviceKeyHash);
-        done(refusal(isRevoked ? 'revoked_key' : 'unknown_key', request));
+      const refused = admit(request, account, deps);
+      if (refused !== undefined) {
+        done(refused);
         return;
       }
-      if (account.disabled) {
-        deps.httpTelemetry.authFailed('user_disabled', askerOf(request));
-        done(new AuthenticationError('This user is disabled; ask the operator.', 'user_disabled'));
-        return;
-      }
-      request.account = account;
       const before = request.trace;
       request.trace = deps.httpTelemetry.authenticated(before);
       if (request.trace === before) done();
@@ -96,4 +124,5 @@ export function requireServiceKey(scope: FastifyInstance, deps: AuthDeps): void 
       found.then(accept).catch(done);
     } else accept(found);
   });
+  scope.addHook('preHandler', (request, _reply, done) => lookAgain(request, done, deps));
 }
