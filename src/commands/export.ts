@@ -3,6 +3,8 @@ import { Option } from 'commander';
 import { FocusCharges } from '../core/answer/focus-charges.ts';
 import { chargedRow, exportedLine } from '../core/log/exported-line.ts';
 import { addCommand } from './command.ts';
+import type { CsvValue } from './csv.ts';
+import { csvLine } from './csv.ts';
 import { directDatabaseUrl } from './migrate.ts';
 import { writeAsRead } from './output.ts';
 import { addPeriod, periodOf } from './period.ts';
@@ -16,16 +18,7 @@ interface ExportOptions {
   readonly to?: bigint;
 }
 
-type Line = Readonly<Record<string, string | number | boolean | null>>;
-
-/** RFC 4180. Spreadsheets run what begins like a formula, and users name models: such a cell gets a quote before it. */
-function csvCell(value: Line[string]): string {
-  const text = value === null ? '' : String(value);
-  const safe = /^[=+@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-const csvLine = (values: readonly Line[string][]): string => `${values.map(csvCell).join(',')}\r\n`;
+type Line = Readonly<Record<string, CsvValue>>;
 
 /** Writes lines in one format; a table has its header before the first one. */
 class LineWriter {
