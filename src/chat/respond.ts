@@ -78,7 +78,9 @@ export async function respondWithAnswer(
   const cost = costMicroUsd(usage, price);
   const latencyMs = settlement.latencyMs();
   const ttftMs = call.request.stream === true ? latencyMs : null;
-  const facts: SettledFacts = { latencyMs, ttftMs, usage, costMicroUsd: cost };
+  const { length } = answer.json;
+  const came = { answerBytes: length, answerCharacters: length };
+  const facts: SettledFacts = { latencyMs, ttftMs, usage, costMicroUsd: cost, came };
   const metadata = metadataOf(context, { provider, model, latencyMs, cost, residency });
   const stored =
     call.options.cacheTtlSeconds === null
@@ -132,7 +134,7 @@ async function relayAndSettle(
       firstTokenMs: stream.firstTokenAtMs - attempt.startedAtMs,
       usage,
       costMicroUsd: costMicroUsd(usage, attempt.candidate.price),
-      answerBytes: stream.answerBytes,
+      came: { answerBytes: stream.answerBytes, answerCharacters: stream.translator.characters },
     };
     closed = await settleStream(context, stream, end, attempt, facts);
   } finally {

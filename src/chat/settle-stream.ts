@@ -2,7 +2,7 @@ import type { Usage } from '../core/answer/usage.ts';
 import type { VendorAnswer } from '../core/attempt-record.ts';
 import type { GatewayError } from '../core/errors.ts';
 import { ApiError, ProviderError } from '../core/errors.ts';
-import type { CutCause } from '../core/settled-request.ts';
+import type { CutCause, SettledFacts } from '../core/settled-request.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { OpenStream, StreamEnd } from './open-stream.ts';
 import { cutByDrain } from './replay.ts';
@@ -16,8 +16,7 @@ export interface StreamFacts {
   readonly firstTokenMs: number;
   readonly usage: Usage;
   readonly costMicroUsd: bigint;
-  /** The vendor's, that had come. */
-  readonly answerBytes: number;
+  readonly came: NonNullable<SettledFacts['came']>;
 }
 
 /** A stream whose last bytes are still to be sent: a clean end, an error, or nothing since nobody is left. */

@@ -35,6 +35,8 @@ export interface Candidate {
   readonly residency: Residency;
   readonly facts: ModelFacts;
   readonly price: Price | null;
+  /** What budgets take it to cost where it has no price; null: nothing. */
+  readonly assumedPrice: Price | null;
   /** True when it was moved behind others, because it has failed too often of late. */
   readonly heldBack: boolean;
 }

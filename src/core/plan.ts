@@ -69,6 +69,7 @@ function candidateOf(call: ChatCall, key: HeldKey, model: string): Candidate {
     residency: keyResidency(call, key),
     facts: call.tables.facts(key.provider, model),
     price: call.tables.price(key.provider, model),
+    assumedPrice: call.tables.dearest(key.provider),
     heldBack: false,
   };
 }

@@ -92,7 +92,7 @@ export interface SettledRequest {
   /** Which of the caller's keys served; null where none did, or the answer came from the cache. */
   readonly keyId: string | null;
   readonly usage: Usage;
-  /** Of a stream that ended without final counts; null: there is nothing to estimate. */
+  /** Of an answer without final counts; null: there is nothing to estimate. */
   readonly cutAnswer: CutAnswer | null;
   /** Whole milliseconds. */
   readonly latencyMs: number;
@@ -129,8 +129,8 @@ export interface SettledFacts {
   readonly ttftMs?: number | null;
   readonly usage?: Usage;
   readonly costMicroUsd?: bigint;
-  /** Of a stream: what had come of it. */
-  readonly answerBytes?: number;
+  /** What had come of an answer. */
+  readonly came?: Pick<CutAnswer, 'answerBytes' | 'answerCharacters'>;
   readonly savedMicroUsd?: bigint;
   /** Set on a cache hit: who had answered. */
   readonly cachedFrom?: CacheOrigin;
@@ -188,9 +188,9 @@ export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): Sett
   };
 }
 
-function cutAnswerOf({ request }: ChatCall, { usage, answerBytes }: SettledFacts): CutAnswer | null {
-  if (answerBytes === undefined || usage?.basis === 'complete') return null;
-  return { promptCharacters: promptCharacters(request), answerBytes };
+function cutAnswerOf({ request }: ChatCall, { usage, came }: SettledFacts): CutAnswer | null {
+  if (came === undefined || usage?.basis === 'complete') return null;
+  return { promptCharacters: promptCharacters(request), ...came };
 }
 
 /** How a request ended, in one word of a closed list: the error's type where there was no answer. */

@@ -74,7 +74,7 @@ export class Budgets {
     this.#tell(user);
   }
 
-  /** What an answer that was cut may have cost beyond what was stated. */
+  /** What a request may have cost beyond what its row says. */
   guess(userId: string, microUsd: bigint): void {
     const user = this.#users.peek(userId);
     if (user === undefined || microUsd <= 0n) return;

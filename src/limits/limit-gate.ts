@@ -1,10 +1,8 @@
-import { costMicroUsd } from '../core/answer/cost.ts';
-import type { CutAnswer } from '../core/answer/estimated-usage.ts';
-import { estimatedUsage } from '../core/answer/estimated-usage.ts';
 import { hasBudget } from '../core/limits/budget.ts';
 import type { MinuteCounts } from '../core/limits/minute.ts';
 import { countsMinutes } from '../core/limits/minute.ts';
 import type { Refusal } from '../core/limits/refusal.ts';
+import { usedUp } from '../core/limits/used-up.ts';
 import type { Limits } from '../core/limits/user-limits.ts';
 import type { UserMinute } from '../core/limits/user-minute.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
@@ -60,11 +58,13 @@ export class LimitGate {
 
   /** What became of a request, of any user. Stored answers cost nothing, and their tokens are nobody's. */
   settled(settled: SettledRequest): void {
-    const { userId, usage, cutAnswer, costMicroUsd, cachedFrom } = settled;
+    const { userId, costMicroUsd, cachedFrom } = settled;
     if (cachedFrom !== null) return;
+    const { tokens, unstatedMicroUsd } = usedUp(settled);
+    this.#minutes.spend(userId, tokens);
     this.#budgets?.spend(userId, costMicroUsd);
-    if (cutAnswer === null) this.#minutes.spend(userId, usage.inputTokens + usage.outputTokens);
-    else this.#guess(settled, cutAnswer);
+    // No row will ever say.
+    this.#budgets?.guess(userId, unstatedMicroUsd);
   }
 
   /** Users known here who have reached a share of a budget. */
@@ -78,15 +78,6 @@ export class LimitGate {
 
   #admitMinute(userId: string, limits: Limits, isStream: boolean): GateDecision | Promise<GateDecision> {
     return countsMinutes(limits) ? this.#minutes.admit(userId, limits, isStream) : null;
-  }
-
-  /** Of an answer that was cut the limits take what it may have used up: no row will ever say. */
-  #guess({ userId, usage, costMicroUsd: stated, candidates }: SettledRequest, cut: CutAnswer): void {
-    const guessed = estimatedUsage(usage, cut);
-    this.#minutes.spend(userId, guessed.inputTokens + guessed.outputTokens);
-    const last = candidates.at(-1);
-    const price = last?.kind === 'tried' ? last.candidate.price : null;
-    this.#budgets?.guess(userId, costMicroUsd(guessed, price) - stated);
   }
 }
 

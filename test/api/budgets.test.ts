@@ -54,3 +54,18 @@ describe.each([
     expect(await metric(gateway, 'gw_budget_users', [`period="${period}"`])).toBe(0);
   });
 });
+
+test('a budget holds for a model that the tables have no price for, whose answers cost nothing', async () => {
+  const user = await registerWithKeys(gateway.url, ['openai']);
+  await setLimits(gateway, user, { budget_usd_per_day: '0.000001' });
+  const override = { 'x-gateway-override-model': 'openai:of-tomorrow' };
+  // A replica that has not heard of the limit yet counts nothing towards it.
+  const refused = await eventually(async () => {
+    const response = await chat(user.client, {}, override);
+    return response.status === 429 ? response : undefined;
+  });
+  expectError(refused, { status: 429, type: 'rate_limit_error', code: 'daily_budget_exceeded', param: null });
+  for (const row of await logRowsOnceThere(user.client, 1)) {
+    expect(row).toMatchObject({ status: 'success', cost_usd: '0.000000' });
+  }
+});

@@ -80,6 +80,7 @@ export function candidateOf(
     residency,
     facts: tables.facts(provider, model),
     price: null,
+    assumedPrice: null,
     heldBack: false,
   };
 }

@@ -11,23 +11,27 @@ const mediumCharacters = 1000 * charactersPerToken;
 /** Of a long recording or document as base64, this many for a character of its text. */
 const codedPerCharacter = 100;
 
-/** What an answer that was cut was made of, as far as it was seen here. */
+/** What an answer without final counts was made of, as far as it was seen here. */
 export interface CutAnswer {
   readonly promptCharacters: number;
-  /** That had come of its stream. */
+  /** That had come of it. */
   readonly answerBytes: number;
+  /** Of its text, reasoning and calls: some vendors send a dozen tokens in an event. */
+  readonly answerCharacters: number;
 }
 
 /**
- * What a cut answer may have used up, where the vendor had not stated it: for limits, which would else not hold for
+ * What an answer may have used up, where the vendor had not stated it: for limits, which would else not hold for
  * clients that leave before the last chunk. Rows, costs and statistics have what was stated and nothing else.
  */
-export function estimatedUsage(stated: Usage, { promptCharacters, answerBytes }: CutAnswer): Usage {
+export function estimatedUsage(stated: Usage, cut: CutAnswer): Usage {
+  const { promptCharacters, answerBytes, answerCharacters } = cut;
+  const outputTokens = Math.max(answerBytes / bytesPerToken, answerCharacters / charactersPerToken);
   return {
     ...stated,
     basis: 'partial',
     inputTokens: Math.max(stated.inputTokens, Math.ceil(promptCharacters / charactersPerToken)),
-    outputTokens: Math.max(stated.outputTokens, Math.ceil(answerBytes / bytesPerToken)),
+    outputTokens: Math.max(stated.outputTokens, Math.ceil(outputTokens)),
   };
 }
 

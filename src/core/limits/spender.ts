@@ -19,8 +19,8 @@ export interface ReachedShare {
 }
 
 /**
- * What one user spends of its budgets: what was read, what was settled here since, and what answers that were cut may
- * have cost. Whoever asks says what time it is, in milliseconds since the epoch.
+ * What one user spends of its budgets: what was read, what was settled here since, and what requests may have
+ * cost beyond their rows. Whoever asks says what time it is, in milliseconds since the epoch.
  */
 export class Spender {
   limits: Limits;
@@ -64,7 +64,7 @@ export class Spender {
     this.#own += microUsd;
   }
 
-  /** What an answer that was cut may have cost beyond what was stated. */
+  /** What a request may have cost beyond what its row says. */
   guess(microUsd: bigint): void {
     for (const period of budgetPeriods) this.#guessed[period] += microUsd;
   }

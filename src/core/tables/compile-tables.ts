@@ -1,12 +1,13 @@
 import { compileDefaults } from '../limits/user-limits.ts';
 import { parseInstant } from '../parse-instant.ts';
 import type { ProviderName } from '../provider-name.ts';
+import { pricedProviderNames } from '../provider-name.ts';
 import type { TierName } from './mode.ts';
 import { tierNames } from './mode.ts';
 import type { ModelFacts } from './model-facts.ts';
 import { resolveFacts } from './model-facts.ts';
 import type { Price } from './price.ts';
-import { compilePrice, findPrice } from './price.ts';
+import { compilePrice, dearestPrice, findPrice } from './price.ts';
 import type { RoutingTablesDocument, TierCandidate } from './routing-tables.ts';
 import type { RoutingTables } from './tables.ts';
 
@@ -48,6 +49,9 @@ export function compileTables(
   generation: number,
 ): RoutingTables {
   const prices = document.prices.map(compilePrice);
+  const dearest = new Map(
+    pricedProviderNames.map((name) => [name as ProviderName, dearestPrice(prices, name)]),
+  );
   const { legacy } = document;
   const named = [...tierNames.flatMap((name) => document.tiers[name]), ...document.prices];
   const modelsOf = new Map<ProviderName, Set<string>>();
@@ -67,5 +71,6 @@ export function compileTables(
     tier: (name: TierName): readonly TierCandidate[] => document.tiers[name],
     facts: remembered<ModelFacts>((provider, model) => resolveFacts(document.models, provider, model)),
     price: remembered<Price | null>((provider, model) => findPrice(prices, provider, model)),
+    dearest: (provider) => dearest.get(provider) ?? null,
   });
 }

@@ -109,6 +109,24 @@ export function compilePrice(row: PriceRow): Price {
   });
 }
 
+const rateNames = Object.keys({
+  input: true,
+  output: true,
+  cachedInput: true,
+  cacheWrite: true,
+  cacheWriteLong: true,
+} satisfies Record<keyof Rates, true>) as readonly (keyof Rates)[];
+
+/** The highest of each rate that a provider's models have; null: none has a price. */
+export function dearestPrice(prices: readonly Price[], provider: ProviderName): Price | null {
+  const [first, ...others] = prices.filter((price) => price.provider === provider);
+  if (first === undefined) return null;
+  const rates: Record<keyof Rates, bigint> = { ...first };
+  for (const other of others)
+    for (const name of rateNames) if (other[name] > rates[name]) rates[name] = other[name];
+  return Object.freeze({ ...rates, provider, model: '', longContext: null });
+}
+
 /**
  * The price of a model: its own row, else the row with the longest name that the model's name begins with
  * (answers name dated snapshots), else null.

@@ -30,4 +30,6 @@ export interface RoutingTables {
   facts(provider: ProviderName, model: string): ModelFacts;
   /** Null: unknown model, cost is shown as 0. */
   price(provider: ProviderName, model: string): Price | null;
+  /** What a model without a price may cost at most, as far as the tables know its provider; null: they do not. */
+  dearest(provider: ProviderName): Price | null;
 }

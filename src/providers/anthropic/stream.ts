@@ -28,6 +28,7 @@ export class AnthropicStream implements StreamTranslator {
   phase: StreamPhase = 'prefix';
   tokenSeen = false;
   failure: UpstreamError | null = null;
+  characters = 0;
   readonly extras = noExtras;
   id: string;
   readonly created: number;
@@ -115,6 +116,7 @@ export class AnthropicStream implements StreamTranslator {
 
   #emitText(field: 'content' | 'reasoning_content', given: unknown): void {
     const text = textOf(given);
+    this.characters += text.length;
     if (text !== '') this.#emitToken({ [field]: text });
   }
 
@@ -184,7 +186,9 @@ export class AnthropicStream implements StreamTranslator {
     if (delta.type === 'text_delta') this.#emitText('content', delta.text);
     else if (delta.type === 'thinking_delta') this.#emitText('reasoning_content', delta.thinking);
     else if (delta.type === 'input_json_delta') {
-      this.#emitCall(this.#tools.append(index, textOf(delta.partial_json)));
+      const json = textOf(delta.partial_json);
+      this.characters += json.length;
+      this.#emitCall(this.#tools.append(index, json));
     }
   }
 

@@ -82,11 +82,15 @@ export function plainTextField(delta: Readonly<Record<string, unknown>>): TextFi
  * valid and plain by comparing bytes: no parse, no copy, about a tenth of the time of `JSON.parse`.
  */
 export class PlainTemplate {
+  /** Of the text in what it was found in, as it stands in JSON. */
+  textBytes = 0;
   readonly #head: Uint8Array;
   readonly #tail: Uint8Array;
   /** What follows the padding; null when the chunks carry none. */
   readonly #end: Uint8Array | null;
   readonly #maxEventBytes: number;
+  /** Of the event looked at last. */
+  #lastTextBytes = 0;
 
   private constructor(head: string, tail: string, end: string | null, maxEventBytes: number) {
     this.#head = Buffer.from(head, 'latin1');
@@ -121,19 +125,24 @@ export class PlainTemplate {
       if (end === -1 || end - position > this.#maxEventBytes) return position;
       if (chunk[end] !== lineFeed || chunk[end + 1] !== lineFeed) return position;
       position = end + 2;
+      this.textBytes += this.#lastTextBytes;
     }
   }
 
   /** True when the data of one event is plain. */
   matches(data: Uint8Array): boolean {
-    return this.#match(data, 0) === data.length;
+    if (this.#match(data, 0) !== data.length) return false;
+    this.textBytes += this.#lastTextBytes;
+    return true;
   }
 
   /** Where the data that begins at `from` ends; -1 when it is not plain. */
   #match(bytes: Uint8Array, from: number): number {
     if (!holdsAt(bytes, from, this.#head)) return -1;
-    const textEnd = closingQuote(bytes, from + this.#head.length);
+    const textStart = from + this.#head.length;
+    const textEnd = closingQuote(bytes, textStart);
     if (textEnd === -1 || !holdsAt(bytes, textEnd, this.#tail)) return -1;
+    this.#lastTextBytes = textEnd - textStart;
     const tailEnd = textEnd + this.#tail.length;
     if (this.#end === null) return tailEnd;
     const paddingEnd = closingQuote(bytes, tailEnd);

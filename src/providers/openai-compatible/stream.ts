@@ -16,6 +16,7 @@ import {
   truncatedStream,
   unreadableStream,
 } from '../stream-failure.ts';
+import { deltaCharacters } from './delta-characters.ts';
 import { PlainTemplate } from './plain-template.ts';
 import { ChunkReader } from './stream-chunk.ts';
 import { keptUsage, readUsage } from './usage.ts';
@@ -52,6 +53,8 @@ export class CompatibleStream implements StreamTranslator {
   #template: PlainTemplate | null = null;
   #usage: Usage = noUsage;
   #usageIsFinal = false;
+  /** Beside what was found by the template at hand. */
+  #characters = 0;
 
   constructor(context: StreamContext) {
     this.#maxEventBytes = context.maxEventBytes;
@@ -63,6 +66,10 @@ export class CompatibleStream implements StreamTranslator {
   get usage(): Usage {
     const final = this.phase === 'finished' || (this.#usageIsFinal && this.answerEnded);
     return final || this.#usage.basis === 'none' ? this.#usage : { ...this.#usage, basis: 'partial' };
+  }
+
+  get characters(): number {
+    return this.#characters + (this.#template?.textBytes ?? 0);
   }
 
   get answerEnded(): boolean {
@@ -173,6 +180,7 @@ export class CompatibleStream implements StreamTranslator {
       return;
     }
     const read = readUsage(chunk.usage);
+    this.#characters += deltaCharacters(chunk);
     const effect = this.#chunks.take(chunk);
     if (read !== null) {
       this.#usage = read.usage;
@@ -189,6 +197,7 @@ export class CompatibleStream implements StreamTranslator {
     output.push(frameBytes(rewritten ? Buffer.from(JSON.stringify(chunk)) : data));
     if (effect.token) this.#answering();
     if (this.tokenSeen && !rewritten && effect.plainField !== null) {
+      this.#characters += this.#template?.textBytes ?? 0;
       this.#template = PlainTemplate.learn(data, effect.plainField, this.#maxEventBytes);
     }
   }

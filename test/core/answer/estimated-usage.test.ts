@@ -11,15 +11,19 @@ const stated = (inputTokens: number, outputTokens: number) => ({
 });
 
 test.each([
-  ['nothing stated', stated(0, 0), 400, 2_500, 100, 10],
-  ['the input stated', stated(120, 0), 400, 2_500, 120, 10],
-  ['more stated than it looks like', stated(500, 90), 400, 2_500, 500, 90],
-  ['a part of a token', stated(0, 0), 1, 1, 1, 1],
-  ['nothing came', stated(0, 0), 0, 0, 0, 0],
-])('a cut answer with %s', (_name, usage, characters, answerBytes, inputTokens, outputTokens) => {
-  const guessed = estimatedUsage(usage, { promptCharacters: characters, answerBytes });
-  expect(guessed).toEqual({ ...noUsage, basis: 'partial', inputTokens, outputTokens });
-});
+  ['nothing stated', stated(0, 0), 400, 2_500, 40, 100, 10],
+  ['the input stated', stated(120, 0), 400, 2_500, 40, 120, 10],
+  ['more stated than it looks like', stated(500, 90), 400, 2_500, 40, 500, 90],
+  ['a part of a token', stated(0, 0), 1, 1, 1, 1, 1],
+  ['many tokens in an event', stated(0, 0), 400, 2_500, 1_000, 100, 250],
+  ['nothing came', stated(0, 0), 0, 0, 0, 0, 0],
+])(
+  'a cut answer with %s',
+  (_name, usage, promptCharacters, answerBytes, answerCharacters, inputTokens, outputTokens) => {
+    const guessed = estimatedUsage(usage, { promptCharacters, answerBytes, answerCharacters });
+    expect(guessed).toEqual({ ...noUsage, basis: 'partial', inputTokens, outputTokens });
+  },
+);
 
 describe('the characters of a prompt', () => {
   const long = 'x'.repeat(1_000);

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { PriceRow } from '../../../src/core/tables/price.ts';
-import { compilePrice, findPrice, pricedBy, priceSchema } from '../../../src/core/tables/price.ts';
+import {
+  compilePrice,
+  dearestPrice,
+  findPrice,
+  pricedBy,
+  priceSchema,
+} from '../../../src/core/tables/price.ts';
 
 function priceOf(model: string, rates: Partial<PriceRow> = {}) {
   return compilePrice({ provider: 'openai', model, input: '1.00', output: '2.00', ...rates });
@@ -80,4 +86,22 @@ describe('prices', () => {
       priceSchema.safeParse({ provider: 'self_hosted', model: 'm', input: '1', output: '1' }).success,
     ).toBe(false);
   });
+});
+
+test('the dearest price of a provider has the highest of each rate, and another one has no part in it', () => {
+  const cheapInput = { provider: 'openai', model: 'a', input: '1', output: '8' } as const;
+  const cheapOutput = {
+    provider: 'openai',
+    model: 'b',
+    input: '2',
+    output: '4',
+    cached_input: '0.5',
+  } as const;
+  const elsewhere = { provider: 'together', model: 'c', input: '90', output: '90' } as const;
+  const prices = [cheapInput, cheapOutput, elsewhere].map(compilePrice);
+  expect(dearestPrice(prices, 'openai')).toMatchObject({
+    ...compilePrice({ ...cheapOutput, output: '8', cached_input: '1' }),
+    model: '',
+  });
+  expect(dearestPrice(prices, 'sarvam')).toBeNull();
 });

@@ -1,0 +1,45 @@
+import { costMicroUsd } from '../answer/cost.ts';
+import { estimatedUsage } from '../answer/estimated-usage.ts';
+import type { Usage } from '../answer/usage.ts';
+import { noUsage } from '../answer/usage.ts';
+import type { AttemptRecord } from '../attempt-record.ts';
+import type { SettledRequest } from '../settled-request.ts';
+
+/** What a request takes of the limits of its user. */
+export interface UsedUp {
+  /** Input and output. */
+  readonly tokens: number;
+  /** What it may have cost beyond what its row says, in micro-dollars. */
+  readonly unstatedMicroUsd: bigint;
+}
+
+type Tried = Pick<AttemptRecord, 'candidate' | 'usage'>;
+
+/** A model that the tables do not know is taken for the dearest of its provider: it is no way past a budget. */
+function costOf(usage: Usage, tried: Tried | undefined): bigint {
+  return costMicroUsd(usage, tried?.candidate.price ?? tried?.candidate.assumedPrice ?? null);
+}
+
+const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
+
+/**
+ * All that the attempts of a request used up. A row has what was stated of the last one, at the price there is; limits
+ * take as well what others had stated before they failed, what an answer that was cut may have used up, and models
+ * without a price.
+ */
+export function usedUp(settled: SettledRequest): UsedUp {
+  const { usage: stated, cutAnswer, candidates, costMicroUsd: statedMicroUsd } = settled;
+  const tried = candidates.filter((record) => record.kind === 'tried');
+  const last = tried.at(-1);
+  // A client that left between two attempts has a row without what the first had stated.
+  const own = stated.basis === 'none' ? (last?.usage ?? stated) : stated;
+  const usage = cutAnswer === null ? own : estimatedUsage(own, cutAnswer);
+  let tokens = tokensOf(usage);
+  let microUsd = costOf(usage, last);
+  for (const before of tried.slice(0, -1)) {
+    tokens += tokensOf(before.usage ?? noUsage);
+    microUsd += costOf(before.usage ?? noUsage, before);
+  }
+  const unstated = microUsd - statedMicroUsd;
+  return { tokens, unstatedMicroUsd: unstated > 0n ? unstated : 0n };
+}

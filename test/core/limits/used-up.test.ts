@@ -1,0 +1,90 @@
+/** What a request takes of its user's limits: all that its attempts used up, and not only what its row says. */
+import { expect, test } from 'vitest';
+import type { Usage } from '../../../src/core/answer/usage.ts';
+import { noUsage } from '../../../src/core/answer/usage.ts';
+import type { AttemptRecord, CandidateRecord } from '../../../src/core/attempt-record.ts';
+import { usedUp } from '../../../src/core/limits/used-up.ts';
+import type { SettledRequest } from '../../../src/core/settled-request.ts';
+import type { Price } from '../../../src/core/tables/price.ts';
+import { compilePrice } from '../../../src/core/tables/price.ts';
+import { logRow } from '../../adapters/postgres/log-rows.ts';
+
+/** A micro-dollar a token of input, two of output. */
+const price = compilePrice({ provider: 'openai', model: 'known', input: '1', output: '2' });
+const dear = compilePrice({ provider: 'openai', model: 'dear', input: '10', output: '20' });
+
+const used = (inputTokens: number, outputTokens: number): Usage => ({
+  ...noUsage,
+  basis: 'complete',
+  inputTokens,
+  outputTokens,
+});
+
+function tried(usage: Usage | null, own: Price | null = price, assumed: Price | null = dear): AttemptRecord {
+  const candidate = { price: own, assumedPrice: assumed };
+  return { kind: 'tried', usage, candidate } as AttemptRecord;
+}
+
+const passedOver = { kind: 'passed-over', provider: 'together', model: 'm' } as CandidateRecord;
+const settled = (change: Partial<SettledRequest>) => usedUp(logRow({ costMicroUsd: 0n, ...change }));
+const cut = { promptCharacters: 40, answerBytes: 250, answerCharacters: 80 };
+
+test.each<[string, Partial<SettledRequest>, number, bigint]>([
+  [
+    'an answer as its row has it',
+    { usage: used(10, 5), costMicroUsd: 20n, candidates: [tried(used(10, 5))] },
+    15,
+    0n,
+  ],
+  [
+    'a failed attempt before it, which was paid for as well',
+    { usage: used(10, 5), costMicroUsd: 20n, candidates: [tried(used(7, 1), dear), tried(used(10, 5))] },
+    23,
+    90n,
+  ],
+  [
+    'failed attempts alone, of which the row has the last',
+    { usage: used(2, 1), costMicroUsd: 4n, candidates: [tried(used(7, 1)), tried(used(2, 1))] },
+    11,
+    9n,
+  ],
+  [
+    'a failed attempt behind which the client left',
+    { usage: noUsage, candidates: [tried(used(7, 1))] },
+    8,
+    9n,
+  ],
+  [
+    'a model without a price, at the dearest one of its provider',
+    { usage: used(10, 5), candidates: [tried(used(10, 5), null)] },
+    15,
+    200n,
+  ],
+  [
+    'a server of the user, which has no price and whose provider has none',
+    { usage: used(10, 5), candidates: [tried(used(10, 5), null, null)] },
+    15,
+    0n,
+  ],
+  [
+    'an answer that was cut, by what had come of it',
+    { usage: noUsage, cutAnswer: cut, candidates: [tried(null)] },
+    30,
+    50n,
+  ],
+  [
+    'a cut answer of a model without a price',
+    { usage: noUsage, cutAnswer: cut, candidates: [tried(null, null)] },
+    30,
+    500n,
+  ],
+  [
+    'a candidate that was passed over, with nothing',
+    { usage: used(10, 5), costMicroUsd: 20n, candidates: [tried(used(10, 5)), passedOver] },
+    15,
+    0n,
+  ],
+  ['nobody who was asked, with nothing', { usage: noUsage, candidates: [] }, 0, 0n],
+])('limits take %s', (_name, change, tokens, unstatedMicroUsd) => {
+  expect(settled(change)).toEqual({ tokens, unstatedMicroUsd });
+});
