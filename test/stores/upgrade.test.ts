@@ -86,10 +86,17 @@ function writeAs(release: ReleaseBefore, pool: Pool) {
     }
   };
   const writing = Promise.all([write(), write(), write()]);
+  let failure: unknown = null;
+  writing.catch((cause: unknown) => {
+    failure = cause;
+  });
   return {
     more: async (count: number) => {
       const wanted = written.length + count;
-      await Promise.race([writing, eventually(async () => written.length >= wanted || undefined)]);
+      await eventually(async () => {
+        if (failure !== null) throw failure;
+        return written.length >= wanted || undefined;
+      });
     },
     stop: async () => {
       stopped = true;

@@ -1,7 +1,9 @@
 /**
  * Loaded before every test file (vitest.config.ts). Fails a file that leaves a process, a socket or a
- * timer behind: what outlives its test disturbs others, and here nobody ends it.
+ * timer behind: what outlives its test disturbs others, and here nobody ends it. A test that failed half-way, at its
+ * first try perhaps, could not tidy up: there its failure is all that is told.
  */
+import type { RunnerTask } from 'vitest';
 import { aroundAll } from 'vitest';
 import { leftBehind, underWay } from './left-behind.ts';
 
@@ -16,8 +18,10 @@ const startTimer = setTimeout;
 void [process.stdout, process.stderr];
 const before = underWay();
 
-aroundAll(async (runSuite) => {
+// biome-ignore lint/correctness/noEmptyPattern: vitest reads from it that no fixture is wanted
+aroundAll(async (runSuite, {}, suite) => {
   await runSuite();
+  if (hasFailed(suite)) return;
   for (let looks = 1; ; looks += 1) {
     const left = leftBehind(before, underWay());
     if (left.length === 0) return;
@@ -25,6 +29,12 @@ aroundAll(async (runSuite) => {
     await new Promise((resolve) => startTimer(resolve, pauseMs));
   }
 });
+
+/** A test did, at its last try or before. */
+function hasFailed(task: RunnerTask): boolean {
+  if (task.type === 'suite') return task.tasks.some(hasFailed);
+  return task.result?.state === 'fail' || (task.result?.retryCount ?? 0) > 0;
+}
 
 /** Each kind once, with how many there are where it is more than one. */
 function counted(left: readonly string[]): string {

@@ -23,6 +23,10 @@ const files: Readonly<Record<string, [body: string, found: RegExp | null]>> = {
   'a timer that ends soon': ['setTimeout(() => {}, 100)', null],
   'a timer that keeps nobody': ['setInterval(() => {}, 1000).unref()', null],
   'a timer': ['setInterval(() => {}, 1000)', /left behind: Timeout$/],
+  'a timer of a try that failed': [
+    'if (task.result.retryCount === 0) { setInterval(() => {}, 1000); throw new Error("half-way"); }',
+    null,
+  ],
   'a server': ["await new Promise((up) => createServer().listen(0, '127.0.0.1', up))", /TCPServerWrap/],
   'a connection': [
     `const server = createServer().listen(0, '127.0.0.1', () => connect(server.address().port, '127.0.0.1'));
@@ -49,7 +53,7 @@ test(
     );
     const names = `const { spawn, once, createServer, connect } = { ${from.join(', ')} };`;
     const texts = Object.entries(files).map(([name, [body]]) => {
-      return [name, `${names}\ntest('one', async () => { ${body} });\n`];
+      return [name, `${names}\ntest('one', { retry: 1 }, async ({ task }) => { ${body} });\n`];
     });
     const setupFiles = ['test/harness/measure/leave-nothing-behind.ts'];
     const results = await runTestFiles(folder.path, Object.fromEntries(texts), setupFiles);
