@@ -48,6 +48,15 @@ export interface AttemptRecord {
   readonly dropped: readonly string[];
 }
 
+/**
+ * Whether its caller gave it up before anything came of it: by leaving, or by a limit shorter than everybody's. The
+ * vendor has the prompt, and may charge for it.
+ */
+export function isGivenUp({ end, firstTokenMs }: Pick<AttemptRecord, 'end' | 'firstTokenMs'>): boolean {
+  if (end.kind === 'cancelled') return end.reason === 'client-gone' && firstTokenMs === null;
+  return end.kind === 'failed' && end.failure.kind === 'timed-out' && !end.failure.blamesCandidate;
+}
+
 /** What became of one candidate: it was tried, or passed over for what it lacks. */
 export type CandidateRecord = AttemptRecord | ({ readonly kind: 'passed-over' } & UnableCandidate);
 

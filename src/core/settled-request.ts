@@ -3,6 +3,7 @@ import { promptCharacters } from './answer/estimated-usage.ts';
 import type { Usage } from './answer/usage.ts';
 import { noUsage } from './answer/usage.ts';
 import type { CandidateRecord } from './attempt-record.ts';
+import { isGivenUp } from './attempt-record.ts';
 import type { Candidate } from './candidate.ts';
 import type { ErrorType } from './errors.ts';
 import type { SkippedCandidate } from './plan.ts';
@@ -94,6 +95,8 @@ export interface SettledRequest {
   readonly usage: Usage;
   /** Of an answer without final counts; null: there is nothing to estimate. */
   readonly cutAnswer: CutAnswer | null;
+  /** Characters of a prompt that its caller gave up on while it was with a vendor (`isGivenUp`); null: of none. */
+  readonly givenUpCharacters: number | null;
   /** Whole milliseconds. */
   readonly latencyMs: number;
   /** Whole milliseconds to the first token; null for JSON answers and refusals. */
@@ -170,6 +173,9 @@ export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): Sett
     keyId: cachedFrom !== null ? null : (served?.key.id ?? null),
     usage,
     cutAnswer: cutAnswerOf(call, facts),
+    givenUpCharacters: records.some((record) => record.kind === 'tried' && isGivenUp(record))
+      ? promptCharacters(call.request)
+      : null,
     latencyMs: facts.latencyMs,
     ttftMs: facts.ttftMs ?? null,
     costMicroUsd: facts.costMicroUsd ?? 0n,

@@ -3,6 +3,7 @@ import { estimatedUsage } from '../answer/estimated-usage.ts';
 import type { Usage } from '../answer/usage.ts';
 import { noUsage } from '../answer/usage.ts';
 import type { AttemptRecord } from '../attempt-record.ts';
+import { isGivenUp } from '../attempt-record.ts';
 import type { SettledRequest } from '../settled-request.ts';
 
 /** What a request takes of the limits of its user. */
@@ -13,32 +14,42 @@ export interface UsedUp {
   readonly unstatedMicroUsd: bigint;
 }
 
-type Tried = Pick<AttemptRecord, 'candidate' | 'usage'>;
-
 /** A model that the tables do not know is taken for the dearest of its provider: it is no way past a budget. */
-function costOf(usage: Usage, tried: Tried | undefined): bigint {
+function costOf(usage: Usage, tried: AttemptRecord | undefined): bigint {
   return costMicroUsd(usage, tried?.candidate.price ?? tried?.candidate.assumedPrice ?? null);
 }
 
 const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
 
+/** What was stated of an attempt; of one whose caller gave it up, at least its prompt. */
+function usageOf(tried: AttemptRecord, givenUpCharacters: number | null): Usage {
+  const stated = tried.usage ?? noUsage;
+  if (givenUpCharacters === null || !isGivenUp(tried)) return stated;
+  return estimatedUsage(stated, {
+    promptCharacters: givenUpCharacters,
+    answerBytes: 0,
+    answerCharacters: 0,
+  });
+}
+
 /**
  * All that the attempts of a request used up. A row has what was stated of the last one, at the price there is; limits
- * take as well what others had stated before they failed, what an answer that was cut may have used up, and models
- * without a price.
+ * take as well what others had stated before they failed, what an answer that was cut may have used up, prompts that
+ * were given up, and models without a price.
  */
 export function usedUp(settled: SettledRequest): UsedUp {
-  const { usage: stated, cutAnswer, candidates, costMicroUsd: statedMicroUsd } = settled;
+  const { usage: stated, cutAnswer, givenUpCharacters, candidates, costMicroUsd: statedMicroUsd } = settled;
   const tried = candidates.filter((record) => record.kind === 'tried');
   const last = tried.at(-1);
   // A client that left between two attempts has a row without what the first had stated.
-  const own = stated.basis === 'none' ? (last?.usage ?? stated) : stated;
+  const own = stated.basis !== 'none' || last === undefined ? stated : usageOf(last, givenUpCharacters);
   const usage = cutAnswer === null ? own : estimatedUsage(own, cutAnswer);
   let tokens = tokensOf(usage);
   let microUsd = costOf(usage, last);
   for (const before of tried.slice(0, -1)) {
-    tokens += tokensOf(before.usage ?? noUsage);
-    microUsd += costOf(before.usage ?? noUsage, before);
+    const used = usageOf(before, givenUpCharacters);
+    tokens += tokensOf(used);
+    microUsd += costOf(used, before);
   }
   const unstated = microUsd - statedMicroUsd;
   return { tokens, unstatedMicroUsd: unstated > 0n ? unstated : 0n };

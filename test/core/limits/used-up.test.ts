@@ -22,8 +22,20 @@ const used = (inputTokens: number, outputTokens: number): Usage => ({
 
 function tried(usage: Usage | null, own: Price | null = price, assumed: Price | null = dear): AttemptRecord {
   const candidate = { price: own, assumedPrice: assumed };
-  return { kind: 'tried', usage, candidate } as AttemptRecord;
+  return { kind: 'tried', usage, candidate, end: { kind: 'served' }, firstTokenMs: null } as AttemptRecord;
 }
+
+/** Without an answer, for this reason. */
+function ended(end: object, own: Price | null = price): AttemptRecord {
+  return { ...tried(null, own), end } as AttemptRecord;
+}
+
+const left = { kind: 'cancelled', reason: 'client-gone' };
+const drained = { kind: 'cancelled', reason: 'drain' };
+const late = (blamesCandidate: boolean) => ({
+  kind: 'failed',
+  failure: { kind: 'timed-out', blamesCandidate },
+});
 
 const passedOver = { kind: 'passed-over', provider: 'together', model: 'm' } as CandidateRecord;
 const settled = (change: Partial<SettledRequest>) => usedUp(logRow({ costMicroUsd: 0n, ...change }));
@@ -82,6 +94,35 @@ test.each<[string, Partial<SettledRequest>, number, bigint]>([
     'a candidate that was passed over, with nothing',
     { usage: used(10, 5), costMicroUsd: 20n, candidates: [tried(used(10, 5)), passedOver] },
     15,
+    0n,
+  ],
+  [
+    'a prompt whose client left before the answer',
+    { usage: noUsage, givenUpCharacters: 40, candidates: [ended(left)] },
+    10,
+    10n,
+  ],
+  [
+    'a prompt whose client left, for a model without a price',
+    { usage: noUsage, givenUpCharacters: 40, candidates: [ended(left, null)] },
+    10,
+    100n,
+  ],
+  [
+    'prompts that were given up by a short limit, each time, beside the answer',
+    {
+      usage: used(10, 5),
+      costMicroUsd: 20n,
+      givenUpCharacters: 40,
+      candidates: [ended(late(false)), ended(late(false)), tried(used(10, 5))],
+    },
+    35,
+    20n,
+  ],
+  [
+    "a vendor that is late by everybody's limit, and the end of the process, with nothing",
+    { usage: noUsage, givenUpCharacters: 40, candidates: [ended(late(true)), ended(drained)] },
+    0,
     0n,
   ],
   ['nobody who was asked, with nothing', { usage: noUsage, candidates: [] }, 0, 0n],

@@ -32,6 +32,7 @@ function settled(): SettledRequest {
     keyId: userId,
     usage: { ...noUsage, basis: 'complete', inputTokens: 100, outputTokens: 50 },
     cutAnswer: null,
+    givenUpCharacters: null,
     latencyMs: 500,
     ttftMs: null,
     costMicroUsd: 100n,
