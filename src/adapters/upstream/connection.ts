@@ -4,10 +4,12 @@ import type { IpClass } from '../../core/net/ip-class.ts';
 import { classifyAddress } from '../../core/net/ip-class.ts';
 import { ConnectError } from './connect-error.ts';
 import type { ConnectionOwner, WaitingCall } from './connection-owner.ts';
+import type { ReadingTurns } from './reading-turns.ts';
 import type { ResponseHead } from './response-head.ts';
 import { keepAliveHint } from './response-head.ts';
 import type { ResponseFault, ResponseReader } from './response-parser.ts';
 import { ResponseParser } from './response-parser.ts';
+import { SocketReading } from './socket-reading.ts';
 import { writeRequest } from './write-request.ts';
 
 /** Why a call on this connection gave no whole answer. */
@@ -57,19 +59,20 @@ export class Connection {
   addressClass: IpClass | null = null;
   readonly #owner: ConnectionOwner;
   readonly #monotonicMs: () => number;
+  readonly #reading: SocketReading;
   #socket: Socket | null = null;
   /** Who waits for the socket. */
   #opener: WaitingCall | null = null;
   #stopOpening: () => void = nothing;
   #call: ConnectionCall | null = null;
   #parser: ResponseParser | null = null;
-  #paused = false;
   /** When the last byte came, or the request was written. */
   #heardAtMs = 0;
 
-  constructor(owner: ConnectionOwner, monotonicMs: () => number) {
+  constructor(owner: ConnectionOwner, monotonicMs: () => number, turns: ReadingTurns) {
     this.#owner = owner;
     this.#monotonicMs = monotonicMs;
+    this.#reading = new SocketReading(turns);
   }
 
   /** For the socket's `onread`: false stops reading. */
@@ -120,7 +123,9 @@ export class Connection {
     this.#call = call;
     this.#parser = new ResponseParser(this.#reader);
     this.#heardAtMs = this.#monotonicMs();
-    writeRequest(this.#socket as Socket, head, body);
+    const socket = this.#socket as Socket;
+    this.#reading.begin(socket);
+    writeRequest(socket, head, body);
   }
 
   /** As `connectionName`; null while it is not open. */
@@ -131,15 +136,11 @@ export class Connection {
   }
 
   pause(): void {
-    if (this.state !== 'busy') return;
-    this.#paused = true;
-    this.#socket?.pause();
+    if (this.state === 'busy') this.#reading.pause();
   }
 
   resume(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
-    this.#socket?.resume();
+    this.#reading.resume();
   }
 
   /** Closes now, without a word to the call. */
@@ -156,7 +157,7 @@ export class Connection {
       return;
     }
     const silentMs = this.#monotonicMs() - this.#heardAtMs;
-    const wasSilent = this.state === 'busy' && !this.#paused && silentMs >= suspectMs;
+    const wasSilent = this.state === 'busy' && this.#reading.isOn && silentMs >= suspectMs;
     this.destroy();
     if (wasSilent) this.#owner.onSilent(this.#heardAtMs, isSilent);
   }
@@ -190,13 +191,14 @@ export class Connection {
     parser.push(bytes);
     if (parser.state === 'failed') this.#fail(parser.fault ?? 'protocol');
     else if (parser.state === 'complete') this.#complete(parser);
+    this.#reading.took(this.#heardAtMs, this.#monotonicMs());
   }
 
   #complete(parser: ResponseParser): void {
     const call = this.#call;
     this.#call = null;
     this.#parser = null;
-    this.resume();
+    this.#reading.end();
     if (this.state !== 'busy' || !parser.persistent) this.#close();
     else if (this.#isWritten) this.#free();
     // TLS says a turn later that a write is done: a vendor that answers at once would cost a handshake each time.
@@ -233,6 +235,7 @@ export class Connection {
     if (this.state === 'closed') return;
     this.state = 'closed';
     this.#parser = null;
+    this.#reading.end();
     this.#stopOpening();
     this.#socket?.destroy();
     this.#owner.onClosed(this);

@@ -4,6 +4,7 @@ import type { OpenSocket } from './connection.ts';
 import { Connection } from './connection.ts';
 import type { ConnectionOwner, WaitingCall } from './connection-owner.ts';
 import type { ConnectionPool, PoolSettings } from './connection-pool.ts';
+import type { ReadingTurns } from './reading-turns.ts';
 import type { PoolStats } from './upstream-connections.ts';
 
 /** The vendor's own limit runs from its last byte: we close this much before it. */
@@ -27,6 +28,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   readonly #limits: PoolSettings;
   readonly #monotonicMs: () => number;
   readonly #looked: AfterNextPoll;
+  readonly #turns: ReadingTurns;
   /** Those idle the longest first: the one used last is used next, so that the others can grow old. */
   readonly #idle: Connection[] = [];
   /** Until the next poll is over: of each its end is known then. */
@@ -39,11 +41,18 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   #silentAtMs = 0;
   #closed = false;
 
-  constructor(open: OpenSocket, limits: PoolSettings, monotonicMs: () => number, looked: AfterNextPoll) {
+  constructor(
+    open: OpenSocket,
+    limits: PoolSettings,
+    monotonicMs: () => number,
+    looked: AfterNextPoll,
+    turns: ReadingTurns,
+  ) {
     this.#open = open;
     this.#limits = limits;
     this.#monotonicMs = monotonicMs;
     this.#looked = looked;
+    this.#turns = turns;
   }
 
   get stats(): PoolStats {
@@ -155,7 +164,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   }
 
   #connect(call: WaitingCall): void {
-    const connection = new Connection(this, this.#monotonicMs);
+    const connection = new Connection(this, this.#monotonicMs, this.#turns);
     this.#all.add(connection);
     connection.open(this.#open, call);
   }

@@ -8,6 +8,7 @@ import type { OpenPool } from './connection-pool.ts';
 import type { Connector } from './connector.ts';
 import { openFilesLimit } from './open-files.ts';
 import { OriginPool } from './origin-pool.ts';
+import { ReadingTurns } from './reading-turns.ts';
 import { ActiveCall, requestHead } from './upstream-call.ts';
 import { connectionsOf } from './upstream-connections.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
@@ -48,8 +49,9 @@ export function createUpstreamClient(
 ): UpstreamHttp {
   const monotonicMs = () => performance.now();
   const looked = new AfterNextPoll();
+  const turns = new ReadingTurns();
   const openPool: OpenPool<OriginPool> = (origin, connect, settings) =>
-    new OriginPool(openerTo(origin, connect), settings, monotonicMs, looked);
+    new OriginPool(openerTo(origin, connect), settings, monotonicMs, looked, turns);
   const pools = new UpstreamPools(openPool, policy, limits);
 
   const sweeper = setInterval(() => {

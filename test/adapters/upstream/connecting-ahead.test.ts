@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { AfterNextPoll } from '../../../src/adapters/upstream/after-next-poll.ts';
 import type { Connection, OpenSocket } from '../../../src/adapters/upstream/connection.ts';
 import { OriginPool } from '../../../src/adapters/upstream/origin-pool.ts';
+import { ReadingTurns } from '../../../src/adapters/upstream/reading-turns.ts';
 
 const calls = 500;
 const most = 32;
@@ -16,7 +17,13 @@ function silentOrigin(connectsAhead: boolean) {
     return () => void opening.delete(done);
   };
   const kept = { keepAliveMs: 60_000, longestKeepAliveMs: 60_000, longestLifeMs: 600_000 };
-  const pool = new OriginPool(open, { ...kept, connectsAhead }, () => 1, new AfterNextPoll());
+  const pool = new OriginPool(
+    open,
+    { ...kept, connectsAhead },
+    () => 1,
+    new AfterNextPoll(),
+    new ReadingTurns(),
+  );
   const callAndLeave = (): void => {
     let made: Connection | null = null;
     pool.take({

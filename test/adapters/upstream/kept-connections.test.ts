@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { AfterNextPoll } from '../../../src/adapters/upstream/after-next-poll.ts';
 import type { OpenSocket } from '../../../src/adapters/upstream/connection.ts';
 import { OriginPool } from '../../../src/adapters/upstream/origin-pool.ts';
+import { ReadingTurns } from '../../../src/adapters/upstream/reading-turns.ts';
 import { listen } from './local-server.ts';
 
 const kept = { keepAliveMs: 60_000, longestKeepAliveMs: 60_000, longestLifeMs: 600_000, connectsAhead: true };
@@ -29,7 +30,7 @@ async function connectionsOfThreeCalls(lateness: 'at once' | 'a turn later' | 'n
     socket.once('connect', () => done(null, socket, '127.0.0.1'));
     return () => socket.destroy();
   };
-  const pool = new OriginPool(open, kept, () => performance.now(), new AfterNextPoll());
+  const pool = new OriginPool(open, kept, () => performance.now(), new AfterNextPoll(), new ReadingTurns());
   const call = (): Promise<void> =>
     new Promise((resolve, reject) => {
       pool.take({

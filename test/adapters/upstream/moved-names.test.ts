@@ -6,6 +6,7 @@ import type { OpenSocket } from '../../../src/adapters/upstream/connection.ts';
 import { createConnector } from '../../../src/adapters/upstream/guarded-connector.ts';
 import type { HostLookup } from '../../../src/adapters/upstream/host-lookup.ts';
 import { OriginPool } from '../../../src/adapters/upstream/origin-pool.ts';
+import { ReadingTurns } from '../../../src/adapters/upstream/reading-turns.ts';
 import { ActiveCall } from '../../../src/adapters/upstream/upstream-call.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 import type { LocalServer } from './local-server.ts';
@@ -34,7 +35,13 @@ function poolOf(port: number, userAddress: boolean) {
   const open: OpenSocket = (read, done) =>
     connector({ ...target, onread: read }, (error, socket) => done(error, socket, null));
   const kept = { keepAliveMs: 600_000, longestKeepAliveMs: 600_000, longestLifeMs };
-  const pool = new OriginPool(open, { ...kept, connectsAhead: true }, () => world.nowMs, new AfterNextPoll());
+  const pool = new OriginPool(
+    open,
+    { ...kept, connectsAhead: true },
+    () => world.nowMs,
+    new AfterNextPoll(),
+    new ReadingTurns(),
+  );
   onTestFinished(() => pool.destroy());
   const ask = async (): Promise<string> => {
     const parts: Buffer[] = [];

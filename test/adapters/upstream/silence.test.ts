@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { AfterNextPoll } from '../../../src/adapters/upstream/after-next-poll.ts';
 import type { OpenSocket } from '../../../src/adapters/upstream/connection.ts';
 import { OriginPool } from '../../../src/adapters/upstream/origin-pool.ts';
+import { ReadingTurns } from '../../../src/adapters/upstream/reading-turns.ts';
 import { ActiveCall } from '../../../src/adapters/upstream/upstream-call.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 import { listen } from './local-server.ts';
@@ -26,7 +27,13 @@ class Vendor {
     this.#hanging = hanging;
     const kept = { keepAliveMs: 600_000, longestKeepAliveMs: 600_000, longestLifeMs: 600_000_000 };
     const settings = { ...kept, connectsAhead: true };
-    this.#pool = new OriginPool(this.#open, settings, () => this.#nowMs, new AfterNextPoll());
+    this.#pool = new OriginPool(
+      this.#open,
+      settings,
+      () => this.#nowMs,
+      new AfterNextPoll(),
+      new ReadingTurns(),
+    );
     onTestFinished(() => this.#pool.destroy());
   }
 
