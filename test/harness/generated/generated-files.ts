@@ -17,6 +17,16 @@ interface ValueRow {
   readonly meaning: string;
 }
 
+interface SchemaPart {
+  description?: string;
+  readonly $ref?: string;
+  readonly properties?: Readonly<Record<string, SchemaPart>>;
+}
+
+interface ValuesSchema extends SchemaPart {
+  readonly definitions: { tables: unknown };
+}
+
 interface ChartValues {
   readonly metrics: { readonly dashboards: { readonly labels: object; readonly annotations: object } };
 }
@@ -38,11 +48,29 @@ function read(path: string): string {
   return readFileSync(inProject(path), 'utf8');
 }
 
-/** The schema is written by hand, but for the tables, whose schema is the server's own. */
+/**
+ * What is allowed is written by hand; what it means is the words of the README's table, and the schema of the tables is the
+ * server's own.
+ */
 function schema(): string {
-  const document = JSON.parse(read(`${chart}/values.schema.json`)) as { definitions: { tables: unknown } };
+  const document = JSON.parse(read(`${chart}/values.schema.json`)) as ValuesSchema;
   document.definitions.tables = tablesPartJsonSchema();
+  for (const { path, meaning } of valueRows(read(`${chart}/values.yaml`))) {
+    const part = partOf(document, path.split('.'));
+    if (part === undefined) throw new Error(`values.schema.json does not know ${path}.`);
+    if (part !== sharedShape) part.description = meaning;
+  }
   return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+/** Below it lie fields of Kubernetes, which mean the same wherever they stand. */
+const sharedShape: SchemaPart = {};
+
+/** The part that judges the value at this path; `sharedShape` inside of a shape that several values have. */
+function partOf(part: SchemaPart | undefined, path: readonly string[]): SchemaPart | undefined {
+  const [key, ...rest] = path;
+  if (part === undefined || key === undefined) return part;
+  return part.$ref === undefined ? partOf(part.properties?.[key], rest) : sharedShape;
 }
 
 /** The chart's alerts for those who do not use the chart. */
@@ -87,7 +115,7 @@ function readme(): string {
   const rows = valueRows(read(`${chart}/values.yaml`)).map(({ path: value, fallback, meaning }) => [
     `\`${value}\``,
     `\`${fallback}\``,
-    meaning,
+    meaning.replaceAll('|', '\\|'),
   ]);
   return withMade(path, read(path), 'values', markdownTable(['value', 'default', 'meaning'], rows));
 }
@@ -103,7 +131,7 @@ function rowsBelow(map: YAMLMap<ParsedNode, ParsedNode>, prefix: string): ValueR
   return map.items.flatMap(({ key, value }, index) => {
     const path = `${prefix}${key}`;
     const comment = key.commentBefore ?? (index === 0 ? map.commentBefore : undefined);
-    const meaning = /(?:^|\n) -- (.*)$/.exec(comment ?? '')?.[1]?.replaceAll('|', '\\|');
+    const meaning = /(?:^|\n) -- (.*)$/.exec(comment ?? '')?.[1];
     if (meaning !== undefined) return { path, fallback: fallbackOf(value), meaning };
     if (isMap<ParsedNode, ParsedNode>(value) && value.items.length > 0) return rowsBelow(value, `${path}.`);
     throw new Error(`values.yaml: ${path} has no comment that begins with "# --".`);
