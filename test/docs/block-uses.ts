@@ -37,7 +37,7 @@ export const blockUses: Readonly<Record<string, readonly (readonly [beginning: s
     ['{\n  "id": "chatcmpl-…"', output],
     ['curl -s $GW/v1/keys', run(pages)],
   ],
-  'SECURITY.md': [['WHO="--certificate-identity-regexp', run('test/release/signatures.test.ts')]],
+  'SECURITY.md': [['WHO=(--certificate-identity-regexp', run('test/release/signatures.test.ts')]],
   'charts/model-gateway/README.md': [
     ['kubectl create namespace gateway', run(cluster, 'helm test, which test/node/install.test.ts runs')],
   ],

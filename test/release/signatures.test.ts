@@ -19,11 +19,11 @@ async function verify(line: string, { key = release.publicKey, ...others } = {} 
   const env = {
     PATH: `${toolsFolder()}:${process.env['PATH']}`,
     HOME: folder,
-    // The workflow's identity comes from public services; here it is a key, and no log of signatures.
-    WHO: `--key=${key} --insecure-ignore-tlog`,
     ...{ IMAGE: image, CHART: chart, ...others },
   };
-  return promisify(execFile)('bash', ['-euc', line], { env, cwd: folder, maxBuffer: 2 ** 26 });
+  // The workflow's identity comes from public services; here it is a key, and no log of signatures.
+  const typed = `WHO=(--key='${key}' --insecure-ignore-tlog)\n${line}`;
+  return promisify(execFile)('bash', ['-euc', typed], { env, cwd: folder, maxBuffer: 2 ** 26 });
 }
 
 const digestOf = (reference: string) => reference.split('@')[1] ?? '';
