@@ -87,16 +87,20 @@ test('a release waits for all tests, and only its last job may write and sign', 
   expect(publish?.steps?.map(({ run }) => run)).toContain('npm run release');
 });
 
-test('Dependabot watches folders that exist', () => {
+test('Dependabot watches every folder that pins packages, and none that does not exist', () => {
   const { updates } = parse(readDocument('.github/dependabot.yml')) as {
     updates: { 'package-ecosystem': string; directory?: string; directories?: string[] }[];
   };
-  const files: Record<string, string> = { npm: 'package.json', docker: 'Dockerfile', gomod: 'go.mod' };
-  for (const { 'package-ecosystem': kind, directory, directories = [directory ?? ''] } of updates) {
-    for (const folder of directories)
-      expect(exists(`.${folder}/${files[kind] ?? '.github'}`), folder).toBe(true);
-  }
-  const modules = filesBelow('test/harness', 'go.mod').map((path) => `/${path.replace('/go.mod', '')}`);
-  const watched = updates.flatMap(({ directories = [] }) => directories);
-  expect(watched.sort()).toEqual(modules.sort());
+  const files: Record<string, string> = {
+    ...{ npm: 'package.json', pip: 'requirements.txt', docker: 'Dockerfile', gomod: 'go.mod' },
+  };
+  const watched = updates.flatMap(
+    ({ 'package-ecosystem': kind, directory, directories = [directory ?? ''] }) =>
+      directories.map((folder) => `${folder.replace(/\/$/, '')}/${files[kind] ?? '.github'}`),
+  );
+  for (const path of watched) expect(exists(`.${path}`), path).toBe(true);
+  const pins = ['package-lock.json', 'requirements.txt', 'go.mod'].flatMap((name) =>
+    filesBelow('test', name),
+  );
+  for (const path of pins) expect(watched).toContain(`/${path.replace('package-lock', 'package')}`);
 });
