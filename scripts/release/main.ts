@@ -65,6 +65,9 @@ async function dryRun(facts: ReleaseFacts, registry: string, folder: string): Pr
   ];
   console.log('\nThe workflow would run:');
   for (const command of commands) console.log(`  ${shownCommand(command)}`);
+  console.log(
+    'Then it attests the provenance of the image, and makes the page of the release from notes, chart and bill.',
+  );
 }
 
 /** Hands the digests on to the steps of the workflow that follow. */
