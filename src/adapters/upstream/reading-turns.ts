@@ -1,3 +1,6 @@
+import type { Placed } from '../../core/placed-list.ts';
+import { PlacedList } from '../../core/placed-list.ts';
+
 /**
  * Reading what vendors have sent may take one turn of the event loop so long. A read of 64 KiB is up to 20 ms of work,
  * where it is seven thousand events that say nothing, and a turn reads all that has come, megabytes on each of hundreds
@@ -6,7 +9,7 @@
 export const longestReadingMs = 50;
 
 /** A connection that waits for an answer. */
-export interface TurnReader {
+export interface TurnReader extends Placed {
   /** In which turn it was read last, as `ReadingTurns` counts them. */
   readTurn: number;
   /** What comes is left where it is, whoever wants it, until `letGo`. */
@@ -20,7 +23,7 @@ export interface TurnReader {
  * another from being read, however much it sends.
  */
 export class ReadingTurns {
-  readonly #readers = new Set<TurnReader>();
+  readonly #readers = new PlacedList<TurnReader>();
   /** They have had their turn. */
   readonly #waiting = new Set<TurnReader>();
   #turn = 0;
@@ -36,8 +39,8 @@ export class ReadingTurns {
 
   /** Nobody waits for what it says. */
   leave(reader: TurnReader): void {
-    this.#readers.delete(reader);
-    this.#waiting.delete(reader);
+    this.#readers.remove(reader);
+    if (this.#waiting.size > 0) this.#waiting.delete(reader);
     reader.letGo();
   }
 
@@ -48,7 +51,7 @@ export class ReadingTurns {
     reader.readTurn = this.#turn;
     if (this.#isOver || toMs - this.#beganMs < longestReadingMs) return;
     this.#isOver = true;
-    for (const one of this.#readers) one.hold();
+    for (const one of this.#readers.entries) one.hold();
   }
 
   #endLater(): void {
@@ -69,7 +72,7 @@ export class ReadingTurns {
   };
 
   #letOthersGo(turn: number): void {
-    for (const reader of this.#readers) {
+    for (const reader of this.#readers.entries) {
       if (reader.readTurn === turn) this.#waiting.add(reader);
       else if (!this.#waiting.has(reader)) reader.letGo();
     }

@@ -3,6 +3,7 @@ import type { ReadingTurns, TurnReader } from './reading-turns.ts';
 
 /** Whether a socket is read: not while whoever takes what comes has had enough, nor while its turn is over. */
 export class SocketReading implements TurnReader {
+  place = -1;
   readTurn = -1;
   readonly #turns: ReadingTurns;
   #socket: Socket | null = null;
