@@ -9,6 +9,7 @@ import type { HttpClient } from '../harness/gateway/http-client.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import type { User } from '../harness/gateway/register.ts';
 import { addKey, registerUser } from '../harness/gateway/register.ts';
+import { tables } from '../harness/gateway/tables.ts';
 import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { useReplica } from '../harness/gateway/use-replica.ts';
 import { eventually } from '../harness/measure/eventually.ts';
@@ -111,6 +112,24 @@ describe.each<[string, Decide, readonly [path: string, body: unknown], number]>(
     const asked = gateway.vendors.openai.ledger.slice(before);
     expect(asked.filter(({ bodyText }) => bodyText.includes('said late'))).toEqual([]);
   });
+});
+
+test('a deployment that was bound to India asks nobody outside for what is said only then', async () => {
+  const caller = await register();
+  expect((await chat(caller.client)).status).toBe(200);
+  const begun = await begin(caller.client, caller.key, ...aChat);
+  gateway.vendors.clear();
+  try {
+    await gateway.writeTables(tables({ residency: { policy: 'india' } }));
+    await eventually(async () => (await chat(caller.client)).status === 422 || undefined);
+    await eventually(async () => performance.now() - begun.beganAtMs > lateMs || undefined);
+    expect(await begun.finish()).toContain(' 422 ');
+  } finally {
+    await gateway.writeTables(tables());
+  }
+  const { ledger } = gateway.vendors.openai;
+  expect(ledger.filter(({ bodyText }) => bodyText.includes('said late'))).toEqual([]);
+  await eventually(async () => (await chat(caller.client)).status === 200 || undefined);
 });
 
 test('a caller of whom nothing was decided is served, however late the body comes', async () => {
