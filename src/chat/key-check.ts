@@ -1,5 +1,6 @@
 import type { KeyVerdict } from '../core/account/key-verdict.ts';
 import { verdictOfRefusal } from '../core/account/key-verdict.ts';
+import { ByteBuffer } from '../core/byte-buffer.ts';
 import type { HeldKey } from '../core/candidate.ts';
 import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { Residency, ResidencyBound } from '../core/request/residency.ts';
@@ -88,8 +89,8 @@ class KeyQuestion implements UpstreamListener {
   readonly #deps: KeyCheckDeps;
   readonly #settled = Promise.withResolvers<Answer>();
   readonly #timer: DueTimer;
-  readonly #chunks: Buffer[] = [];
-  #bytes = 0;
+  /** Of a refusal, in one place: pieces of one byte kept as they came would be ten megabytes. */
+  readonly #body = new ByteBuffer();
   #head: { readonly status: number; readonly headers: UpstreamHeaders } | null = null;
   #control: UpstreamControl | null = null;
 
@@ -129,9 +130,8 @@ class KeyQuestion implements UpstreamListener {
   }
 
   onData(chunk: Buffer): void {
-    this.#bytes += chunk.length;
-    this.#chunks.push(chunk);
-    if (this.#bytes >= maxErrorBodyBytes) this.#judge();
+    this.#body.append(chunk);
+    if (this.#body.length >= maxErrorBodyBytes) this.#judge();
   }
 
   onEnd(): void {
@@ -145,7 +145,7 @@ class KeyQuestion implements UpstreamListener {
   #judge(): void {
     if (this.#head === null) throw new Error('An answer came without its head.');
     const { status, headers } = this.#head;
-    const body = Buffer.concat(this.#chunks).subarray(0, maxErrorBodyBytes);
+    const body = this.#body.view().subarray(0, maxErrorBodyBytes);
     const { kind, message, code } = this.#provider.readError(
       status,
       headers,

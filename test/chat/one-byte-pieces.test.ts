@@ -1,11 +1,14 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { AnswerBudget } from '../../src/chat/answer-budget.ts';
+import { Cancellation } from '../../src/chat/cancellation.ts';
 import { HeldBytes } from '../../src/chat/held-bytes.ts';
+import { checkKey } from '../../src/chat/key-check.ts';
 import { CompletionAccumulator } from '../../src/core/answer/completion-accumulator.ts';
 import { SseDecoder } from '../../src/core/answer/sse-decoder.ts';
 import { cpuMsOf } from '../harness/measure/cpu-time.ts';
 import { livingBytes } from '../harness/measure/memory.ts';
 import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
+import { heldKey, World } from './story.ts';
 
 /** Memory is counted in what came, however small the pieces: a Buffer of its own takes a hundred bytes and more. */
 
@@ -85,4 +88,19 @@ describe('a mebibyte in pieces of one byte', () => {
     });
     expect(tookMs).toBeLessThan(5_000);
   });
+});
+
+test('a refusal of a key in pieces of one byte takes no more than a few times its size', async () => {
+  const world = new World();
+  const occasion = { residency: 'global', residencyBound: null, requestId: 'check-1' } as const;
+  const question = checkKey(heldKey('openai'), occasion, world.deps, new Cancellation());
+  const upstream = await world.transport.call(0);
+  const size = kept(() => {
+    upstream.head(401);
+    for (let i = 0; i < 60_000; i += 1) upstream.data('a');
+    return question;
+  });
+  expect(size).toBeLessThan(mebibyte);
+  upstream.end();
+  expect(await question).toMatchObject({ status: 401, reason: 'a'.repeat(500) });
 });
