@@ -26,7 +26,7 @@ export function requestHead(call: UpstreamCall, host: string): string | null {
   return body === null ? `${head}\r\n` : `${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n`;
 }
 
-type Lease = Pick<PoolLease<unknown>, 'release'>;
+type Lease = Pick<PoolLease<unknown>, 'release' | 'unpacks'>;
 
 /**
  * One call from `send` to its end: the connection on one side, the story's listener on the other.
@@ -86,9 +86,12 @@ export class ActiveCall implements ConnectionCall, WaitingCall, UpstreamControl 
 
   onHead(head: ResponseHead): void {
     const coding = head.headers['content-encoding'];
-    if (coding !== undefined && coding !== 'identity' && !this.#decode(String(coding))) {
-      this.fail('protocol');
-      return;
+    if (coding !== undefined && coding !== 'identity') {
+      const problem = this.#decode(String(coding));
+      if (problem !== null) {
+        this.fail(problem);
+        return;
+      }
     }
     this.#listener.onHead(head.status, head.headers);
   }
@@ -132,8 +135,9 @@ export class ActiveCall implements ConnectionCall, WaitingCall, UpstreamControl 
     connection?.abandon(isSilent);
   }
 
-  /** False for a coding that is not read here. */
-  #decode(coding: string): boolean {
+  /** What keeps a coded answer from being read; null: nothing. */
+  #decode(coding: string): 'protocol' | 'no-room' | null {
+    if (this.#lease?.unpacks() === false) return 'no-room';
     this.#decoder = decoderFor(coding, this.#userAddress, {
       // The decoder works on when the call has failed; the listener must not receive it.
       onData: (chunk) => {
@@ -144,7 +148,7 @@ export class ActiveCall implements ConnectionCall, WaitingCall, UpstreamControl 
       pause: () => this.#connection?.pause(),
       resume: () => this.#connection?.resume(),
     });
-    return this.#decoder !== null;
+    return this.#decoder === null ? 'protocol' : null;
   }
 
   #forget(): void {

@@ -16,6 +16,7 @@ import type { PoolStats } from './upstream-connections.ts';
 import { connectionsOf } from './upstream-connections.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
 import { transportFailure } from './upstream-http-port.ts';
+import type { PoolLease } from './upstream-pools.ts';
 import { UpstreamPools } from './upstream-pools.ts';
 import type { UserSocketLimits } from './user-socket-limits.ts';
 import { userSocketLimitsWithin } from './user-socket-limits.ts';
@@ -47,6 +48,8 @@ function kindOf(error: SocketErrorLike): TransportFailureKind {
   return kindOfCode[code] ?? 'protocol';
 }
 
+type Lease = Pick<PoolLease<unknown>, 'release' | 'unpacks'> | null;
+
 class AbortedError extends Error {}
 
 /** One dispatched call: undici's handler on one side, our listener on the other. */
@@ -56,18 +59,18 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
   readonly addressClass = null;
   readonly #listener: UpstreamListener;
   readonly #userAddress: boolean;
-  readonly #leave: () => void;
+  readonly #lease: Lease;
   #controller: Dispatcher.DispatchController | null = null;
   #interimAnswers = 0;
   #decoder: ReturnType<typeof decoderFor> = null;
   #aborted = false;
   #over = false;
 
-  /** `leave` is called once, when the call is over. */
-  constructor(listener: UpstreamListener, userAddress: boolean, leave: () => void) {
+  /** `lease` is released once, when the call is over. */
+  constructor(listener: UpstreamListener, userAddress: boolean, lease: Lease) {
     this.#listener = listener;
     this.#userAddress = userAddress;
-    this.#leave = leave;
+    this.#lease = lease;
   }
 
   /** False when it was aborted before it began, or has no place: there is nothing to connect for. */
@@ -94,6 +97,10 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
     }
     const encoding = headers['content-encoding'];
     if (encoding !== undefined && encoding !== 'identity') {
+      if (this.#lease?.unpacks() === false) {
+        this.#refuse(controller, 'no-room');
+        return;
+      }
       this.#decoder = decoderFor(String(encoding), this.#userAddress, {
         // The decoder works on when the call has failed; the listener must not receive it.
         onData: (chunk) => {
@@ -155,7 +162,7 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
     if (this.#over) return;
     this.#over = true;
     this.#decoder?.destroy();
-    this.#leave();
+    this.#lease?.release();
     if (failure === null) this.#listener.onEnd();
     else this.#listener.onFailure(failure);
   }
@@ -226,7 +233,7 @@ export function createUndiciUpstream(
         throw new Error('A call outside the residency of its request reached the socket.');
       }
       const lease = pools.take(call);
-      const dispatch = new Dispatch(listener, call.userAddress, () => lease?.release());
+      const dispatch = new Dispatch(listener, call.userAddress, lease);
       const { method, path, headers, body } = call;
       const options = { path, method, headers, body };
       // The client polls its sockets once more before it writes on one that has served, but not for what came

@@ -29,6 +29,8 @@ interface UserPool<P> {
 /** A place for one call; `release` when it is over. */
 export interface PoolLease<P> {
   readonly pool: P;
+  /** Takes a place for unpacking the answer, which `release` gives back; false when there is none. */
+  unpacks(): boolean;
   release(): void;
 }
 
@@ -40,17 +42,35 @@ class VendorLease<P> implements PoolLease<P> {
     this.pool = pool;
   }
 
+  unpacks(): true {
+    return true;
+  }
+
   release(): void {
     // Nobody counts.
   }
 }
 
+/**
+ * Of users' calls, whose answers may be unpacked at once: each takes 100 KiB more of this process, with what it has
+ * unpacked, than its socket. Few servers compress what was asked for as it is.
+ */
+const packedShare = 1 / 8;
+const packed = (calls: number): number => Math.max(1, Math.floor(calls * packedShare));
+
+/** By whom they are held. */
+interface UserPlaces {
+  readonly calls: FairPlaces;
+  readonly unpacking: FairPlaces;
+}
+
 class UserLease<P> implements PoolLease<P> {
   readonly #entry: UserPool<P>;
-  readonly #places: FairPlaces;
+  readonly #places: UserPlaces;
   readonly #slot: number;
+  #unpacks = false;
 
-  constructor(entry: UserPool<P>, places: FairPlaces, slot: number) {
+  constructor(entry: UserPool<P>, places: UserPlaces, slot: number) {
     this.#entry = entry;
     this.#places = places;
     this.#slot = slot;
@@ -62,9 +82,15 @@ class UserLease<P> implements PoolLease<P> {
     return this.#entry.pool;
   }
 
+  unpacks(): boolean {
+    this.#unpacks ||= this.#places.unpacking.take(this.#slot);
+    return this.#unpacks;
+  }
+
   release(): void {
     this.#entry.calls -= 1;
-    this.#places.give(this.#slot);
+    this.#places.calls.give(this.#slot);
+    if (this.#unpacks) this.#places.unpacking.give(this.#slot);
   }
 }
 
@@ -80,7 +106,7 @@ export class UpstreamPools<P extends ConnectionPool> {
   readonly #vendors = new Map<string, Map<string, VendorLease<P>>>();
   /** The least recently used first. */
   readonly #users = new Map<string, UserPool<P>>();
-  readonly #places: FairPlaces;
+  readonly #places: UserPlaces;
   readonly #seed: number;
   readonly #sweeper: NodeJS.Timeout;
   #userSockets = 0;
@@ -95,7 +121,10 @@ export class UpstreamPools<P extends ConnectionPool> {
     this.#open = open;
     this.#policy = policy;
     this.#limits = limits;
-    this.#places = new FairPlaces(limits.sockets, limits.perUser);
+    this.#places = {
+      calls: new FairPlaces(limits.sockets, limits.perUser),
+      unpacking: new FairPlaces(packed(limits.sockets), packed(limits.perUser)),
+    };
     this.#seed = seed;
     this.#sweeper = setInterval(() => this.#sweep(), sweepMs);
     this.#sweeper.unref();
@@ -109,7 +138,7 @@ export class UpstreamPools<P extends ConnectionPool> {
     if (!call.userAddress)
       return this.#vendors.get(provider)?.get(way.name) ?? this.#openVendor(provider, way);
     const slot = slotOf(call.userId, this.#seed);
-    if (!this.#places.take(slot)) return null;
+    if (!this.#places.calls.take(slot)) return null;
     return new UserLease(this.#userPool(provider, way), this.#places, slot);
   }
 
