@@ -24,7 +24,6 @@ import { nodeHttpOptions, refuseOddRequests } from './connections/odd-requests.t
 import { answerParserError } from './connections/parser-errors.ts';
 import { connectionsCheckMs, headersTimeoutMs, requestTimeoutMs } from './connections/server-timeouts.ts';
 import { Turns, turnsHeapShare } from './connections/turns.ts';
-import { holdTables } from './held-tables.ts';
 import type { HttpTelemetry, Shortage } from './http-telemetry.ts';
 import type { Life } from './life.ts';
 import { requestIdOf } from './request-id.ts';
@@ -123,8 +122,9 @@ export async function createServer(
   answerInTurn(app, turns);
   app.addHook('onRequest', (request, reply, done) => {
     request.enteredAtMs = performance.now();
+    request.tables = tables();
     reply.header('x-request-id', request.id);
-    holdTables(request, reply, tables());
+    reply.header('x-gateway-tables-version', request.tables.hash);
     if (life.phase !== 'serving') reply.header('connection', 'close');
     done();
   });

@@ -100,6 +100,7 @@ export class ResidencyWorld {
       acceptsWork: () => true,
       limits: { admit: async () => null, refuseEarly: (_request, _reply, done) => done() },
       clock: deps.clock,
+      tables: () => this.#tables,
       life: new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers()),
       httpTelemetry: { legacyUsed: () => {}, requestShed: () => {} },
       refreshAccount: (hash) =>

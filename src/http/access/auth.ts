@@ -7,7 +7,6 @@ import type { RoutingTables } from '../../core/tables/tables.ts';
 import { askerOf } from '../audit.ts';
 import type { BodyBudget, EarlyHold } from '../body/body-budget.ts';
 import { gatherUnknown } from '../body/early-body.ts';
-import { holdTables } from '../held-tables.ts';
 import type { AuthFailure, HttpTelemetry } from '../http-telemetry.ts';
 import { activeLegacyName, markLegacy } from '../legacy.ts';
 import { bearerToken } from './bearer-token.ts';
@@ -74,15 +73,14 @@ function refusal(reason: AuthFailure, request: FastifyRequest, deps: AuthDeps): 
 }
 
 /**
- * Looks again once the body is there: a key that was revoked meanwhile lets nobody in, and what was decided of its
- * user, or of all by the tables, holds for a request that says only now what it wants.
+ * Looks again once the body is there: a key that was revoked meanwhile lets nobody in, and what was decided of its user
+ * holds for a request that says only now what it wants.
  */
-function lookAgain(request: FastifyRequest, reply: FastifyReply, done: Done, deps: AuthDeps): void {
+function lookAgain(request: FastifyRequest, done: Done, deps: AuthDeps): void {
   if (deps.clock.monotonicMs() - request.enteredAtMs < recentMs) {
     done();
     return;
   }
-  holdTables(request, reply, deps.tables());
   const found = deps.accounts.find(request.serviceKeyHash);
   if (found instanceof Promise) found.then((account) => done(admit(request, account, deps))).catch(done);
   else done(admit(request, found, deps));
@@ -126,5 +124,5 @@ export function requireServiceKey(scope: FastifyInstance, deps: AuthDeps): void 
       found.then(accept).catch(done);
     } else accept(found);
   });
-  scope.addHook('preHandler', (request, reply, done) => lookAgain(request, reply, done, deps));
+  scope.addHook('preHandler', (request, _reply, done) => lookAgain(request, done, deps));
 }

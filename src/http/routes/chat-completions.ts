@@ -12,8 +12,10 @@ import {
 import { limitsOf } from '../../core/limits/user-limits.ts';
 import { isUserServer } from '../../core/provider-name.ts';
 import type { ChatCall } from '../../core/request/chat-call.ts';
+import type { ResidencyBound } from '../../core/request/residency.ts';
 import { residencyBinder, strictestResidency } from '../../core/request/residency.ts';
 import { parseMode } from '../../core/tables/mode.ts';
+import type { RoutingTables } from '../../core/tables/tables.ts';
 import type { Admission } from '../../limits/limit-gate.ts';
 import { ReplyClient } from '../answers/sse-reply.ts';
 import { parseChatBody } from '../body/chat-body.ts';
@@ -31,6 +33,8 @@ export interface ChatRouteDeps {
   readonly life: Life;
   readonly limits: Pick<LimitAnswers, 'admit' | 'refuseEarly'>;
   readonly clock: Pick<Clock, 'wallMs'>;
+  /** Those at hand. */
+  readonly tables: () => RoutingTables;
   readonly httpTelemetry: Pick<HttpTelemetry, 'legacyUsed' | 'requestShed'>;
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
 }
@@ -52,6 +56,13 @@ export function refuseNewWork(deps: ChatRouteDeps): onRequestHookHandler {
   return (_request, _reply, done) => done(refusalOfNewWork(deps) ?? undefined);
 }
 
+/**
+ * By the request's own tables, and by those at hand: a body may take its time, and what it says once its deployment is
+ * bound must not leave. It can only become stricter.
+ */
+const deploymentBound = (own: RoutingTables, { tables }: ChatRouteDeps): ResidencyBound =>
+  own.residency ?? tables().residency;
+
 /** Body, then headers (docs/decisions): the first error wins. */
 function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteDeps): ChatCall {
   const { tables } = request;
@@ -67,7 +78,7 @@ function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteD
   }
   const { options: asked, usedLegacy } = readGatewayHeaders(request.raw, legacy);
   // The one place where it is settled where a call may go: plan, cache key, attempt and socket go by it.
-  const demands = [asked.residency, request.account.residency, tables.residency] as const;
+  const demands = [asked.residency, request.account.residency, deploymentBound(tables, deps)] as const;
   const residency = strictestResidency(...demands);
   const options = residency === asked.residency ? asked : { ...asked, residency };
   request.toUserServer = options.override !== null && isUserServer(options.override.provider);

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { mountRoutes } from '../../../src/http/mount.ts';
 import { chatHandlers, refuseNewWork } from '../../../src/http/routes/chat-completions.ts';
+import { testTables } from '../../chat/story.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 import type { Client, Edge } from '../edge.ts';
 import { head, startEdge } from '../edge.ts';
@@ -21,6 +22,7 @@ beforeEach(async () => {
       },
       limits: { admit: async () => null, refuseEarly: (_request, _reply, done) => done() },
       clock: { wallMs: () => 0 },
+      tables: testTables,
       httpTelemetry: { legacyUsed: () => undefined, requestShed: () => undefined },
       refreshAccount: async () => null,
     };
