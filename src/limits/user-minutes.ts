@@ -100,10 +100,10 @@ export class UserMinutes {
     this.#soon ??= setImmediate(() => this.#tell());
   }
 
-  /** Tells the store what it has not heard. */
+  /** Tells the store what it has not heard, also what it could not be told before. */
   close(): void {
     clearInterval(this.#renewing);
-    this.#tell();
+    this.#renew();
   }
 
   async #ask(store: SharedLimits, minute: UserMinute, limits: Limits, isStream: boolean): Promise<Decision> {

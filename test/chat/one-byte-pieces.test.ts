@@ -78,7 +78,8 @@ describe('a mebibyte in pieces of one byte', () => {
       for (let i = 0; i < pieces; i += 1) accumulator.push(chunk);
       return accumulator;
     });
-    expect(size).toBeLessThan(8 * pieces);
+    // A Buffer for each would be a hundred times; what was compiled meanwhile is a megabyte at times.
+    expect(size).toBeLessThan(16 * pieces);
   });
 
   test('of half a line to be stored costs time as much as it is long', () => {
