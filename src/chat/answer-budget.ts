@@ -1,4 +1,5 @@
 import { answerBounds } from '../core/answer/answer-limits.ts';
+import type { Tallied } from '../core/json/json-tally.ts';
 import { tallyJson } from '../core/json/json-tally.ts';
 import { SharedRoom, slotOf } from '../core/shared-room.ts';
 
@@ -77,10 +78,8 @@ export class AnswerHold {
   }
 
   /** The same for an answer that is about to be parsed; one beyond all bounds will not be. */
-  countParsed(json: Buffer): boolean {
-    // Too short for many: of two bytes hardly more than one is a value's.
-    const tally = json.length <= 2 * smallAnswerValues ? null : tallyJson(json, answerBounds);
-    const values = tally === null || typeof tally === 'string' ? 0 : tally.values;
+  countParsed(json: Buffer, tally: Tallied = tallyJson(json, answerBounds)): boolean {
+    const values = typeof tally === 'string' ? 0 : tally.values;
     return values > smallAnswerValues
       ? this.count(Math.max(json.length, valueBytes * values, smallAnswerBytes + 1))
       : this.count(json.length);

@@ -1,6 +1,8 @@
+import { answerBounds } from '../core/answer/answer-limits.ts';
 import type { Usage } from '../core/answer/usage.ts';
 import { noUsage } from '../core/answer/usage.ts';
 import type { FailureCode } from '../core/error-codes.ts';
+import { tallyJson } from '../core/json/json-tally.ts';
 import type { AttemptFailure, CancelReason, FailureKind, UpstreamReply } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type {
@@ -101,9 +103,10 @@ function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Cl
     return failed(context, failureOf(error, status, { status, headers, body, cut }));
   }
   // Before it is parsed: what came within its bounds may be many times as large as values.
-  if (!room.countParsed(body)) return failed(context, failureOfTransport(noRoomForAnswer));
+  const tally = tallyJson(body, answerBounds);
+  if (!room.countParsed(body, tally)) return failed(context, failureOfTransport(noRoomForAnswer));
   // Some servers answer a stream request as JSON: it is paid for, and can be streamed from here.
-  const answer = provider.translateAnswer(body, streamContext);
+  const answer = provider.translateAnswer(body, streamContext, tally);
   if (answer.kind === 'answer') return { kind: 'answered', answer };
   room.count(0);
   const noStream = call.request.stream === true && answer.code === null;

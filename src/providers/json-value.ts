@@ -1,6 +1,6 @@
 import { answerBounds } from '../core/answer/answer-limits.ts';
 import { ExactReader, isKeptNumber, TooManyNumbersError } from '../core/json/exact-json.ts';
-import type { JsonBounds } from '../core/json/json-tally.ts';
+import type { JsonBounds, Tallied } from '../core/json/json-tally.ts';
 import { tallyJson } from '../core/json/json-tally.ts';
 
 /** A JSON object as parsed: nothing is known of its fields. */
@@ -36,9 +36,12 @@ export interface JsonText {
   readonly value: unknown;
 }
 
-/** Reads what a vendor sent as JSON. Null when it is beyond the bounds: then it is not parsed. */
-export function readJson(bytes: Buffer, bounds: JsonBounds): JsonText | null {
-  const tally = tallyJson(bytes, bounds);
+/** Reads what a vendor sent as JSON. Null when it is beyond the bounds, as `tally` says: then it is not parsed. */
+export function readJson(
+  bytes: Buffer,
+  bounds: JsonBounds,
+  tally: Tallied = tallyJson(bytes, bounds),
+): JsonText | null {
   if (typeof tally === 'string') return null;
   const text = bytes.toString('utf8').trim();
   return { text, value: exactValue(new ExactReader(), text, bytes, tally.longDigits) };

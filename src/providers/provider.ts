@@ -2,6 +2,7 @@ import type { ChatCompletion, WireUsage } from '../core/answer/chat-completion.t
 import type { Usage } from '../core/answer/usage.ts';
 import type { Feature } from '../core/capability.ts';
 import type { FailureCode } from '../core/error-codes.ts';
+import type { Tallied } from '../core/json/json-tally.ts';
 import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import type { ChatRequest } from '../core/request/chat-request.ts';
@@ -148,7 +149,8 @@ export interface Provider {
    */
   lacks(facts: ModelFacts): readonly Feature[];
   translateRequest(request: ChatRequest, context: TranslationContext): UpstreamRequest;
-  translateAnswer(body: Buffer, context: StreamContext): TranslatedAnswer | UnreadableAnswer;
+  /** `tally`: of the body within `answerBounds`, where it is known already. */
+  translateAnswer(body: Buffer, context: StreamContext, tally?: Tallied): TranslatedAnswer | UnreadableAnswer;
   streamTranslator(context: StreamContext): StreamTranslator;
   /** `nowMs` dates Retry-After values that are instants. Header names are lower case. */
   readError(status: number, headers: UpstreamHeaders, body: Buffer, nowMs: number): UpstreamError;

@@ -33,12 +33,15 @@ export interface JsonTally {
   readonly longDigits: number;
 }
 
+/** What a text holds, or the bound that it is beyond. */
+export type Tallied = JsonTally | keyof JsonBounds;
+
 /**
  * What it will cost to parse a JSON text, or the bound that it is beyond. Three bytes of text (`{},`) become sixty of
  * heap and up to a microsecond of parsing; this looks before that happens, at some 4 ms per megabyte at worst. Strings
  * are passed over by one search each. Text that is no JSON may be judged either way.
  */
-export function tallyJson(json: Buffer, bounds: JsonBounds): JsonTally | keyof JsonBounds {
+export function tallyJson(json: Buffer, bounds: JsonBounds): Tallied {
   const keysAt: number[] = [];
   let [values, longDigits, depth] = [0, 0, 0];
   for (let at = 0; at < json.length; at += 1) {

@@ -1,5 +1,6 @@
 import { answerBounds, maxToolCalls } from '../../core/answer/answer-limits.ts';
 import type { AnswerMessage, ChatCompletion, ToolCall } from '../../core/answer/chat-completion.ts';
+import type { Tallied } from '../../core/json/json-tally.ts';
 import { overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
@@ -54,8 +55,9 @@ function messageOf(blocks: readonly Untrusted<AnswerBlock>[], seed: string): Ans
 export function translateAnthropicAnswer(
   body: Buffer,
   context: StreamContext,
+  tally?: Tallied,
 ): TranslatedAnswer | UnreadableAnswer {
-  const read = readJson(body, answerBounds);
+  const read = readJson(body, answerBounds, tally);
   if (read === null) return unreadable(overfullAnswer);
   const { value } = read;
   if (value === undefined) return unreadable('the answer is not JSON');

@@ -1,6 +1,7 @@
 import { answerBounds, maxChoices, maxToolCalls } from '../../core/answer/answer-limits.ts';
 import type { ChatCompletion, WireUsage } from '../../core/answer/chat-completion.ts';
 import { noUsage } from '../../core/answer/usage.ts';
+import type { Tallied } from '../../core/json/json-tally.ts';
 import { overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
@@ -90,8 +91,9 @@ function properAnswer(
 export function translateCompatibleAnswer(
   body: Buffer,
   context: StreamContext,
+  tally?: Tallied,
 ): TranslatedAnswer | UnreadableAnswer {
-  const read = readJson(body, answerBounds);
+  const read = readJson(body, answerBounds, tally);
   if (read === null) return unreadable(overfullAnswer);
   const { text, value } = read;
   if (value === undefined) return unreadable('the answer is not JSON');
