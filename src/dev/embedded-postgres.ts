@@ -83,7 +83,7 @@ export async function startEmbeddedPostgres(
     home: place.home,
     adopted: adopted !== null,
     async stop() {
-      await stopServer(pid, data);
+      await stopServer(pid, () => isPostmaster(pid, data));
       process.off('exit', stopAtExit);
     },
     leave: () => process.off('exit', stopAtExit),
@@ -209,7 +209,8 @@ async function untilReady(child: ChildProcess, data: string, signal?: AbortSigna
     const running = readPostmasterFile(data);
     if (running?.pid === child.pid && running?.status === 'ready') return true;
     if (signal?.aborted || Date.now() > deadline) {
-      await stopServer(child.pid ?? 0, data);
+      // Not `isPostmaster`: a server that has only just been started does not work in its directory yet.
+      await stopServer(child.pid ?? 0, () => !gone);
       signal?.throwIfAborted();
       return false;
     }
@@ -218,12 +219,12 @@ async function untilReady(child: ChildProcess, data: string, signal?: AbortSigna
   return false;
 }
 
-async function stopServer(pid: number, data: string): Promise<void> {
+async function stopServer(pid: number, runs: () => boolean): Promise<void> {
   for (const name of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
-    if (!isPostmaster(pid, data)) return;
+    if (!runs()) return;
     sendSignal(pid, name);
     const deadline = Date.now() + STOP_TIMEOUT_MS;
-    while (isPostmaster(pid, data) && Date.now() < deadline) await delay(POLL_MS);
+    while (runs() && Date.now() < deadline) await delay(POLL_MS);
   }
 }
 

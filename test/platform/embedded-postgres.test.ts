@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -86,6 +87,21 @@ describe('the embedded Postgres', () => {
     expect(again.adopted).toBe(false);
     expect(await query(again.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
+
+  test.each([0, 1, 5, 20, 60])(
+    'leaves no server behind when its start is given up after %i ms',
+    async (ms) => {
+      const { home, stop } = await start();
+      await stop();
+      const given = ms === 0 ? AbortSignal.abort() : AbortSignal.timeout(ms);
+      const options = { directory: join(folder, 'postgres'), durable: false };
+      const late = await startEmbeddedPostgres(options, given).catch((error: Error) => error);
+      // Where it was there sooner than the signal.
+      if (!(late instanceof Error)) await late.stop();
+      const commands = execFileSync('ps', ['-A', '-o', 'args='], { encoding: 'utf8' });
+      expect(commands.split('\n').filter((line) => line.includes(join(home, 'data')))).toEqual([]);
+    },
+  );
 
   test('says in one line why the server does not start, and leaves none behind', async () => {
     const server = await start();
