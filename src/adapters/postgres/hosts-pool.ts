@@ -4,31 +4,40 @@ import pg from 'pg';
 import { pgOptions } from './connection-options.ts';
 import type { HostChoice, PlacedConnection } from './host-choice.ts';
 import { expectWritable } from './host-choice.ts';
+import { QueryWatch } from './query-watch.ts';
 
 /** What a server that takes no writes answers to one. */
 const readOnlyState = '25006';
 /** What `pg` says when all connections of the pool are in use for too long; of a silent server it says otherwise. */
 export const crowdedMessage = 'timeout exceeded when trying to connect';
+/** As `pg` says it. */
+const silentMessage = 'Query read timeout';
 
 /** Of the connection below a client, which the types of `pg` leave out. */
 interface Inner {
   readonly connection: EventEmitter & { readonly stream: Duplex };
 }
 
+type Send = (query: string | (pg.QueryConfig & { query_timeout?: number }), ...rest: unknown[]) => unknown;
+
 type Callback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void;
 
 /**
  * A pool on the one host of its URL that takes writes. A connection is tried on each of several before it fails, and
- * given up where a write is refused since the server is read-only.
+ * given up where a write is refused since the server is read-only, or where a query is not answered in time.
  */
 export class HostsPool extends pg.Pool {
   readonly #choice: HostChoice;
 
-  /** `begin` readies a new connection; `choice` is one of this URL. Throws DatabaseUrlError. */
+  /**
+   * `begin` readies a new connection; `choice` is one of this URL; a query may take `answerMs`, or what its
+   * `query_timeout` says. Throws DatabaseUrlError.
+   */
   constructor(
     url: string,
     choice: HostChoice,
     config: pg.PoolConfig,
+    answerMs: number,
     begin: (client: pg.ClientBase) => Promise<void>,
   ) {
     const places = Array.from({ length: choice.count }, (_, at) => pgOptions(url, '', at));
@@ -41,7 +50,20 @@ export class HostsPool extends pg.Pool {
         super({ ...config, ...places[at] });
         this.at = at;
         choice.open.add(this);
-        this.once('end', () => choice.open.delete(this));
+        const watch = new QueryWatch(answerMs, () =>
+          this.#inner.connection.stream.destroy(new Error(silentMessage)),
+        );
+        const send = this.query.bind(this) as Send;
+        const watched: Send = (query, ...rest) => {
+          watch.sent(typeof query === 'string' ? undefined : query.query_timeout);
+          return send(query, ...rest);
+        };
+        this.query = watched as typeof this.query;
+        this.#inner.connection.on('readyForQuery', () => watch.answered());
+        this.once('end', () => {
+          watch.close();
+          choice.open.delete(this);
+        });
         this.#inner.connection.on('errorMessage', ({ code }: { code?: string }) => {
           if (code === readOnlyState) choice.leave(at);
         });

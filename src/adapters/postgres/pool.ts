@@ -37,7 +37,7 @@ class PooledPool extends HostsPool {
   readonly opening: string;
 
   constructor(url: string, hosts: HostChoice, config: pg.PoolConfig, patienceMs: number) {
-    super(url, hosts, config, () => Promise.resolve());
+    super(url, hosts, config, patienceMs + queryGraceMs, () => Promise.resolve());
     this.opening = `BEGIN; ${limits('SET LOCAL', patienceMs)}`;
     const query = (text: pg.QueryConfig, values?: unknown[]) =>
       inTransaction(this, (client) => client.query(text, values));
@@ -67,7 +67,6 @@ export function createPool(url: string, max: number, options: PoolOptions = {}):
   const config: pg.PoolConfig = {
     max,
     connectionTimeoutMillis: connectMs,
-    query_timeout: patienceMs + queryGraceMs,
     idleTimeoutMillis: idleTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
@@ -75,7 +74,7 @@ export function createPool(url: string, max: number, options: PoolOptions = {}):
   };
   const pool = pooled
     ? new PooledPool(url, hosts, config, patienceMs)
-    : new HostsPool(url, hosts, config, async (client) => {
+    : new HostsPool(url, hosts, config, patienceMs + queryGraceMs, async (client) => {
         await client.query(limits('SET', patienceMs));
       });
   // An idle connection that the server closes is replaced by the next query; unheard, the event ends the process.
