@@ -1,8 +1,18 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import { StartError } from './start-error.ts';
 
+/** Below those that systems give to outgoing connections (from 32768 or 49152), one of which may be quicker than we. */
+const firstPort = 20_000;
+const endPort = 32_768;
+const tries = 20;
+
 /** A port of 127.0.0.1 that was free a moment ago. */
 export async function freePort(): Promise<number> {
+  for (let attempt = 0; attempt < tries; attempt += 1) {
+    const port = randomInt(firstPort, endPort);
+    if (await isPortFree('127.0.0.1', port)) return port;
+  }
   return await listenOnce('127.0.0.1', 0);
 }
 
