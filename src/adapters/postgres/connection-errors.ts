@@ -1,4 +1,4 @@
-import { crowdedMessage } from './hosts-pool.ts';
+import { crowdedMessage, silentMessage } from './hosts-pool.ts';
 
 /**
  * What a connection can fail with, each by its own code or text. No pattern: a bug of ours has a code of Node and a
@@ -43,7 +43,7 @@ const connectCodes: ReadonlySet<unknown> = new Set(['ENOENT', 'EACCES', 'EPERM']
 const messages: ReadonlySet<string> = new Set([
   crowdedMessage,
   'timeout expired',
-  'Query read timeout',
+  silentMessage,
   'Connection terminated',
   'Connection terminated unexpectedly',
   'Connection terminated due to connection timeout',

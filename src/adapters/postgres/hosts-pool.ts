@@ -10,8 +10,8 @@ import { QueryWatch } from './query-watch.ts';
 const readOnlyState = '25006';
 /** What `pg` says when all connections of the pool are in use for too long; of a silent server it says otherwise. */
 export const crowdedMessage = 'timeout exceeded when trying to connect';
-/** As `pg` says it. */
-const silentMessage = 'Query read timeout';
+/** Of a query that is not answered, as `pg` says it too. */
+export const silentMessage = 'Query read timeout';
 
 /** Of the connection below a client, which the types of `pg` leave out. */
 interface Inner {

@@ -1,7 +1,7 @@
 /**
  * Finds the query that its server does not answer, with one timer a connection. `pg` would make one a query, whose
  * closures keep each other and the query's values alive through every scavenge: 64 KiB of every sixteen requests stayed
- * until a full collection, which was due every 17,000 requests and threw optimized code away. A tenth of all CPU.
+ * until a full collection, which was due every 17,000 requests and threw optimized code away.
  */
 export class QueryWatch {
   readonly #patienceMs: number;
