@@ -85,10 +85,10 @@ function neighbours(foreignCores: number): string {
 const explanation = `## How to read it
 
 - The first three columns of numbers are CPU time (user and system, all threads of the process) divided by that of
-  ${FLOOR}. The two take turns in slices of a quarter of a second (paced: 1.3 s); each slice is compared with the floor's
-  just before and just after it, and left out where these two differ by more than a quarter: something else ran. The
-  median of the slices, with its standard error. The second table divides by ${FLOOR_TLS}, the third by the
-  gateway without telemetry, turn by turn.
+  ${FLOOR}. The two take turns in slices of a quarter of a second (paced: 1.3 s), each after a tenth of a second of the same
+  that is not counted; each slice is compared with the floor's just before and just after it, and left out where these
+  two differ by more than a quarter: something else ran. The median of the slices, with its standard error. The second
+  table divides by ${FLOOR_TLS}, the third by the gateway without telemetry, turn by turn.
 - **${FLOOR}** is the floor: Fastify with the body as bytes and \`Pool.dispatch\` of undici, whose handler writes to
   the raw response. **bare node:http** is the same without Fastify. Neither does any of a gateway's duties.
 - **${GATEWAY}** is \`dist/main.js\` with its defaults and every duty: service key, opening the sealed provider key,
@@ -115,7 +115,7 @@ say little and is not given, nor is what more processes on more cores would carr
 ## Run it again
 
 \`\`\`sh
-npm run bench                  # prints the tables and rewrites this page, in less than eight minutes
+npm run bench                  # prints the tables and rewrites this page, in about ten minutes
 npm run bench -- 2026-01-31    # with this date on the page instead of today's
 npm run bench -- --quick       # a tenth of it, once: that it runs; the page stays as it is
 npm run bench -- --guard       # only whether a JSON request and an event cost far more than they should

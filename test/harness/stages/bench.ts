@@ -24,7 +24,7 @@ const guardedSuites = Object.keys(guarded) as (keyof typeof guarded)[];
 
 /**
  * `npm run bench [-- YYYY-MM-DD | --quick | --guard]`: what the built gateway costs, against bare forwarders on the same
- * stack, and what TLS and telemetry cost. Prints tables of ratios and writes docs/performance.md. Less than eight minutes;
+ * stack, and what TLS and telemetry cost. Prints tables of ratios and writes docs/performance.md. About ten minutes;
  * on loopback only. With `--guard` it fails where a request or an event costs far more than it should.
  */
 await runStage(async () => {
