@@ -15,7 +15,7 @@ const SHOWN_PATHS = 5;
 
 /** What has to hold before anything is published. */
 export function releaseChecks(facts: ReleaseFacts): Check[] {
-  const { version, revision, uncommitted, tags, changelog, stale } = facts;
+  const { version, revision, uncommitted, tags, startedBy, changelog, stale } = facts;
   const tag = tagOf(version);
   const tagged = tags[tag];
   return [
@@ -44,6 +44,13 @@ export function releaseChecks(facts: ReleaseFacts): Check[] {
         tagged === undefined || tagged === revision
           ? null
           : `it is at ${tagged.slice(0, 12)}: raise the version in package.json`,
+    },
+    {
+      name: 'no other tag started this',
+      problem:
+        startedBy === null || startedBy === tag
+          ? null
+          : `${startedBy} did: tag a commit whose package.json has that version, or ${tag}`,
     },
   ];
 }

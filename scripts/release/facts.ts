@@ -17,6 +17,8 @@ export interface ReleaseFacts {
   readonly uncommitted: readonly string[];
   /** Commits by the tags that lead to them. */
   readonly tags: Readonly<Record<string, string>>;
+  /** The tag that started the workflow; null where none did. */
+  readonly startedBy: string | null;
   readonly changelog: string;
   /** Committed files that do not hold what follows from others. */
   readonly stale: readonly string[];
@@ -43,6 +45,7 @@ export function readFacts(): ReleaseFacts {
         ),
       ).map((line) => line.split(' ') as [string, string]),
     ),
+    startedBy: /^refs\/tags\/(.+)$/.exec(process.env['GITHUB_REF'] ?? '')?.[1] ?? null,
     changelog: readText('CHANGELOG.md'),
     stale: [...staleFiles(generatedFiles()).map(({ path }) => path), ...(isRendered ? [] : [rendered])],
   };

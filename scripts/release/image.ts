@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { digestIn } from './digest.ts';
 import type { ReleaseFacts } from './facts.ts';
 import type { Command } from './must-run.ts';
 import { mustRun, shownCommand } from './must-run.ts';
@@ -26,7 +27,8 @@ export async function hasDocker(): Promise<boolean> {
 /** What the name of the base leads to today: it is part of the release, so that it can be built again. */
 export async function baseDigest(): Promise<string> {
   const format = '{{.Manifest.Digest}}';
-  return (await mustRun(['docker', 'buildx', 'imagetools', 'inspect', baseName, '--format', format])).trim();
+  const command: Command = ['docker', 'buildx', 'imagetools', 'inspect', baseName, '--format', format];
+  return digestIn(await mustRun(command), command);
 }
 
 /**

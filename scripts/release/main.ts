@@ -21,12 +21,12 @@ import {
   writeBill,
 } from './publish.ts';
 
-const usage = `npm run release -- --dry-run
+const usage = `npm run release -- --check | --dry-run
 
-Checks whether this commit can be released as the version of package.json, makes everything that can be made here (chart,
-bill of software, release notes, and the image where Docker is there) in release/, and prints what would be pushed and
-signed. Without --dry-run it pushes and signs; that is left to .github/workflows/release.yml, which a tag starts. The
-registry is GW_RELEASE_REGISTRY, such as registry.example.com/team.`;
+Checks whether this commit can be released as the version of package.json. With --dry-run it makes everything that can be
+made here (chart, bill of software, release notes, and the image where Docker is there) in release/, and prints what would
+be pushed and signed. Without either it pushes and signs; that is left to .github/workflows/release.yml, which a tag
+starts. The registry is GW_RELEASE_REGISTRY, such as registry.example.com/team.`;
 
 /** Named where there is no other: nothing answers there. */
 const exampleRegistry = 'registry.example.com/team';
@@ -87,15 +87,17 @@ async function release(facts: ReleaseFacts, registry: string, folder: string): P
 }
 
 async function main(): Promise<boolean> {
-  const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean' }, help: { type: 'boolean' } } });
+  const flag = { type: 'boolean' } as const;
+  const { values } = parseArgs({ options: { check: flag, 'dry-run': flag, help: flag } });
   if (values.help === true) {
     console.log(usage);
     return true;
   }
   const isDry = values['dry-run'] === true;
   const facts = readFacts();
+  if (values.check === true) return areChecksGood(facts);
   const registry = process.env['GW_RELEASE_REGISTRY'];
-  if (!isDry && process.env['GITHUB_REF'] !== `refs/tags/${tagOf(facts.version)}`) {
+  if (!isDry && facts.startedBy !== tagOf(facts.version)) {
     throw new StageError(
       `Only the workflow that the tag ${tagOf(facts.version)} starts publishes. Try --dry-run.`,
     );

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { toolPath } from '../../test/harness/cluster/tools.ts';
-import { StageError } from '../../test/harness/stage/project.ts';
 import { packageChart } from './chart.ts';
+import { digestIn } from './digest.ts';
 import type { ReleaseFacts } from './facts.ts';
 import type { Command } from './must-run.ts';
 import { mustRun, shownCommand } from './must-run.ts';
@@ -60,7 +60,8 @@ export async function publish(
   await told(signing(image, signer));
   await told(attesting(image, bill, signer));
   const archive = await packageChart(facts, { repository, digest }, folder);
-  const chart = `${chartFolder(registry)}/model-gateway@${digestIn(await told(chartPush(archive, registry, plainHttp)))}`;
+  const push = chartPush(archive, registry, plainHttp);
+  const chart = `${chartFolder(registry)}/model-gateway@${digestIn(await told(push), push)}`;
   await told(signing(chart, signer));
   return { image, chart, files: [archive, bill] };
 }
@@ -75,11 +76,4 @@ export function writeBill(facts: ReleaseFacts, folder: string): string {
 function told(command: Command): Promise<string> {
   console.log(shownCommand(command));
   return mustRun(command);
-}
-
-/** Helm says it in its last line. */
-function digestIn(output: string): string {
-  const [digest] = /sha256:[0-9a-f]{64}/.exec(output) ?? [];
-  if (digest === undefined) throw new StageError(`helm push named no digest:\n${output.trim()}`);
-  return digest;
 }

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { releaseNotes } from '../../scripts/release/changelog.ts';
 import { releaseChecks } from '../../scripts/release/checks.ts';
+import { digestIn } from '../../scripts/release/digest.ts';
 import type { ReleaseFacts } from '../../scripts/release/facts.ts';
 
 const changelog = `# Changelog
@@ -34,6 +35,7 @@ const facts: ReleaseFacts = {
   committedAt: Date.parse('2026-11-22T12:00:00Z') / 1000,
   uncommitted: [],
   tags: { 'v1.1.0': 'b'.repeat(40) },
+  startedBy: null,
   changelog,
   stale: [],
 };
@@ -47,7 +49,7 @@ describe('a commit may be released', () => {
   });
 
   test('from its tag, as the workflow does', () => {
-    expect(problemsOf({ tags: { 'v1.2.0': facts.revision } })).toEqual([]);
+    expect(problemsOf({ tags: { 'v1.2.0': facts.revision }, startedBy: 'v1.2.0' })).toEqual([]);
   });
 
   test.each<[string, Partial<ReleaseFacts>, RegExp]>([
@@ -57,6 +59,7 @@ describe('a commit may be released', () => {
     ['with many such changes', { uncommitted: Array(9).fill('?? file') }, /and 4 more$/],
     ['with files that do not follow', { stale: ['k8s/README.md'] }, /^k8s\/README\.md: npm run generate/],
     ['that says nothing of itself', { changelog: '## [Unreleased]\n- A\n' }, /"## \[1\.2\.0\] - 2026-11-22"/],
+    ['from the tag of another version', { startedBy: 'v1.3.0' }, /^v1\.3\.0 did: tag .* or v1\.2\.0$/],
     ['whose version is out', { tags: { 'v1.2.0': 'b'.repeat(40) } }, /^it is at bbbbbbbbbbbb: raise/],
   ])('but not one %s', (_which, changed, problem) => {
     const problems = problemsOf(changed);
@@ -65,6 +68,15 @@ describe('a commit may be released', () => {
       problems.join('\n'),
     ).toBe(true);
   });
+});
+
+test('a digest is found among the warnings of the program that names it, and nothing else is taken for one', () => {
+  const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
+  const command = ['docker', 'inspect'] as const;
+  expect(digestIn(`WARNING: no builder\n${digest}\n`, command)).toBe(digest);
+  for (const output of ['', 'sha256:12', `${digest}0`, digest.slice(0, -1)]) {
+    expect(() => digestIn(output, command)).toThrow(/^docker inspect named no digest/);
+  }
 });
 
 test.each([
