@@ -26,6 +26,11 @@ export type OpenPool<P> = (origin: string, connect: Connector, settings: PoolSet
 
 /** Idle sockets are kept a little shorter than common servers keep them, unless the server says otherwise. */
 const keepAliveMs = 4_000;
+/**
+ * Of vendors behind TLS. Load balancers end it there, which keep idle sockets for a minute at least, and a new one costs
+ * the next request two round trips. A vendor without TLS is near, and its server may close after five seconds.
+ */
+const secureKeepAliveMs = 50_000;
 /** A vendor may say up to this. */
 const vendorKeepAliveMs = 600_000;
 /** A user's server may not: each idle socket is a file of ours that it decides about. */
@@ -36,12 +41,12 @@ const userKeepAliveMs = 10_000;
  */
 const longestLifeMs = 300_000;
 
-export const vendorSettings: PoolSettings = {
-  keepAliveMs,
+export const vendorSettings = (origin: string): PoolSettings => ({
+  keepAliveMs: origin.startsWith('https:') ? secureKeepAliveMs : keepAliveMs,
   longestKeepAliveMs: vendorKeepAliveMs,
   longestLifeMs,
   connectsAhead: true,
-};
+});
 /** A black hole would hold a socket for as long as connecting may take, though its call has left. */
 export const userSettings: PoolSettings = {
   keepAliveMs,

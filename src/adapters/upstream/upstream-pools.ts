@@ -156,7 +156,7 @@ export class UpstreamPools<P extends ConnectionPool> {
 
   #openVendor(provider: string, { name, origin, mayPassProxies }: Way): VendorLease<P> {
     const connect = createConnector(this.#policy, { userAddress: false, connectTimeoutMs, mayPassProxies });
-    const lease = new VendorLease(this.#open(origin, connect, vendorSettings));
+    const lease = new VendorLease(this.#open(origin, connect, vendorSettings(origin)));
     const origins = this.#vendors.get(provider) ?? new Map<string, VendorLease<P>>();
     this.#vendors.set(provider, origins.set(name, lease));
     return lease;

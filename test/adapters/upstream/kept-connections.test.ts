@@ -1,19 +1,36 @@
-/** A connection is kept once the request is written, which TLS says a turn after a vendor that answers at once. */
+/** Which connections are kept for the next call, and for how long. */
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { AfterNextPoll } from '../../../src/adapters/upstream/after-next-poll.ts';
 import type { OpenSocket } from '../../../src/adapters/upstream/connection.ts';
+import type { PoolSettings } from '../../../src/adapters/upstream/connection-pool.ts';
+import { userSettings, vendorSettings } from '../../../src/adapters/upstream/connection-pool.ts';
 import { OriginPool } from '../../../src/adapters/upstream/origin-pool.ts';
 import { ReadingTurns } from '../../../src/adapters/upstream/reading-turns.ts';
 import { listen } from './local-server.ts';
 
 const kept = { keepAliveMs: 60_000, longestKeepAliveMs: 60_000, longestLifeMs: 600_000, connectsAhead: true };
 
-/** `lateness`: when a socket says that what was written has left it, counted from the answer. */
-async function connectionsOfThreeCalls(lateness: 'at once' | 'a turn later' | 'never'): Promise<number> {
-  const { port } = await listen(createServer((_request, response) => response.end('{}')));
-  let connections = 0;
+interface Calls {
+  readonly settings?: PoolSettings;
+  /** When a socket says that what was written has left it, counted from the answer. */
+  readonly lateness?: 'at once' | 'a turn later' | 'never';
+  /** Without a call before each. */
+  readonly pauseMs?: number;
+  /** Seconds of a `Keep-Alive` that the server sends. */
+  readonly hint?: number | null;
+}
+
+async function connectionsOfThreeCalls(calls: Calls): Promise<number> {
+  const { settings = kept, lateness = 'at once', pauseMs = 0, hint = null } = calls;
+  const server = createServer((_request, response) => {
+    if (hint !== null) response.setHeader('keep-alive', `timeout=${hint}`);
+    response.end('{}');
+  });
+  server.keepAliveTimeout = 0; // it says none of its own
+  const { port } = await listen(server);
+  let [connections, nowMs] = [0, 0];
   const open: OpenSocket = ({ buffer, callback }, done) => {
     connections += 1;
     let unwritten = 0;
@@ -30,7 +47,7 @@ async function connectionsOfThreeCalls(lateness: 'at once' | 'a turn later' | 'n
     socket.once('connect', () => done(null, socket, '127.0.0.1'));
     return () => socket.destroy();
   };
-  const pool = new OriginPool(open, kept, () => performance.now(), new AfterNextPoll(), new ReadingTurns());
+  const pool = new OriginPool(open, settings, () => nowMs, new AfterNextPoll(), new ReadingTurns());
   const call = (): Promise<void> =>
     new Promise((resolve, reject) => {
       pool.take({
@@ -50,15 +67,37 @@ async function connectionsOfThreeCalls(lateness: 'at once' | 'a turn later' | 'n
     await call();
     // Two turns: what was said a turn later has been heard.
     for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
+    nowMs += pauseMs;
+    pool.sweep(nowMs);
   }
   await pool.destroy();
   return connections;
 }
 
+// TLS says a turn after a vendor that answers at once that the request is written.
 test.each([
   ['at once', 1],
   ['a turn later', 1],
   ['never', 3],
 ] as const)('written %s: three calls take %i connections', async (lateness, connections) => {
-  expect(await connectionsOfThreeCalls(lateness)).toBe(connections);
+  expect(await connectionsOfThreeCalls({ lateness })).toBe(connections);
+});
+
+const secure = { whose: 'a vendor behind TLS', settings: vendorSettings('https://api.openai.com') };
+const near = { whose: 'a vendor without TLS', settings: vendorSettings('http://vllm.models:8000') };
+const user = { whose: "a user's server", settings: userSettings };
+
+test.each([
+  { ...secure, pauseMs: 45_000, hint: null, connections: 1 },
+  { ...secure, pauseMs: 55_000, hint: null, connections: 3 },
+  { ...secure, pauseMs: 2_500, hint: 5, connections: 1 },
+  { ...secure, pauseMs: 3_500, hint: 5, connections: 3 },
+  { ...secure, pauseMs: 65_000, hint: 120, connections: 1 },
+  { ...near, pauseMs: 3_500, hint: null, connections: 1 },
+  { ...near, pauseMs: 4_500, hint: null, connections: 3 },
+  { ...user, pauseMs: 3_500, hint: null, connections: 1 },
+  { ...user, pauseMs: 4_500, hint: null, connections: 3 },
+  { ...user, pauseMs: 10_500, hint: 600, connections: 3 },
+])('of $whose that tells $hint s, idle for $pauseMs ms: three calls take $connections', async (calls) => {
+  expect(await connectionsOfThreeCalls(calls)).toBe(calls.connections);
 });
