@@ -224,7 +224,8 @@ class GroupCommitLog implements PostgresRequestLog {
   async #drain(timeoutMs: number): Promise<void> {
     const endsAtMs = this.#nowMs() + timeoutMs;
     const leftMs = (): number => endsAtMs - this.#nowMs();
-    while (leftMs() > 0 && (this.#unsettled.waiting > 0 || this.#spool.bytes > 0))
+    // A row may be committed while it is on its way into the spool: there it is replayed too, and not left behind.
+    while (leftMs() > 0 && (this.#unsettled.waiting > 0 || !this.#spool.empty))
       await sleep(Math.min(drainPollMs, leftMs()));
     this.#to('closing');
     this.#closing.abort();

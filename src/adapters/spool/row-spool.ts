@@ -114,6 +114,11 @@ export class RowSpool {
     return this.#segments.reduce((sum, segment) => sum + segment.bytes, 0);
   }
 
+  /** Nothing is left to replay, and nothing on its way into a file. */
+  get empty(): boolean {
+    return this.#writing === null && this.bytes === 0;
+  }
+
   /** True while new work should be refused: little room is left, or the disk takes no more. */
   get full(): boolean {
     return this.#broken || this.bytes >= this.#maxBytes - this.#maxBytes / reserveShare;

@@ -88,6 +88,18 @@ test('rows appended during a replay are kept for the next one', async () => {
   await spool.close();
 });
 
+test('a spool is empty when nothing lies in it and nothing is on its way there', async () => {
+  const spool = await RowSpool.open({ directory, maxBytes });
+  expect(spool.empty).toBe(true);
+  const appended = spool.append(json(1));
+  expect([spool.bytes, spool.empty]).toEqual([0, false]);
+  await appended;
+  expect(spool.empty).toBe(false);
+  await take(spool);
+  expect(spool.empty).toBe(true);
+  await spool.close();
+});
+
 test('a replay that fails loses nothing and is repeated', async () => {
   const spool = await RowSpool.open({ directory, maxBytes });
   const rows = Array.from({ length: 500 }, (_, index) => json(index));
