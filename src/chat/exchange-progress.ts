@@ -1,4 +1,4 @@
-import { DueTimer } from './due-timer.ts';
+import { DueTimer } from '../due-timer.ts';
 import type { ExchangeState, ExchangeTimes } from './exchange-state.ts';
 import { dueMs, movedTo } from './exchange-state.ts';
 import type { ExchangeJob } from './open-stream.ts';

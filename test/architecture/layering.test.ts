@@ -47,7 +47,8 @@ const everyAdapter = 'adapters/';
 const rooms: Readonly<Record<string, Room>> = {
   'core/': { values: ['zod', 'ipaddr.js', 'node:crypto'] },
   'providers/': { values: ['core/', 'node:crypto'] },
-  'chat/': { values: ['core/', 'zod', 'lru-cache'], types: ['providers/'] },
+  'due-timer.ts': { values: [] },
+  'chat/': { values: ['core/', 'due-timer.ts', 'zod', 'lru-cache'], types: ['providers/'] },
   'limits/': { values: ['core/', 'lru-cache'], types: ['chat/'] },
   'adapters/system/': {
     values: ['core/', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:stream/consumers', 'node:tls'],
@@ -71,6 +72,7 @@ const rooms: Readonly<Record<string, Room>> = {
         'core/',
         'adapters/spool/',
         'adapters/system/',
+        'due-timer.ts',
         'pg',
         'postgres',
         'lru-cache',

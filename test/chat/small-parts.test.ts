@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { DueTimer } from '../../src/chat/due-timer.ts';
 import { endpointsOf } from '../../src/chat/endpoints.ts';
 import { Settlement } from '../../src/chat/settlement.ts';
 import type { StoredAnswer } from '../../src/chat/stored-answer.ts';
@@ -12,6 +11,7 @@ import type { VendorCode } from '../../src/core/error-codes.ts';
 import type { GatewayError } from '../../src/core/errors.ts';
 import { ProviderError } from '../../src/core/errors.ts';
 import type { AttemptFailure, UpstreamReply } from '../../src/core/outcome.ts';
+import { DueTimer } from '../../src/due-timer.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { callOf, candidateOf, heldKey, secretOf, testTables, World } from './story.ts';
 

@@ -1,3 +1,5 @@
+import { DueTimer } from '../../due-timer.ts';
+
 /**
  * Finds the query that its server does not answer, with one timer a connection. `pg` would make one a query, whose
  * closures keep each other and the query's values alive through every scavenge: 64 KiB of every sixteen requests stayed
@@ -5,57 +7,36 @@
  */
 export class QueryWatch {
   readonly #patienceMs: number;
-  readonly #onSilence: () => void;
-  #timer: NodeJS.Timeout | null = null;
+  readonly #timer: DueTimer;
   /** Sent and not answered; the server answers them one by one. */
   #unanswered = 0;
-  #dueMs = 0;
-  #wakesAtMs = 0;
 
   /** `onSilence` is called once for each query that took longer than it may. */
   constructor(patienceMs: number, onSilence: () => void) {
     this.#patienceMs = patienceMs;
-    this.#onSilence = onSilence;
+    this.#timer = new DueTimer(monotonicMs, () => {
+      if (this.#unanswered === 0) return;
+      this.#unanswered = 0;
+      onSilence();
+    });
   }
 
   /** `patienceMs` of a query that may take longer than others. */
   sent(patienceMs = this.#patienceMs): void {
     this.#unanswered += 1;
-    this.#expect(patienceMs);
+    this.#timer.setDue(monotonicMs() + patienceMs);
   }
 
+  /** The timer sleeps on where nothing is waited for: the next query is sent sooner than it wakes. */
   answered(): void {
     this.#unanswered = Math.max(0, this.#unanswered - 1);
-    if (this.#unanswered > 0) this.#expect(this.#patienceMs);
+    if (this.#unanswered > 0) this.#timer.setDue(monotonicMs() + this.#patienceMs);
   }
 
   close(): void {
     this.#unanswered = 0;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
+    this.#timer.clear();
   }
-
-  #expect(patienceMs: number): void {
-    this.#dueMs = performance.now() + patienceMs;
-    if (this.#timer === null || this.#dueMs < this.#wakesAtMs) this.#sleep(patienceMs);
-  }
-
-  #sleep(ms: number): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#wakesAtMs = this.#dueMs;
-    // What waits for an answer holds the process by its socket.
-    this.#timer = setTimeout(this.#look, Math.ceil(ms)).unref();
-  }
-
-  readonly #look = (): void => {
-    this.#timer = null;
-    if (this.#unanswered === 0) return;
-    const leftMs = this.#dueMs - performance.now();
-    if (leftMs > 0) {
-      this.#sleep(leftMs);
-      return;
-    }
-    this.#unanswered = 0;
-    this.#onSilence();
-  };
 }
+
+const monotonicMs = (): number => performance.now();

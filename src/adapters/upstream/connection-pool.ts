@@ -27,8 +27,8 @@ export type OpenPool<P> = (origin: string, connect: Connector, settings: PoolSet
 /** Idle sockets are kept a little shorter than common servers keep them, unless the server says otherwise. */
 const keepAliveMs = 4_000;
 /**
- * Of vendors behind TLS. Load balancers end it there, which keep idle sockets for a minute at least, and a new one costs
- * the next request two round trips. A vendor without TLS is near, and its server may close after five seconds.
+ * Of vendors behind TLS. Load balancers end it there, which keep idle sockets for a minute at least, and a new one
+ * costs the next request two round trips. A vendor without TLS is near, and its server may close after five seconds.
  */
 const secureKeepAliveMs = 50_000;
 /** A vendor may say up to this. */
