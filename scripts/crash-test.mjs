@@ -1,5 +1,5 @@
 import { handleStopSignals, run } from './lib/children.mjs';
-import { locateNode } from './lib/node-binary.mjs';
+import { findNode } from './lib/node-binary.mjs';
 import { inProject, LaunchError } from './lib/project.mjs';
 
 /**
@@ -8,7 +8,7 @@ import { inProject, LaunchError } from './lib/project.mjs';
  */
 try {
   handleStopSignals();
-  const node = await locateNode();
+  const node = await findNode();
   const { code } = await run(node, [inProject('scripts', 'crash-test', 'main.ts'), ...process.argv.slice(2)]);
   process.exitCode = code ?? 1;
 } catch (error) {

@@ -1,7 +1,7 @@
 import { handleStopSignals, isStopped, run } from './lib/children.mjs';
 import { extentForStart } from './lib/extents.mjs';
 import { ensureInstalled } from './lib/install.mjs';
-import { locateNode, rememberNode } from './lib/node-binary.mjs';
+import { findNode } from './lib/node-binary.mjs';
 import { inCache, inProject, LaunchError, root } from './lib/project.mjs';
 
 /**
@@ -25,12 +25,11 @@ async function main() {
   // Two downloads, so at once. Both come to their end before either's failure is told.
   const [installed, located] = await Promise.allSettled([
     ensureInstalled(extentForStart(process.env)),
-    locateNode(),
+    findNode(),
   ]);
   if (isStopped()) return 0;
   for (const result of [installed, located]) if (result.status === 'rejected') throw result.reason;
   const node = located.value;
-  rememberNode(node);
   const { code } = await run(node, [...quiet, inProject('src', 'dev.ts')], {
     cwd: root,
     // The compile cache saves a third of a second from the second start on.

@@ -1,55 +1,55 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { isStopped } from './children.mjs';
 import { npmReason, runNpm } from './npm.mjs';
-import { fetchedNode, inCache, LaunchError, minimumNode } from './project.mjs';
-
-/** `locateNode`, remembered for the next time. */
-export async function findNode() {
-  const path = await locateNode();
-  rememberNode(path);
-  return path;
-}
+import { fetchedNode, inProject, LaunchError, minimumNode } from './project.mjs';
 
 /**
- * The path of a Node that is new enough: this one, the one remembered from last time, or one fetched through npm.
- * It is run directly afterwards, never inside `npm exec`, which loses signals. Throws LaunchError.
+ * The path of a Node that is new enough: this one, or one fetched through npm into `.node/` of the checkout, once.
+ * Not by `npm exec`: what it leaves when it is stopped half-way breaks every later run of it. Throws LaunchError.
  */
-export async function locateNode() {
+export async function findNode() {
   if (isNewEnough(process.versions.node)) return process.execPath;
-  const remembered = readRemembered();
-  if (remembered !== null) return remembered;
+  return fetchedBefore() ?? (await fetchNode());
+}
+
+/** The package of npm that is Node for a platform and nothing else; it has no install script. */
+export function nodePackage(platform, arch) {
+  const system = platform === 'win32' ? 'win' : platform;
+  return `${platform === 'darwin' && arch === 'arm64' ? 'node-bin' : 'node'}-${system}-${arch}`;
+}
+
+async function fetchNode() {
   console.log(`Node ${process.versions.node} is too old; fetching Node ${fetchedNode} through npm ...`);
-  const question = ['exec', '--yes', `--package=node@${fetchedNode}`, '--', 'node', '-p', 'process.execPath'];
-  const { code, output } = await runNpm(question);
-  const path = output.trim().split('\n').at(-1);
-  if (code === 0 && worksWell(path)) return path;
+  const place = inProject('.node.partial');
+  rmSync(place, { recursive: true, force: true });
+  mkdirSync(place);
+  const dependencies = { [nodePackage(process.platform, process.arch)]: fetchedNode };
+  writeFileSync(join(place, 'package.json'), JSON.stringify({ private: true, dependencies }));
+  const { code, output } = await runNpm(['install', '--ignore-scripts', '--no-package-lock'], place);
   if (isStopped()) return process.execPath;
+  if (code === 0) moveIn(place);
+  const path = fetchedBefore();
+  if (path !== null) return path;
   const why = code === 0 ? 'what came does not run' : npmReason(output);
   throw new LaunchError(
     `Node ${minimumNode.join('.')} or newer is needed, this is ${process.versions.node}, and none could be fetched (${why}): install Node 24.`,
   );
 }
 
-/** Keeps the path beside the packages, so not before they are installed. */
-export function rememberNode(path) {
-  if (path === process.execPath) return;
-  mkdirSync(dirname(memory()), { recursive: true });
-  writeFileSync(memory(), path);
+/** Whole or not at all, so that a stop leaves nothing that looks fetched. */
+function moveIn(place) {
+  rmSync(inProject('.node'), { recursive: true, force: true });
+  renameSync(place, inProject('.node'));
 }
 
-function memory() {
-  return inCache('node-path');
-}
-
-function readRemembered() {
-  try {
-    const path = readFileSync(memory(), 'utf8');
-    return worksWell(path) ? path : null;
-  } catch {
-    return null;
-  }
+function fetchedBefore() {
+  const folder = inProject('.node', 'node_modules', nodePackage(process.platform, process.arch));
+  if (!existsSync(join(folder, 'package.json'))) return null;
+  const { bin } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const path = join(folder, bin.node);
+  return worksWell(path) ? path : null;
 }
 
 function worksWell(path) {

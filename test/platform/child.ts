@@ -10,9 +10,10 @@ export interface Child {
   ended(): Promise<{ code: number | null; stdout: string; stderr: string }>;
 }
 
-/** Runs a TypeScript or JavaScript file of this project under the Node that runs the tests. */
-export function runNode(args: readonly string[], env: NodeJS.ProcessEnv = {}): Child {
+/** Runs a TypeScript or JavaScript file, of this project unless told, under the Node that runs the tests. */
+export function runNode(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = process.cwd()): Child {
   const child = spawn(process.execPath, args, {
+    cwd,
     env: { ...process.env, ...env },
     // The channel tells it when the tests are killed.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

