@@ -194,5 +194,7 @@ async function collectDocument(name: DocumentName): Promise<void> {
       .map((file) => readFileSync(join(source, folder, file), 'utf8')),
   );
   if (texts.length === 0) throw new StageError(`${module} does not hold what is looked for.`);
-  writeFileSync(toolPath(name), texts.join('\n---\n'));
+  const unfinished = `${toolPath(name)}.${process.pid}`;
+  writeFileSync(unfinished, texts.join('\n---\n'));
+  renameSync(unfinished, toolPath(name));
 }
