@@ -2,6 +2,8 @@ import { cpus, release, totalmem } from 'node:os';
 import { StageError } from '../stage/project.ts';
 import type { Found } from './benchmark.ts';
 import type { Measurement } from './micro.ts';
+import type { Neighbours } from './neighbours.ts';
+import { tellNeighbours } from './neighbours.ts';
 import { dutyTable, partsTable, postgresMicroseconds, telemetryTable, tlsTable } from './tables.ts';
 import { ANTHROPIC, FLOOR, FLOOR_TLS, GATEWAY, UNWATCHED } from './targets.ts';
 import { HELD_STREAMS } from './workload.ts';
@@ -14,12 +16,11 @@ const partsHeading = '\n## The parts\n';
 interface Content extends Found {
   /** YYYY-MM-DD. */
   readonly date: string;
-  /** In use by other programs. */
-  readonly foreignCores: number;
+  readonly neighbours: Neighbours;
 }
 
 /** What `npm run bench` measured; the parts are taken over from the page as it was. */
-export function page({ turns, held, date, foreignCores }: Content, before: string): string {
+export function page({ turns, held, date, neighbours }: Content, before: string): string {
   return `# Performance
 
 \`npm run bench\` and \`npm run bench:micro\` wrote this page; its text is in \`test/harness/bench/page.ts\`. Only the ratios
@@ -30,7 +31,7 @@ machine's.
 
 ${dutyTable(turns, held)}
 
-Measured on ${date}: ${machine()}. ${neighbours(foreignCores)} For each request, which is one row,
+Measured on ${date}: ${machine()}. ${tellNeighbours(neighbours)} For each request, which is one row,
 Postgres takes ${postgresMicroseconds(turns).toFixed(0)} µs of CPU on top.
 
 ## With TLS to the vendor
@@ -74,12 +75,6 @@ function machine(): string {
   const [first] = cpus();
   const memory = Math.round(totalmem() / GIB);
   return `Node ${process.versions.node}, ${cpus().length} × ${first?.model.trim() ?? 'unknown'}, ${memory} GiB, Linux ${release()}`;
-}
-
-/** How busy the machine was without us. */
-function neighbours(foreignCores: number): string {
-  if (foreignCores < 0.2) return 'The machine was idle before and afterwards.';
-  return `The machine was not idle: other programs used up to ${foreignCores.toFixed(1)} cores just before or afterwards.`;
 }
 
 const explanation = `## How to read it

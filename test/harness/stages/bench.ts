@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
-import { setTimeout as delay } from 'node:timers/promises';
 import { benchmark } from '../bench/benchmark.ts';
 import type { Turns } from '../bench/measure.ts';
+import { amongNeighbours } from '../bench/neighbours.ts';
 import { page } from '../bench/page.ts';
 import { dutyTable, ratio, telemetryTable, tlsTable } from '../bench/tables.ts';
 import { FLOOR, FLOOR_TLS, GATEWAY, UNWATCHED } from '../bench/targets.ts';
@@ -11,9 +10,6 @@ import { buildMeasured } from '../stage/measured.ts';
 import { inProject, StageError } from '../stage/project.ts';
 import type { Tally } from '../stage/run-stage.ts';
 import { oneSkip, runStage, withPostgres } from '../stage/run-stage.ts';
-
-/** How long we look at what else runs. */
-const LOOK_MS = 1_000;
 
 /**
  * What a JSON request and an event of a burst may cost at most, by the floor: about twice what docs/performance.md says.
@@ -39,23 +35,18 @@ await runStage(async () => {
   await mustBuild();
   await buildMeasured();
 
-  const before = await busyCores();
-  const { turns, held } = await withPostgres((folder, databaseUrl, postgresPid) =>
-    benchmark({
-      folder,
-      databaseUrl,
-      postgresPid,
-      quick,
-      ...(guard ? { only: { targets: [FLOOR, GATEWAY, UNWATCHED], suites: guardedSuites } } : {}),
-    }),
+  const only = guard ? { only: { targets: [FLOOR, GATEWAY, UNWATCHED], suites: guardedSuites } } : {};
+  const [{ turns, held }, neighbours] = await amongNeighbours(() =>
+    withPostgres((folder, databaseUrl, postgresPid) =>
+      benchmark({ folder, databaseUrl, postgresPid, quick, ...only }),
+    ),
   );
   if (guard) return judge(turns);
-  const foreignCores = Math.max(before, await busyCores());
   console.log(`\nCPU against ${FLOOR}, median ± standard error:\n\n${dutyTable(turns, held)}\n`);
   console.log(`CPU against ${FLOOR_TLS}:\n\n${tlsTable(turns)}\n`);
   console.log(`CPU against "${UNWATCHED}":\n\n${telemetryTable(turns)}\n`);
   const file = inProject('docs', 'performance.md');
-  if (!quick) writeFileSync(file, page({ turns, held, date, foreignCores }, readFileSync(file, 'utf8')));
+  if (!quick) writeFileSync(file, page({ turns, held, date, neighbours }, readFileSync(file, 'utf8')));
   return { passed: 1, failed: 0, skipped: 0 };
 });
 
@@ -69,13 +60,4 @@ function judge(turns: Turns): Tally {
     tally[Number.isNaN(middle) ? 'skipped' : isDear ? 'failed' : 'passed'] += 1;
   }
   return tally;
-}
-
-/** How many cores are in use while we do nothing. */
-async function busyCores(): Promise<number> {
-  const busy = () =>
-    cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
-  const before = busy();
-  await delay(LOOK_MS);
-  return (busy() - before) / LOOK_MS;
 }
