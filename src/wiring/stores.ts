@@ -151,8 +151,9 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   opened.push(() => stopping.abort());
   const requestLog = await createRequestLog({
     pool: logPool,
-    spoolDir,
-    spoolBytes,
+    spool: { directory: spoolDir, maxBytes: spoolBytes },
+    onBrokenSpool: (path, reason) =>
+      log.error({ path, reason }, 'rows spooled here cannot be read; they stay'),
     whenFull: spoolFull,
     clock,
     print: (line) => lines.print(line),

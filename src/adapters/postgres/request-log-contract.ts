@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Clock, RequestLog } from '../../chat/ports.ts';
+import type { SpoolFolder } from '../spool/spool-slots.ts';
 import type { InsertNewRows } from './log-insert.ts';
 
 export interface RequestLogStats {
@@ -32,8 +33,9 @@ export interface RequestLogOptions {
    * because the insert is a prepared statement.
    */
   readonly pool: pg.Pool;
-  readonly spoolDir: string;
-  readonly spoolBytes: number;
+  readonly spool: SpoolFolder;
+  /** Told once of each slot or segment that cannot be read, and why; what lies in it stays there. */
+  readonly onBrokenSpool: (path: string, reason: string) => void;
   /** When the spool is full: refuse new chat requests, or serve them and print their rows. */
   readonly whenFull: 'refuse' | 'drop';
   readonly clock: Pick<Clock, 'monotonicMs'>;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SettledRequest } from '../../core/settled-request.ts';
-import { RowSpool } from '../spool/row-spool.ts';
+import type { RowSpool } from '../spool/row-spool.ts';
+import { openSpool } from '../spool/spool-slots.ts';
 import { lineOf } from './encode-log-rows.ts';
 import type { InsertNewRows } from './log-insert.ts';
 import { newRowsInto } from './log-insert.ts';
@@ -61,8 +62,8 @@ class GroupCommitLog implements PostgresRequestLog {
     this.#replay = new SpoolReplay({
       pool: options.pool,
       spool,
-      directory: options.spoolDir,
-      maxBytes: options.spoolBytes,
+      folder: options.spool,
+      onBrokenSpool: options.onBrokenSpool,
     });
     this.#recovering = recoverInBackground({
       pool: options.pool,
@@ -247,6 +248,5 @@ class GroupCommitLog implements PostgresRequestLog {
  * away. Rejects when the spool folder cannot be used.
  */
 export async function createRequestLog(options: RequestLogOptions): Promise<PostgresRequestLog> {
-  const spool = await RowSpool.open({ directory: options.spoolDir, maxBytes: options.spoolBytes });
-  return new GroupCommitLog(options, spool);
+  return new GroupCommitLog(options, await openSpool(options.spool));
 }

@@ -1,6 +1,8 @@
 import type pg from 'pg';
-import { RowSpool } from '../spool/row-spool.ts';
+import type { RowSpool } from '../spool/row-spool.ts';
 import type { SpoolBatch } from '../spool/spool-segment.ts';
+import type { SpoolFolder } from '../spool/spool-slots.ts';
+import { abandonedSpools } from '../spool/spool-slots.ts';
 import { insertLogRows } from './log-insert.ts';
 import { isDataError, sqlState } from './pool.ts';
 
@@ -9,8 +11,9 @@ export interface SpoolReplayOptions {
   /** The spool of this process. */
   readonly spool: RowSpool;
   /** Where the spools of dead processes are looked for. */
-  readonly directory: string;
-  readonly maxBytes: number;
+  readonly folder: SpoolFolder;
+  /** Told once of each slot or segment that cannot be read, and why. */
+  readonly onBrokenSpool: (path: string, reason: string) => void;
 }
 
 const mostRows = 200;
@@ -26,6 +29,7 @@ export class SpoolReplay {
   replayed = 0;
   /** Lines that are no rows, and rows Postgres refuses for their content. */
   bad = 0;
+  readonly #broken = new Set<string>();
 
   constructor(options: SpoolReplayOptions) {
     this.#options = options;
@@ -33,15 +37,13 @@ export class SpoolReplay {
 
   /**
    * Empties the own spool and, if asked, those of dead processes. Rejects when Postgres does not take rows
-   * or `signal` fires; the rest stays where it is.
+   * or `signal` fires; the rest stays where it is. What cannot be read is no reason: it is told of and stays.
    */
   async run(abandonedToo: boolean, signal: AbortSignal): Promise<void> {
-    const { spool, directory, maxBytes } = this.#options;
+    const { spool, folder } = this.#options;
     if (spool.bytes > 0) await this.#empty(spool, signal);
     if (!abandonedToo) return;
-    for (;;) {
-      const abandoned = await RowSpool.openAbandoned({ directory, maxBytes });
-      if (abandoned === null) return;
+    for await (const abandoned of this.#abandoned(folder)) {
       try {
         await this.#empty(abandoned, signal);
       } finally {
@@ -50,8 +52,24 @@ export class SpoolReplay {
     }
   }
 
+  async *#abandoned(folder: SpoolFolder): AsyncGenerator<RowSpool> {
+    try {
+      yield* abandonedSpools(folder, this.#onBroken);
+    } catch (error) {
+      this.#onBroken(folder.directory, error);
+    }
+  }
+
+  readonly #onBroken = (path: string, error: unknown): void => {
+    const reason = error instanceof Error ? error.message : String(error);
+    const known = `${path} ${reason}`;
+    if (this.#broken.has(known)) return;
+    this.#broken.add(known);
+    this.#options.onBrokenSpool(path, reason);
+  };
+
   #empty(spool: RowSpool, signal: AbortSignal): Promise<void> {
-    return spool.replay(async (batch: SpoolBatch) => {
+    const take = async (batch: SpoolBatch): Promise<void> => {
       signal.throwIfAborted();
       this.bad += batch.bad.length;
       for (let start = 0; start < batch.rows.length; ) {
@@ -59,7 +77,8 @@ export class SpoolReplay {
         await this.#insert(spool, rows);
         start += rows.length;
       }
-    });
+    };
+    return spool.replay(take, this.#onBroken);
   }
 
   /** Halves a batch until the rows that Postgres refuses stand alone; those are set aside. */

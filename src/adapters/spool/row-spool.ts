@@ -8,22 +8,9 @@ import { tryLock } from './spool-lock.ts';
 import type { SpoolBatch } from './spool-segment.ts';
 import { readSegment } from './spool-segment.ts';
 
-/**
- * Local, bounded store of log rows that Postgres did not take in time. A spool is one folder (`slot-0`,
- * `slot-1`, …) locked by one process; what a dead process left is taken over by whoever gets its lock.
- * In the folder: numbered segments of checksummed lines, the last one being written, and `bad.ndjson`,
- * where torn or refused lines are kept for a person to look at.
- *
- * Appends are not synced to disk: rows survive the death of the process, not that of the node.
- */
-export interface RowSpoolOptions {
-  readonly directory: string;
-  /** Bound of all segments together. */
-  readonly maxBytes: number;
-}
+/** Told of a slot or segment that cannot be read: what lies in it stays there. */
+export type OnBroken = (path: string, error: unknown) => void;
 
-/** More processes than ever share a folder. */
-const maxSlots = 64;
 /** An eighth is kept for requests that were already running when the spool filled up. */
 const reserveShare = 8;
 /** Small enough that replay frees space step by step. */
@@ -41,10 +28,25 @@ interface Waiting {
   readonly resolve: (kept: boolean) => void;
 }
 
-function slotPath(directory: string, slot: number): string {
-  return join(directory, `slot-${slot}`);
+/** What `take` rejected with, told apart from a segment that cannot be read. */
+class NotTaken extends Error {
+  constructor(options: { cause: unknown }) {
+    super('rows were not taken', options);
+  }
 }
 
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+}
+
+/**
+ * Local, bounded store of log rows that Postgres did not take in time. A spool is one folder (`slot-0`,
+ * `slot-1`, …) locked by one process; what a dead process left is taken over by whoever gets its lock.
+ * In the folder: numbered segments of checksummed lines, the last one being written, and `bad.ndjson`,
+ * where torn or refused lines are kept for a person to look at.
+ *
+ * Appends are not synced to disk: rows survive the death of the process, not that of the node.
+ */
 export class RowSpool {
   readonly #folder: string;
   readonly #maxBytes: number;
@@ -64,28 +66,8 @@ export class RowSpool {
     this.#lock = lock;
   }
 
-  /** Takes the first slot that no live process holds, with all it contains. Rejects when the folder is unusable. */
-  static async open({ directory, maxBytes }: RowSpoolOptions): Promise<RowSpool> {
-    for (let slot = 0; slot < maxSlots; slot += 1) {
-      const spool = await RowSpool.#openSlot(slotPath(directory, slot), maxBytes);
-      if (spool !== null) return spool;
-    }
-    throw new Error(`every spool slot in ${directory} is held by another process`);
-  }
-
-  /** Takes over one slot with rows that a dead process left; null when there is none. */
-  static async openAbandoned({ directory, maxBytes }: RowSpoolOptions): Promise<RowSpool | null> {
-    for (const name of await readdir(directory)) {
-      if (!name.startsWith('slot-')) continue;
-      const spool = await RowSpool.#openSlot(join(directory, name), maxBytes);
-      if (spool === null) continue;
-      if (spool.bytes > 0) return spool;
-      await spool.close();
-    }
-    return null;
-  }
-
-  static async #openSlot(folder: string, maxBytes: number): Promise<RowSpool | null> {
+  /** Takes one slot with all it contains; null where a live process holds it. Rejects when it cannot be used. */
+  static async openSlot(folder: string, maxBytes: number): Promise<RowSpool | null> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const lock = tryLock(join(folder, 'lock'));
     if (lock === null) return null;
@@ -210,20 +192,33 @@ export class RowSpool {
   /**
    * Hands out every row that lay in the spool when it was called, oldest first, and frees each segment
    * once `take` has taken all of it. Rejects with what `take` rejects with; nothing is lost then, and rows
-   * of the segment in work are handed out again, so `take` must be idempotent. Not to be run twice at once.
+   * of the segment in work are handed out again, so `take` must be idempotent. A segment that cannot be read
+   * stays, is told of, and holds up no other. Not to be run twice at once.
    */
-  async replay(take: (batch: SpoolBatch) => Promise<void>): Promise<void> {
+  async replay(take: (batch: SpoolBatch) => Promise<void>, onBroken: OnBroken): Promise<void> {
     await this.#untilWritten();
     // Taken in the same turn in which no write is running: later appends go to a new segment.
     const finished = [...this.#segments];
     await this.#finishSegment();
     for (const segment of finished) {
-      for await (const batch of readSegment(segment.path, batchRows)) {
-        await this.setAside(batch.bad);
-        await take(batch);
+      try {
+        await this.#handOut(segment, take);
+        await rm(segment.path, { force: true });
+      } catch (error) {
+        if (error instanceof NotTaken) throw error.cause;
+        onBroken(segment.path, error);
+        if (!isMissing(error)) continue;
       }
-      await rm(segment.path, { force: true });
       this.#segments.splice(this.#segments.indexOf(segment), 1);
+    }
+  }
+
+  async #handOut(segment: Segment, take: (batch: SpoolBatch) => Promise<void>): Promise<void> {
+    for await (const batch of readSegment(segment.path, batchRows)) {
+      await this.setAside(batch.bad);
+      await take(batch).catch((cause: unknown) => {
+        throw new NotTaken({ cause });
+      });
     }
   }
 

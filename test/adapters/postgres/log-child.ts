@@ -3,11 +3,11 @@ import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts'
 import { logRow } from './log-rows.ts';
 
 /** `log-child.ts <url> <spool>`: records rows and writes the id of each that is recorded, until it is killed. */
-const [url = '', spoolDir = ''] = process.argv.slice(2);
+const [url = '', directory = ''] = process.argv.slice(2);
 const log = await createRequestLog({
   pool: createPool(url, 3),
-  spoolDir,
-  spoolBytes: 16 * 1024 * 1024,
+  spool: { directory, maxBytes: 16 * 1024 * 1024 },
+  onBrokenSpool: () => process.exit(1),
   whenFull: 'refuse',
   clock: { monotonicMs: () => performance.now() },
   print: () => {},

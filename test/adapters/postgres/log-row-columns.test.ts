@@ -3,7 +3,7 @@ import { aroundEach, expect, test } from 'vitest';
 import { encodedColumns, encodeLogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { SpoolReplay } from '../../../src/adapters/postgres/spool-replay.ts';
-import { RowSpool } from '../../../src/adapters/spool/row-spool.ts';
+import { openSpool } from '../../../src/adapters/spool/spool-slots.ts';
 import { noUsage } from '../../../src/core/answer/usage.ts';
 import { newRowType } from '../../../src/core/log/log-columns.ts';
 import { useDatabase, useFolder, usePool } from '../../harness/servers/use-started.ts';
@@ -12,6 +12,9 @@ import { logRow } from './log-rows.ts';
 const database = useDatabase(aroundEach);
 const pool = usePool(database, 2, aroundEach);
 const folder = useFolder(aroundEach);
+
+const spoolFolder = () => ({ directory: folder.path, maxBytes: 1024 * 1024 });
+const onBrokenSpool = (path: string, reason: string): never => expect.unreachable(`${path}: ${reason}`);
 
 const stored = async (rowId: string, columns: string): Promise<unknown> => {
   const { rows } = await pool.query(`SELECT ${columns} FROM request_logs WHERE row_id = $1`, [rowId]);
@@ -65,9 +68,9 @@ test('a line that an earlier release spooled, without columns that came later, i
     residency_bound_by: _binder,
     ...earlier
   } = JSON.parse(encodeLogRow(row)) as Record<string, unknown>;
-  const spool = await RowSpool.open({ directory: folder.path, maxBytes: 1024 * 1024 });
+  const spool = await openSpool(spoolFolder());
   await spool.append(JSON.stringify(earlier));
-  const replay = new SpoolReplay({ pool, spool, directory: folder.path, maxBytes: 1024 * 1024 });
+  const replay = new SpoolReplay({ pool, spool, folder: spoolFolder(), onBrokenSpool });
   await replay.run(false, AbortSignal.timeout(10_000));
   await spool.close();
   expect([replay.replayed, replay.bad]).toEqual([1, 0]);
@@ -86,9 +89,9 @@ test.each([
   const rows = given.already.map(() => encodeLogRow(logRow()));
   const present = rows.filter((_row, index) => given.already[index] === 1);
   await insertLogRows(pool, present);
-  const spool = await RowSpool.open({ directory: folder.path, maxBytes: 1024 * 1024 });
+  const spool = await openSpool(spoolFolder());
   for (const row of rows) await spool.append(row);
-  const replay = new SpoolReplay({ pool, spool, directory: folder.path, maxBytes: 1024 * 1024 });
+  const replay = new SpoolReplay({ pool, spool, folder: spoolFolder(), onBrokenSpool });
   await replay.run(false, AbortSignal.timeout(10_000));
   expect(spool.bytes).toBe(0);
   await spool.close();

@@ -143,8 +143,8 @@ test.each(faults)(
     const logPool = createPool(server.url, 3);
     const log: PostgresRequestLog = await createRequestLog({
       pool: logPool,
-      spoolDir,
-      spoolBytes: 16 * 1024 * 1024,
+      spool: { directory: spoolDir, maxBytes: 16 * 1024 * 1024 },
+      onBrokenSpool: (path) => expect.unreachable(path),
       whenFull: 'refuse',
       clock,
       print: () => {},
@@ -221,8 +221,8 @@ test('with Postgres away from the start, rows are kept and go in once it is ther
   const logPool = createPool(server.url, 3);
   const log = await createRequestLog({
     pool: logPool,
-    spoolDir,
-    spoolBytes: 16 * 1024 * 1024,
+    spool: { directory: spoolDir, maxBytes: 16 * 1024 * 1024 },
+    onBrokenSpool: (path) => expect.unreachable(path),
     whenFull: 'refuse',
     clock,
     print: () => {},

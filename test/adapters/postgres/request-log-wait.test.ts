@@ -32,8 +32,8 @@ beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   log = await createRequestLog({
     pool,
-    spoolDir: spool.path,
-    spoolBytes: 64 * 1024 * 1024,
+    spool: { directory: spool.path, maxBytes: 64 * 1024 * 1024 },
+    onBrokenSpool: (path) => expect.unreachable(path),
     whenFull: 'refuse',
     clock: { monotonicMs: () => performance.now() },
     print: () => {},

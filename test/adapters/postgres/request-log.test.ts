@@ -1,10 +1,11 @@
 import { fork, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, aroundEach, beforeEach, expect, test } from 'vitest';
+import { encodeLogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts';
 import type {
   PostgresRequestLog,
@@ -12,6 +13,7 @@ import type {
   RequestLogStats,
 } from '../../../src/adapters/postgres/request-log-contract.ts';
 import { sumUp } from '../../../src/adapters/postgres/rollup-keeper.ts';
+import { encodeSpoolLine } from '../../../src/adapters/spool/spool-line.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
 import { useDatabase, useFolder, useGatewayPool } from '../../harness/servers/use-started.ts';
@@ -23,10 +25,12 @@ const pool = useGatewayPool(database, 2, aroundEach);
 const logPool = useGatewayPool(database, 3, aroundEach);
 const spool = useFolder(aroundEach);
 let printed: string[];
+let broken: string[];
 const logs: PostgresRequestLog[] = [];
 
 beforeEach(async () => {
   printed = [];
+  broken = [];
 });
 
 afterEach(async () => {
@@ -37,8 +41,8 @@ afterEach(async () => {
 async function openLog(change: Partial<RequestLogOptions> = {}): Promise<PostgresRequestLog> {
   const log = await createRequestLog({
     pool: logPool,
-    spoolDir: spool.path,
-    spoolBytes: 16 * 1024 * 1024,
+    spool: { directory: spool.path, maxBytes: 16 * 1024 * 1024 },
+    onBrokenSpool: (path) => broken.push(path),
     whenFull: 'refuse',
     clock: { monotonicMs: () => performance.now() },
     print: (line) => printed.push(line),
@@ -186,7 +190,7 @@ test('two processes that replay the same rows store each once', async () => {
 });
 
 test('a full spool refuses new work only while Postgres is away, and loses nothing in silence', async () => {
-  const log = await openLog({ spoolBytes: 20_000 });
+  const log = await openLog({ spool: { directory: spool.path, maxBytes: 20_000 } });
   const unlock = await lockLogTable();
   const rows: SettledRequest[] = [];
   while (log.accepting()) {
@@ -211,7 +215,7 @@ test('a full spool refuses new work only while Postgres is away, and loses nothi
 });
 
 test('with the policy to drop, chat goes on when the spool is full', async () => {
-  const log = await openLog({ spoolBytes: 4096, whenFull: 'drop' });
+  const log = await openLog({ spool: { directory: spool.path, maxBytes: 4096 }, whenFull: 'drop' });
   const unlock = await lockLogTable();
   for (let index = 0; index < 20; index += 1) await log.record(logRow());
   expect(log.accepting()).toBe(true);
@@ -247,10 +251,28 @@ test('draining while Postgres takes nothing keeps the rows in the spool and prin
   await expect.poll(() => storedRowIds(pool)).toEqual(sortedIds(rows));
 });
 
+test('what cannot be read of the spools is told of once, holds up no other row and is no word of Postgres', async () => {
+  const segment = (slot: number): string => join(spool.path, `slot-${slot}`, '0000000001.ndjson');
+  const kept = logRow();
+  for (const slot of [0, 1, 2]) mkdirSync(join(spool.path, `slot-${slot}`));
+  mkdirSync(segment(0));
+  symlinkSync(join(spool.path, 'nowhere'), segment(1));
+  writeFileSync(segment(2), encodeSpoolLine(encodeLogRow(kept)));
+  const log = await openLog();
+  await expect.poll(() => storedRowIds(pool)).toEqual([kept.rowId]);
+  expect(log.stats()).toMatchObject({ away: false, replayed: 1, bad: 0 });
+  expect(broken.toSorted()).toEqual([segment(0), dirname(segment(1))]);
+  await log.record(logRow());
+  await expect.poll(() => storedRowIds(pool)).toHaveLength(2);
+  expect(broken).toHaveLength(2);
+});
+
 test('a spool folder that cannot be used is refused at the start', async () => {
   const file = join(spool.path, 'file');
   writeFileSync(file, '');
-  await expect(openLog({ spoolDir: join(file, 'spool') })).rejects.toThrow('ENOTDIR');
+  await expect(openLog({ spool: { directory: join(file, 'spool'), maxBytes: 1 } })).rejects.toThrow(
+    'ENOTDIR',
+  );
 });
 
 test('a user who names ever new models has a bounded number of rollup rows, and right sums', async () => {

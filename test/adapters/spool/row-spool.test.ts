@@ -10,12 +10,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { RowSpool } from '../../../src/adapters/spool/row-spool.ts';
+import type { OnBroken, RowSpool } from '../../../src/adapters/spool/row-spool.ts';
 import { decodeSpoolLine, encodeSpoolLine } from '../../../src/adapters/spool/spool-line.ts';
 import { tryLock } from '../../../src/adapters/spool/spool-lock.ts';
+import { abandonedSpools, openSpool } from '../../../src/adapters/spool/spool-slots.ts';
 
 const maxBytes = 1024 * 1024;
 let directory: string;
@@ -32,14 +33,31 @@ function json(number: number): string {
   return JSON.stringify({ number, text: 'é'.repeat(number % 7) });
 }
 
-async function take(spool: RowSpool): Promise<{ rows: string[]; bad: number }> {
+const unbroken = (path: string): never => expect.unreachable(path);
+
+async function take(
+  spool: RowSpool,
+  onBroken: OnBroken = unbroken,
+): Promise<{ rows: string[]; bad: number }> {
   const rows: string[] = [];
   let bad = 0;
   await spool.replay(async (batch) => {
     rows.push(...batch.rows);
     bad += batch.bad.length;
-  });
+  }, onBroken);
   return { rows, bad };
+}
+
+/** Rows of all spools that dead processes left, and the paths that could not be read. */
+async function takeAbandoned(): Promise<{ rows: string[]; broken: string[] }> {
+  const rows: string[] = [];
+  const broken: string[] = [];
+  const onBroken = (path: string): number => broken.push(relative(directory, path));
+  for await (const spool of abandonedSpools({ directory, maxBytes }, onBroken)) {
+    rows.push(...(await take(spool, onBroken)).rows);
+    await spool.close();
+  }
+  return { rows, broken };
 }
 
 /** As a dead process left it. */
@@ -53,17 +71,56 @@ test('a slot that cannot be read stays free for the next who tries', async () =>
   mkdirSync(join(directory, 'slot-0'));
   const segment = join(directory, 'slot-0', '0000000001.ndjson');
   symlinkSync(join(directory, 'nowhere'), segment);
-  await expect(RowSpool.open({ directory, maxBytes })).rejects.toThrow('ENOENT');
-  await expect(RowSpool.openAbandoned({ directory, maxBytes })).rejects.toThrow('ENOENT');
+  await expect(openSpool({ directory, maxBytes })).rejects.toThrow('ENOENT');
+  expect(await takeAbandoned()).toEqual({ rows: [], broken: ['slot-0'] });
   rmSync(segment);
-  const spool = await RowSpool.open({ directory, maxBytes });
+  const spool = await openSpool({ directory, maxBytes });
   await spool.append(json(1));
   await spool.close();
   expect(readdirSync(directory)).toEqual(['slot-0']);
 });
 
+test.each([
+  {
+    name: 'a slot whose segment leads nowhere',
+    leave: () => {
+      mkdirSync(join(directory, 'slot-0'));
+      symlinkSync(join(directory, 'nowhere'), join(directory, 'slot-0', '0000000001.ndjson'));
+    },
+    broken: ['slot-0'],
+  },
+  {
+    name: 'a segment that is none',
+    leave: () => {
+      mkdirSync(join(directory, 'slot-0', '0000000001.ndjson'), { recursive: true });
+      writeFileSync(join(directory, 'slot-0', '0000000002.ndjson'), encodeSpoolLine(json(2)));
+    },
+    broken: ['slot-0/0000000001.ndjson'],
+  },
+])('$name holds up no other', async ({ leave, broken }) => {
+  leave();
+  leaveSegment(encodeSpoolLine(json(3)), 1);
+  const found = await takeAbandoned();
+  expect(found.broken).toEqual(broken);
+  expect(found.rows.at(-1)).toBe(json(3));
+  expect(await takeAbandoned()).toEqual({ rows: [], broken });
+});
+
+test('a segment that is gone is told of once', async () => {
+  leaveSegment(encodeSpoolLine(json(1)));
+  const spool = await openSpool({ directory, maxBytes });
+  rmSync(join(directory, 'slot-0', '0000000001.ndjson'));
+  const broken: string[] = [];
+  const onBroken = (path: string): number => broken.push(path);
+  expect(await take(spool, onBroken)).toEqual({ rows: [], bad: 0 });
+  expect(await take(spool, onBroken)).toEqual({ rows: [], bad: 0 });
+  expect(broken).toHaveLength(1);
+  expect(spool.empty).toBe(true);
+  await spool.close();
+});
+
 test('rows come out once, in order, and the space is free again', async () => {
-  const spool = await RowSpool.open({ directory, maxBytes });
+  const spool = await openSpool({ directory, maxBytes });
   const rows = Array.from({ length: 1000 }, (_, index) => json(index));
   const kept = await Promise.all(rows.map((row) => spool.append(row)));
   expect(kept.every(Boolean)).toBe(true);
@@ -76,20 +133,20 @@ test('rows come out once, in order, and the space is free again', async () => {
 });
 
 test('rows appended during a replay are kept for the next one', async () => {
-  const spool = await RowSpool.open({ directory, maxBytes });
+  const spool = await openSpool({ directory, maxBytes });
   await spool.append(json(1));
   const seen: string[] = [];
   await spool.replay(async (batch) => {
     seen.push(...batch.rows);
     expect(await spool.append(json(2))).toBe(true);
-  });
+  }, unbroken);
   expect(seen).toEqual([json(1)]);
   expect((await take(spool)).rows).toEqual([json(2)]);
   await spool.close();
 });
 
 test('a spool is empty when nothing lies in it and nothing is on its way there', async () => {
-  const spool = await RowSpool.open({ directory, maxBytes });
+  const spool = await openSpool({ directory, maxBytes });
   expect(spool.empty).toBe(true);
   const appended = spool.append(json(1));
   expect([spool.bytes, spool.empty]).toEqual([0, false]);
@@ -101,14 +158,14 @@ test('a spool is empty when nothing lies in it and nothing is on its way there',
 });
 
 test('a replay that fails loses nothing and is repeated', async () => {
-  const spool = await RowSpool.open({ directory, maxBytes });
+  const spool = await openSpool({ directory, maxBytes });
   const rows = Array.from({ length: 500 }, (_, index) => json(index));
   await Promise.all(rows.map((row) => spool.append(row)));
   let batches = 0;
   const failing = spool.replay(async () => {
     batches += 1;
     if (batches === 2) throw new Error('away');
-  });
+  }, unbroken);
   await expect(failing).rejects.toThrow('away');
   expect((await take(spool)).rows).toEqual(rows);
   await spool.close();
@@ -129,7 +186,7 @@ test('a spool torn at any byte gives back every whole row and sets the torn one 
   for (let length = 0; length <= bytes.length; length += 1) {
     rmSync(join(directory, 'slot-0'), { recursive: true, force: true });
     leaveSegment(bytes.subarray(0, length));
-    const spool = await RowSpool.open({ directory, maxBytes });
+    const spool = await openSpool({ directory, maxBytes });
     await spool.append(json(9));
     const result = await take(spool);
     // A line that lacks nothing but its end is whole.
@@ -152,7 +209,7 @@ test('garbage between rows, without end or of any bytes, costs no row', async ()
         Buffer.concat([Buffer.from(piece), Buffer.from('\n'), Buffer.from(encodeSpoolLine(json(index)))]),
       );
       leaveSegment(Buffer.concat(lines));
-      const spool = await RowSpool.open({ directory, maxBytes });
+      const spool = await openSpool({ directory, maxBytes });
       expect((await take(spool)).rows).toEqual(pieces.map((_, index) => json(index)));
       await spool.close();
     }),
@@ -161,7 +218,7 @@ test('garbage between rows, without end or of any bytes, costs no row', async ()
   rmSync(join(directory, 'slot-0'), { recursive: true, force: true });
   const endless = Buffer.alloc(3 * 1024 * 1024, 'x');
   leaveSegment(Buffer.concat([endless, Buffer.from(`\n${encodeSpoolLine(json(5))}`)]));
-  const spool = await RowSpool.open({ directory, maxBytes });
+  const spool = await openSpool({ directory, maxBytes });
   expect((await take(spool)).rows).toEqual([json(5)]);
   await spool.close();
 });
@@ -176,7 +233,7 @@ test('a line with any character changed is no row', () => {
 });
 
 test('a spool is full before its limit, takes the rest of running requests, and never passes the limit', async () => {
-  const spool = await RowSpool.open({ directory, maxBytes: 8000 });
+  const spool = await openSpool({ directory, maxBytes: 8000 });
   let kept = 0;
   let keptWhileFull = 0;
   while (await spool.append(json(0))) {
@@ -192,7 +249,7 @@ test('a spool is full before its limit, takes the rest of running requests, and 
 });
 
 test('a disk that refuses shows as full and is used again once it recovers', async () => {
-  const spool = await RowSpool.open({ directory, maxBytes });
+  const spool = await openSpool({ directory, maxBytes });
   const folder = join(directory, 'slot-0');
   rmSync(folder, { recursive: true });
   expect(await spool.append(json(1))).toBe(false);
@@ -208,20 +265,14 @@ test('a disk that refuses shows as full and is used again once it recovers', asy
 });
 
 test('each holder has a slot of its own, and one left behind is taken over once', async () => {
-  const first = await RowSpool.open({ directory, maxBytes });
-  const second = await RowSpool.open({ directory, maxBytes });
+  const first = await openSpool({ directory, maxBytes });
+  const second = await openSpool({ directory, maxBytes });
   await first.append(json(1));
   await second.append(json(2));
-  expect(await RowSpool.openAbandoned({ directory, maxBytes })).toBeNull();
+  expect(await takeAbandoned()).toEqual({ rows: [], broken: [] });
   await second.close();
-  const [one, other] = await Promise.all([
-    RowSpool.openAbandoned({ directory, maxBytes }),
-    RowSpool.openAbandoned({ directory, maxBytes }),
-  ]);
-  const taken = one ?? other;
-  expect([one, other]).toContain(null);
-  expect((await take(taken as RowSpool)).rows).toEqual([json(2)]);
-  await taken?.close();
+  const [one, other] = await Promise.all([takeAbandoned(), takeAbandoned()]);
+  expect([...one.rows, ...other.rows]).toEqual([json(2)]);
   await first.close();
 });
 

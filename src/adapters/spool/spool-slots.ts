@@ -1,0 +1,44 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { OnBroken } from './row-spool.ts';
+import { RowSpool } from './row-spool.ts';
+
+/** Where the slots of all processes of a node lie. */
+export interface SpoolFolder {
+  readonly directory: string;
+  /** Bound of all segments of one slot together. */
+  readonly maxBytes: number;
+}
+
+/** More processes than ever share a folder. */
+const maxSlots = 64;
+
+/** Takes the first slot that no live process holds, with all it contains. Rejects when the folder is unusable. */
+export async function openSpool({ directory, maxBytes }: SpoolFolder): Promise<RowSpool> {
+  for (let slot = 0; slot < maxSlots; slot += 1) {
+    const spool = await RowSpool.openSlot(join(directory, `slot-${slot}`), maxBytes);
+    if (spool !== null) return spool;
+  }
+  throw new Error(`every spool slot in ${directory} is held by another process`);
+}
+
+/**
+ * Takes over, one after the other, the slots with rows that dead processes left; who takes one closes it.
+ * One that cannot be used is told of and left out. Rejects when the folder cannot be listed.
+ */
+export async function* abandonedSpools(
+  { directory, maxBytes }: SpoolFolder,
+  onBroken: OnBroken,
+): AsyncGenerator<RowSpool> {
+  for (const name of await readdir(directory)) {
+    if (!name.startsWith('slot-')) continue;
+    const folder = join(directory, name);
+    const spool = await RowSpool.openSlot(folder, maxBytes).catch((error: unknown) => {
+      onBroken(folder, error);
+      return null;
+    });
+    if (spool === null) continue;
+    if (spool.bytes > 0) yield spool;
+    else await spool.close();
+  }
+}
