@@ -21,6 +21,8 @@ const shownMs = 60 * 60_000;
 
 export interface BudgetsIo {
   readonly read: ReadSpent;
+  /** True while rows settled here are in no table yet: what is read then lacks them. */
+  readonly isBehind: () => boolean;
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
   /** A user has reached this share of a budget, once in its period on this replica. */
@@ -116,7 +118,8 @@ export class Budgets {
     user.spender.limits = limits;
     user.seenAtMs = nowMs;
     this.#enter(user);
-    const isOld = user.readAtMs === null || nowMs - user.readAtMs >= freshMs;
+    // Who is known is not read again while that would forget what was settled here.
+    const isOld = user.readAtMs === null || (nowMs - user.readAtMs >= freshMs && !this.#io.isBehind());
     if (isOld && !user.isWaiting && nowMs - user.triedAtMs >= retryMs) {
       user.isWaiting = true;
       user.triedAtMs = nowMs;
@@ -154,7 +157,8 @@ export class Budgets {
 
   async #readSome(users: readonly Known[]): Promise<void> {
     const periods = periodsAt(this.#io.wallMs());
-    const ownBefore = users.map(({ spender }) => spender.own);
+    const isBehind = this.#io.isBehind();
+    const included = users.map(({ spender }) => (isBehind ? 0n : spender.own));
     const beganAtMs = this.#io.monotonicMs();
     const ids = users.map(({ userId }) => userId);
     const read = await this.#io.read(ids, periods).catch(() => null);
@@ -162,7 +166,7 @@ export class Budgets {
       user.isWaiting = false;
       // What was settled here counts on while the database is away.
       if (read === null) return;
-      if (!user.spender.hear(read.get(user.userId) ?? nothing, periods, ownBefore[index] ?? 0n)) return;
+      if (!user.spender.hear(read.get(user.userId) ?? nothing, periods, included[index] ?? 0n)) return;
       user.readAtMs = beganAtMs;
       this.#tell(user);
     });

@@ -17,6 +17,7 @@ export function limitGateOn({ stores, clock, metrics, log }: Foundation): LimitG
       ? null
       : new Budgets({
           read: readSpent,
+          isBehind: () => stores.requestLog.stats().spoolBytes > 0,
           wallMs,
           monotonicMs,
           // One line a user, period and share on each replica: who it is stands in no metric.

@@ -11,7 +11,13 @@ const dollars = (amount: number): bigint => BigInt(amount * 1_000_000);
 /** A world whose clock and sums the test moves. */
 function world(start = '2026-11-22T12:00:00Z') {
   const stored = new Map<string, Spent>();
-  const state = { wallMs: new Date(start).getTime(), monotonicMs: 0, reads: [] as string[][], isAway: false };
+  const state = {
+    wallMs: new Date(start).getTime(),
+    monotonicMs: 0,
+    reads: [] as string[][],
+    isAway: false,
+    isBehind: false,
+  };
   const reached: string[] = [];
   const budgets = new Budgets({
     read: async (userIds) => {
@@ -19,6 +25,7 @@ function world(start = '2026-11-22T12:00:00Z') {
       if (state.isAway) throw new Error('away');
       return new Map([...stored].filter(([userId]) => userIds.includes(userId)));
     },
+    isBehind: () => state.isBehind,
     wallMs: () => state.wallMs,
     monotonicMs: () => state.monotonicMs,
     onReached: (userId, period, share) => reached.push(`${userId} ${period} ${share}`),
@@ -81,6 +88,36 @@ describe('a user', () => {
     expect(await ask()).toBe(null);
     budgets.spend('ada', dollars(1));
     expect(await ask()).toBe('budget_day');
+  });
+
+  test('is not read again while what was settled here is in no table yet', async () => {
+    const { budgets, ask, pass, state } = world();
+    await ask();
+    budgets.spend('ada', dollars(1));
+    state.isBehind = true;
+    pass(10_000);
+    expect(await ask()).toBe('budget_day');
+    await read();
+    expect(state.reads).toHaveLength(1);
+    expect(await ask()).toBe('budget_day');
+  });
+
+  test('who is read first meanwhile keeps what was settled here, until a reading holds it', async () => {
+    const { budgets, ask, store, pass, state } = world();
+    Object.assign(state, { isAway: true, isBehind: true });
+    await ask();
+    budgets.spend('ada', dollars(0.6));
+    state.isAway = false;
+    store(0.4, 0.4);
+    pass(1_000);
+    await ask();
+    await read();
+    expect(await ask()).toBe('budget_day');
+    state.isBehind = false;
+    pass(10_000);
+    await ask();
+    await read();
+    expect(await ask()).toBe(null);
   });
 
   test('begins a new day with nothing, and a month with nothing', async () => {

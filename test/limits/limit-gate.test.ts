@@ -19,6 +19,7 @@ function start(named: NamedLimits, spentDollars = 0n) {
   const spent = { day: spentDollars * dollar, month: spentDollars * dollar };
   const minutes = new UserMinutes({ monotonicMs, store: null, onDecided: () => undefined });
   const budgets = new Budgets({
+    isBehind: () => false,
     read: async (userIds) => new Map(userIds.map((userId) => [userId, spent])),
     wallMs: () => Date.UTC(2026, 10, 22),
     monotonicMs,

@@ -70,14 +70,14 @@ export class Spender {
   }
 
   /**
-   * Takes over what was read of `periods`; `ownBefore`: `own` when the reading began. False: a period has begun since,
-   * of which it says nothing.
+   * Takes over what was read of `periods`; `included`: what of `own` is in it. False: a period has begun
+   * since, of which it says nothing.
    */
-  hear(read: Spent, periods: Periods, ownBefore: bigint): boolean {
+  hear(read: Spent, periods: Periods, included: bigint): boolean {
     if (budgetPeriods.some((period) => periods[period].startMs !== this.#periods[period].startMs))
       return false;
     this.#read = read;
-    this.#own -= ownBefore;
+    this.#own -= included;
     return true;
   }
 
