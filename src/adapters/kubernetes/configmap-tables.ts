@@ -69,7 +69,12 @@ export async function watchTablesConfigMap(options: ConfigMapTablesOptions): Pro
     throw new TablesError(`ConfigMap ${options.namespace}/${options.name}: ${read.fault.message}`);
   }
   const tables = new LastGoodTables(read, options, options.wallMs);
+  let takenVersion = first.metadata?.resourceVersion;
   const take = (configMap: V1ConfigMap | null): void => {
+    const version = configMap?.metadata?.resourceVersion;
+    // Each new list brings what is in use already.
+    if (version !== undefined && version === takenVersion) return;
+    takenVersion = version;
     const next = configMap === null ? gone : readConfigMap(configMap);
     const known = tables.status().lastProblem;
     tables.offer(next);

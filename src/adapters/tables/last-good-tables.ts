@@ -136,8 +136,16 @@ export class LastGoodTables {
     return this.#tables;
   }
 
-  /** Takes a good document into use, whole; notes a bad one and keeps what there was. */
+  /** Takes a good document into use, whole; notes a bad one and keeps what there was. Never throws. */
   offer(read: ReadTables): void {
+    try {
+      this.#take(read);
+    } catch (cause) {
+      this.#listeners.onBug?.(cause);
+    }
+  }
+
+  #take(read: ReadTables): void {
     if (!read.ok) {
       this.#loads[read.fault.kind] += 1;
       const known = this.#problem?.message === read.fault.message;

@@ -78,7 +78,11 @@ export async function watchTablesFile(path: string, options: TablesFileOptions =
   const first = readTablesFile(path);
   if (!first.ok) throw new TablesError(`${path}: ${first.fault.message}`);
   const tables = new LastGoodTables(first, options, options.wallMs ?? Date.now);
-  const offer = (): void => tables.offer(readTablesFile(path));
+  const offer = (): boolean => {
+    const read = readTablesFile(path);
+    tables.offer(read);
+    return read.ok || read.fault.kind === 'invalid' || read.fault.isMissing === true;
+  };
   const follower = new FileFollower(path, seen, offer, (cause) => options.onBug?.(cause));
   await follower.start();
   return {
@@ -88,10 +92,13 @@ export async function watchTablesFile(path: string, options: TablesFileOptions =
   };
 }
 
-/** Calls `onChange` after the file at a path became another, however that came about. */
+/**
+ * Calls `onChange` after the file at a path became another, however that came about. False: it could not be
+ * read for now (no descriptor is left, the volume does not answer), and is offered again at the next look.
+ */
 class FileFollower {
   readonly #path: string;
-  readonly #onChange: () => void;
+  readonly #onChange: () => boolean;
   readonly #onBug: (cause: unknown) => void;
   #watcher: FSWatcher | null = null;
   #watched: string | null = null;
@@ -100,7 +107,7 @@ class FileFollower {
   #poll: NodeJS.Timeout | null = null;
   #closed = false;
 
-  constructor(path: string, seen: string | null, onChange: () => void, onBug: (cause: unknown) => void) {
+  constructor(path: string, seen: string | null, onChange: () => boolean, onBug: (cause: unknown) => void) {
     this.#path = path;
     this.#seen = seen;
     this.#onChange = onChange;
@@ -167,8 +174,6 @@ class FileFollower {
       void this.#look();
     }, pollMs);
     this.#poll.unref();
-    if (now === this.#seen) return;
-    this.#seen = now;
-    this.#onChange();
+    if (now !== this.#seen && this.#onChange()) this.#seen = now;
   }
 }
