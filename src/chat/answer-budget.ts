@@ -8,7 +8,7 @@ export const answersHeapShare = 1 / 16;
 /** Answers, and events of streams, up to this size are not counted: they must not fail for the sake of large ones. */
 export const smallAnswerBytes = 64 * 1024;
 /** Nor are those that hold no more values, which nearly all do: log-probabilities and long lists have more. */
-export const smallAnswerValues = 1024;
+const smallAnswerValues = 1024;
 /**
  * In bytes of an answer, each of which may cost eight: parsed, a value takes up to 80 of the heap. So 64 KiB of nothing
  * but `{}` are one and a half megabytes for as long as the answer is under way, and a hundred such end the process.

@@ -61,9 +61,11 @@ export class CandidateBreakers {
   succeeded({ key, provider }: Candidate, startedAtMs: number): void {
     const own = this.#byKey.get(key.id);
     if (own?.isJudgedBy(startedAtMs)) this.#close(key.id, own);
+    else own?.endProbe(startedAtMs);
     const shared = this.#byProvider.get(provider);
-    if (!shared?.breaker.isJudgedBy(startedAtMs)) return;
-    this.#move(provider, () => this.#byProvider.delete(provider));
+    if (shared?.breaker.isJudgedBy(startedAtMs))
+      this.#move(provider, () => this.#byProvider.delete(provider));
+    else this.#endProbeOf(provider, startedAtMs);
   }
 
   /** The attempt ended without a verdict on the candidate: the client left, or its own request was refused. */

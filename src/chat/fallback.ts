@@ -42,6 +42,7 @@ export async function fallBack(
 ): Promise<FallbackResult> {
   const requestDueMs = call.enteredAtMs + call.tables.document.timeouts.request_seconds * 1000;
   const failures: AttemptFailure[] = [];
+  let failed: { readonly candidate: Candidate; readonly failure: AttemptFailure } | null = null;
   for (const [index, candidate] of candidates.entries()) {
     const startedAtMs = deps.clock.monotonicMs();
     if (failures.length > 0 && startedAtMs >= requestDueMs) break;
@@ -49,6 +50,7 @@ export async function fallBack(
       return { kind: 'cancelled', reason: signal.reason as CancelReason, usage: noUsage, candidate: null };
     }
     ledger.passOver(index);
+    if (failed !== null) deps.telemetry.fellBack(call, failed.candidate, candidate, failed.failure);
     const opened = new OpenAttempt(call, candidate, index + 1, startedAtMs, ledger, deps);
     let outcome: AttemptOutcome;
     try {
@@ -77,8 +79,7 @@ export async function fallBack(
         const { failure } = outcome;
         opened.failed(failure);
         failures.push(failure);
-        const next = candidates[index + 1];
-        if (next !== undefined) deps.telemetry.fellBack(call, candidate, next, failure);
+        failed = { candidate, failure };
       }
     }
   }

@@ -15,7 +15,7 @@ import { openCandidate, upstreamCallOf } from './opened-key.ts';
 import type { TransportFailure, UpstreamCall, UpstreamControl, UpstreamListener } from './ports.ts';
 
 /** A list of models takes a vendor no time: whoever says nothing for so long is not there. */
-export const keyCheckLimitMs = 10_000;
+const keyCheckLimitMs = 10_000;
 
 /** What came of asking a vendor whether it knows a key. */
 export interface KeyCheck {

@@ -63,7 +63,7 @@ const wantsUsage = (call: ChatCall): boolean => call.request.stream_options?.inc
 
 /** How a request ends whose whole answer is here. */
 const wholeEnd = (client: Client): RequestEnd => ({
-  status: client.signal.aborted ? 'client_closed' : 'success',
+  status: client.signal.reason === 'client-gone' ? 'client_closed' : 'success',
 });
 
 /** A whole JSON answer: settle, then hand out the body with the gateway block, or stream it where that was asked. */

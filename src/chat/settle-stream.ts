@@ -47,7 +47,7 @@ export async function settleStream(
   switch (end.kind) {
     case 'complete': {
       attempt.served(answerFacts);
-      const gone = client.signal.aborted;
+      const gone = client.signal.reason === 'client-gone';
       await settlement.settle({ status: gone ? 'client_closed' : 'success' }, facts);
       return { kind: 'whole', ending: gone ? 'client_abort' : 'complete' };
     }

@@ -60,7 +60,7 @@ export interface Target {
   readonly model: string;
 }
 
-/** What came of the cache; `bypass`: nothing was looked for. */
+/** What came of the cache; `bypass`: nothing was looked for, or what was found was not served. */
 export const cacheResults = ['hit', 'miss', 'bypass'] as const;
 export type CacheResult = (typeof cacheResults)[number];
 
@@ -169,7 +169,7 @@ export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): Sett
     end,
     target: last,
     cachedFrom,
-    cache,
+    cache: cache === 'hit' && cachedFrom === null ? 'bypass' : cache,
     keyId: cachedFrom !== null ? null : (served?.key.id ?? null),
     usage,
     cutAnswer: cutAnswerOf(call, facts),

@@ -79,6 +79,25 @@ test('each failed probe doubles the pause, up to fifteen seconds', () => {
   }
 });
 
+test('a probe that succeeds after another failure has begun a pause ends, and leaves that pause its time', () => {
+  const { breakers, candidate, fail, time, of } = openBreakers();
+  for (const user of ['1', '2', '3', '4', '5']) fail(1, down, user, of(user));
+  fail(5);
+  time.nowMs += 5000;
+  const probeAtMs = time.nowMs;
+  breakers.started(candidate, probeAtMs);
+  time.nowMs += 1;
+  fail(1);
+  for (const user of ['1', '2']) fail(1, down, user, of(user));
+  breakers.succeeded(candidate, probeAtMs);
+  expect(breakers.holdsBack(candidate)).toBe(true);
+  time.nowMs += 9999;
+  expect(breakers.holdsBack(candidate)).toBe(true);
+  time.nowMs += 1;
+  expect(breakers.holdsBack(candidate)).toBe(false);
+  expect(breakers.stateOf('openai')).toBe('closed');
+});
+
 test('a success after a pause forgets it all', () => {
   const { breakers, candidate, fail, time } = openBreakers();
   fail(5);

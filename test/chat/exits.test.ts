@@ -612,6 +612,7 @@ describe('a request that nobody serves', () => {
     expect(error.status).toBe(502);
     expect(story.world.transport.calls).toHaveLength(1);
     expect(onlyRow(story).attempts).toHaveLength(1);
+    expect(story.world.telemetry.fallbacks).toEqual([]);
   });
 
   test('goes on past a key that cannot be opened', async () => {
