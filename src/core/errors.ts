@@ -144,7 +144,7 @@ export class InvalidRequestError extends GatewayError {
   }
 }
 
-/** 405, 408, 413, 415, 431: HTTP itself refuses the request. */
+/** 400, 403, 405, 408, 413, 415, 417, 431: HTTP itself refuses the request, or a route is closed. */
 export class HttpRequestError extends GatewayError {
   constructor(
     status: number,

@@ -24,6 +24,7 @@ export class RequestSpan implements CallTrace {
   readonly #parent: Context;
   #context: Context | null = null;
   #telling = false;
+  /** How it ended before its story did. */
   #ended: EndedRequest | null = null;
 
   constructor(span: Span, parent: Context) {
@@ -49,14 +50,15 @@ export class RequestSpan implements CallTrace {
   /** The story has been settled. */
   settle(): void {
     this.#telling = false;
-    if (this.#ended?.whole === false) this.#finish(this.#ended);
+    if (this.#ended !== null) this.#finish(this.#ended);
+    this.#ended = null;
   }
 
   /** The last byte has left, or the client has. */
   end(ended: EndedRequest): void {
-    this.#ended = ended;
     // A story settles before the last byte: after it there is nothing to wait for, whatever went wrong.
     if (ended.whole || !this.#telling) this.#finish(ended);
+    else this.#ended = ended;
   }
 
   #finish({ status }: EndedRequest): void {

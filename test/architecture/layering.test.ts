@@ -338,7 +338,7 @@ test('a name that is exported is the name of one thing: no other file declares i
 
 test('only one file opens connections to providers', () => {
   const users = imports.filter(({ to }) => to === 'undici').map(({ from }) => from);
-  expect(new Set(users)).toEqual(new Set(['adapters/upstream/upstream-http.ts']));
+  expect(new Set(users)).toEqual(new Set(['adapters/upstream/undici-upstream.ts']));
   // `connect`, `request`, `Socket` and all the rest open connections.
   const opensNone =
     /^(isIP|STATUS_CODES|METHODS|IncomingMessage|ServerResponse|createServer|Server|createSecureContext)$/;

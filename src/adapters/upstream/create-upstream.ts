@@ -1,6 +1,6 @@
 import type { OutboundPolicy } from '../../core/net/outbound-policy.ts';
+import { createUndiciUpstream } from './undici-upstream.ts';
 import { createUpstreamClient } from './upstream-client.ts';
-import { createUndiciUpstream } from './upstream-http.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
 import type { UserSocketLimits } from './user-socket-limits.ts';
 

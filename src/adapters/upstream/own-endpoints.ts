@@ -21,6 +21,8 @@ const mostFound = 256;
 /** Addresses of this host are read anew for a connection, but not for each of a thousand in a second. */
 const interfacesMs = 1_000;
 
+const keyOf = ({ host, port }: NamedEndpoint): string => `${host} ${port}`;
+
 /**
  * Where this process and its stores listen, as it is at the moment: no user may speak to them through us. A
  * listener on every interface is one on each address of this host, which a pod knows only once it runs. Names
@@ -36,7 +38,7 @@ export class OwnEndpoints {
   /** Look-ups under way: a name that hangs holds one thread, not one more each time. */
   readonly #asked = new Set<NamedEndpoint>();
   readonly #listeners: Endpoint[] = [];
-  /** Of the turn of a name, or of the next refresh. */
+  /** Of the next refresh. */
   #timer: NodeJS.Timeout | null = null;
   #interfaces: readonly string[] = [];
   #interfacesAtMs = Number.NEGATIVE_INFINITY;
@@ -68,7 +70,7 @@ export class OwnEndpoints {
 
   /** A store of ours that came to be known while running; again has no effect. */
   addName(endpoint: NamedEndpoint): void {
-    const key = `${endpoint.host} ${endpoint.port}`;
+    const key = keyOf(endpoint);
     if (this.#found.has(key)) return;
     const oldest = this.#found.size < mostFound ? undefined : this.#found.entries().next().value;
     if (oldest !== undefined) {
@@ -100,6 +102,10 @@ export class OwnEndpoints {
     };
   }
 
+  #isKnown(name: NamedEndpoint): boolean {
+    return this.#names.includes(name) || this.#found.get(keyOf(name)) === name;
+  }
+
   #hostAddresses(): readonly string[] {
     const nowMs = performance.now();
     if (nowMs - this.#interfacesAtMs < interfacesMs) return this.#interfaces;
@@ -120,18 +126,17 @@ export class OwnEndpoints {
     this.#timer.unref();
   }
 
-  /** Resolves when the name has answered or its turn is over; a later answer counts. Never, once stopping. */
+  /** Resolves when the name has answered or its turn is over; a later answer counts where the name still does. */
   #turnOf(name: NamedEndpoint): Promise<void> {
     this.#asked.add(name);
     return new Promise((resolve) => {
       const turn = setTimeout(resolve, turnMs);
       turn.unref();
-      this.#timer = turn;
       this.#lookup(name.host, this.#stopping.signal, (error, found) => {
         clearTimeout(turn);
         this.#asked.delete(name);
         const endpoints = error === null ? found.map(({ address }) => ({ address, port: name.port })) : [];
-        if (endpoints.length > 0) this.#resolved.set(name, endpoints);
+        if (endpoints.length > 0 && this.#isKnown(name)) this.#resolved.set(name, endpoints);
         resolve();
       });
     });

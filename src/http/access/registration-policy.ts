@@ -4,6 +4,7 @@ import { clientNetwork } from '../../core/net/client-network.ts';
 import type { Secret } from '../../core/secret/secret.ts';
 import type { NamedLimit, SharedCount } from '../../limits/ports.ts';
 import { WindowCounter } from '../../limits/window-counter.ts';
+import { peerAddress } from '../access/peer-address.ts';
 import { isSameText } from './bearer-token.ts';
 import { tooManyWrongTokens, wrongTokensPerMinute } from './wrong-tokens.ts';
 
@@ -61,7 +62,7 @@ export function registrationGuard(
       throw new HttpRequestError(403, 'Registration is closed.', 'registration_closed');
     }
     const nowMs = monotonicMs();
-    const client = clientNetwork(request.ip);
+    const client = clientNetwork(peerAddress(request));
     if (policy.mode === 'token') requireToken(request, client, nowMs);
     // A refused client does not use up what everybody shares.
     refuseFor(perClient.take(client, nowMs) || everybody.take('', nowMs));

@@ -45,13 +45,7 @@ export function serviceKeyFacts(row: ServiceKeyRow): ServiceKeyFacts {
 }
 
 /** A stored provider key without what depends on the tables in use. */
-export function storedKeyFacts({
-  id,
-  provider,
-  label,
-  baseUrl,
-  declaredRegion,
-}: ProviderKeyRow): StoredKeyFacts {
+function storedKeyFacts({ id, provider, label, baseUrl, declaredRegion }: ProviderKeyRow): StoredKeyFacts {
   return { id, provider, label, base_url: baseUrl, declared_region: declaredRegion };
 }
 

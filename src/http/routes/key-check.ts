@@ -46,7 +46,8 @@ function occasionOf({ provider, declaredRegion }: HeldKey, request: FastifyReque
 /** Aborted when the client leaves: nobody is asked for nobody. */
 function signalOf({ raw }: FastifyReply): Cancellation {
   const signal = new Cancellation();
-  raw.once('close', () => signal.abort('client-gone'));
+  if (raw.destroyed) signal.abort('client-gone');
+  else raw.once('close', () => signal.abort('client-gone'));
   return signal;
 }
 

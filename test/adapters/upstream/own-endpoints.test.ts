@@ -125,6 +125,31 @@ describe('a store', () => {
     });
   });
 
+  test('that made room for others while its name was looked up stays forgotten', async () => {
+    const asked: Parameters<HostLookup>[2][] = [];
+    own = new OwnEndpoints([], (_host, _signal, answer) => asked.push(answer));
+    await own.start();
+    own.addName({ host: 'first.example', port: 6379 });
+    for (let number = 0; number < 256; number += 1) own.addName({ host: `10.1.0.${number}`, port: 6379 });
+    asked[0]?.(null, [{ address: '10.0.0.7', family: 4 }]);
+    expect(verdict('10.0.0.7', 6379)).toBeNull();
+    expect(verdict('10.1.0.0', 6379)).toBe('own-endpoint');
+  });
+
+  test('that is found while a refresh is due does not keep it alive past the stop', async () => {
+    const asked: string[] = [];
+    own = new OwnEndpoints([{ host: 'db.example', port: 5432 }], (host, _signal, answer) => {
+      asked.push(host);
+      queueMicrotask(() => answer(null, [{ address: '10.0.0.1', family: 4 }]));
+    });
+    await own.start();
+    own.addName({ host: 'cache.example', port: 6379 });
+    await vi.advanceTimersByTimeAsync(0);
+    own.stop();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(asked).toEqual(['db.example', 'cache.example']);
+  });
+
   test('whose name hangs is not asked again before it answers, and its late answer counts', async () => {
     const asked: Parameters<HostLookup>[2][] = [];
     own = new OwnEndpoints([{ host: 'db.example', port: 5432 }], (_host, _signal, answer) => {

@@ -2,8 +2,8 @@
 import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
+import { createUndiciUpstream } from '../../../src/adapters/upstream/undici-upstream.ts';
 import { createUpstreamClient } from '../../../src/adapters/upstream/upstream-client.ts';
-import { createUndiciUpstream } from '../../../src/adapters/upstream/upstream-http.ts';
 import type { UpstreamControl } from '../../../src/chat/ports.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 import { callTo, listen, ofUser } from './local-server.ts';
