@@ -7,15 +7,16 @@ import { StageError } from '../stage/project.ts';
 import type { Tally } from '../stage/run-stage.ts';
 import { runStage, withRunFolder } from '../stage/run-stage.ts';
 import { measureFanOut } from '../years/fan-out.ts';
-import { yearsTables } from '../years/page.ts';
+import { rowRateTable, yearsTables } from '../years/page.ts';
+import { measureRowRates } from '../years/row-rate.ts';
 import type { Stand } from '../years/run.ts';
 import { measureYears } from '../years/run.ts';
 
 /**
  * `npm run years [-- --million 10] [--weeks 104] [--users 1000]`: what users and operators ask of a database with years of
  * rows, at a tenth of them and at all, while rows are committed beside. Prints the tables of docs/scale.md; a call that
- * fails fails the stage. Ten million take a quarter of an hour and 20 GB. With `--listeners 200` instead: how soon so many
- * replicas hear of a change of keys.
+ * fails fails the stage. Ten million take a quarter of an hour and 20 GB. Instead, with `--listeners 200`: how soon so many
+ * replicas hear of a change of keys; with `--replicas 1,2,4`: how many rows a second so many commit.
  */
 const { values } = parseArgs({
   options: {
@@ -23,6 +24,7 @@ const { values } = parseArgs({
     weeks: { type: 'string', default: '104' },
     users: { type: 'string', default: '1000' },
     listeners: { type: 'string' },
+    replicas: { type: 'string' },
   },
 });
 
@@ -52,6 +54,16 @@ await runStage(() =>
     const start = () => startEmbeddedPostgres({ directory, durable: true });
     let postgres = await start();
     try {
+      if (values.replicas !== undefined) {
+        const rates = await measureRowRates(
+          postgres.url,
+          postgres.pid,
+          folder,
+          values.replicas.split(',').map(Number),
+        );
+        console.log(`\n${rowRateTable(rates)}\n`);
+        return { passed: rates.length, failed: 0, skipped: 0 };
+      }
       if (values.listeners === undefined) return await years(postgres.url);
       const listeners = Number(values.listeners);
       const pool = createPool(postgres.url, 1);

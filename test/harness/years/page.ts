@@ -1,3 +1,4 @@
+import type { RowRate } from './row-rate.ts';
 import type { Stand } from './run.ts';
 
 /** The tables that `npm run years` prints. */
@@ -52,4 +53,25 @@ function sizesTable(stands: readonly Stand[]): string {
 
 export function yearsTables(stands: readonly Stand[]): string {
   return `${timesTable(stands)}\n\n${sizesTable(stands)}`;
+}
+
+/** Rows a second by replicas; commits are of all sessions. */
+export function rowRateTable(rates: readonly RowRate[]): string {
+  const head = [
+    '',
+    'replicas',
+    'rows/s',
+    'rows a commit',
+    'cores of Postgres',
+    'of the replicas',
+    'WAL, MB/s',
+    'spooled',
+  ];
+  return table(
+    head,
+    rates.map(({ change, replicas, rows, commits, spooled, postgresCores, replicaCores, walBytes }) => [
+      ...[change, String(replicas), String(Math.round(rows)), (rows / commits).toFixed(1)],
+      ...[postgresCores.toFixed(2), replicaCores.toFixed(2), (walBytes / 1e6).toFixed(1), String(spooled)],
+    ]),
+  );
 }
