@@ -12,8 +12,9 @@ const maxUsers = 20_000;
 const freshMs = 10_000;
 /** A user who is not known yet waits no longer for the first reading, and is then let in: budgets are soft. */
 const firstReadMs = 250;
-/** Read by one statement. */
+/** Read by one statement; fewer after one that failed: with years of rows it may have run out of its time. */
 const mostRead = 200;
+const fewestRead = 5;
 /** A reading that failed is tried again after this. */
 const retryMs = 1_000;
 /** Users who have sent nothing for longer are in no gauge: their limits may be others by now. */
@@ -48,6 +49,7 @@ export class Budgets {
   readonly #users = new LRUCache<string, Known>({ max: maxUsers });
   #waiting: Known[] = [];
   #reading: Promise<void> | null = null;
+  #atOnce = mostRead;
 
   constructor(io: BudgetsIo) {
     this.#io = io;
@@ -151,7 +153,7 @@ export class Budgets {
   async #readAll(): Promise<void> {
     // Whoever asks in the same turn is read with the first.
     await Promise.resolve();
-    while (this.#waiting.length > 0) await this.#readSome(this.#waiting.splice(0, mostRead));
+    while (this.#waiting.length > 0) await this.#readSome(this.#waiting.splice(0, this.#atOnce));
     this.#reading = null;
   }
 
@@ -162,6 +164,10 @@ export class Budgets {
     const beganAtMs = this.#io.monotonicMs();
     const ids = users.map(({ userId }) => userId);
     const read = await this.#io.read(ids, periods).catch(() => null);
+    this.#atOnce =
+      read === null
+        ? Math.max(fewestRead, Math.floor(this.#atOnce / 2))
+        : Math.min(mostRead, this.#atOnce * 2);
     users.forEach((user, index) => {
       user.isWaiting = false;
       // What was settled here counts on while the database is away.

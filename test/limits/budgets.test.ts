@@ -142,6 +142,22 @@ describe('a user', () => {
   });
 });
 
+test('where a statement fails, fewer users are read at once, and more again when it does not', async () => {
+  const { ask, state, pass } = world();
+  const ids = Array.from({ length: 400 }, (_, index) => `user-${index}`);
+  const sizes = async (): Promise<number[]> => {
+    state.reads = [];
+    await Promise.all(ids.map((id) => ask(id)));
+    await read();
+    return state.reads.map((users) => users.length);
+  };
+  state.isAway = true;
+  expect(await sizes()).toEqual([200, 100, 50, 25, 12, 6, 5, 2]);
+  state.isAway = false;
+  pass(1_000);
+  expect(await sizes()).toEqual([5, 10, 20, 40, 80, 160, 85]);
+});
+
 test('users who come at once are read by one statement', async () => {
   const { ask, state } = world();
   await Promise.all(['a', 'b', 'c'].map((userId) => ask(userId)));
