@@ -38,6 +38,9 @@ export type UserServerName = Having<{ server: 'user' }>;
 /** A provider that tables may have prices for. */
 export type PricedProviderName = Having<{ priced: true }>;
 
+/** One that they may have none for. */
+export type UnpricedProviderName = Exclude<ProviderName, PricedProviderName>;
+
 type NonEmpty<Name> = [Name, ...Name[]];
 
 export const providerNames = Object.keys(providerTraits) as NonEmpty<ProviderName>;

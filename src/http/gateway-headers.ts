@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import { InvalidRequestError } from '../core/errors.ts';
 import { isProviderName, isUserServer, providerNames, userServerNames } from '../core/provider-name.ts';
 import type { ChatOptions, Override } from '../core/request/chat-call.ts';
+import { maxModelLength } from '../core/tables/model-name.ts';
 
 const ttlSeconds = { fallback: 3600, least: 60, most: 86_400 } as const;
 const timeoutSeconds = { least: 1, most: 300 } as const;
-const maxModelLength = 256;
 const integer = /^-?[0-9]+$/;
 /** What `parseOverride` takes, for the description. */
 const namedTargets = [...providerNames, ...userServerNames.map((name) => `${name}/[^:]+`)];

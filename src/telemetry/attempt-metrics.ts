@@ -1,7 +1,7 @@
 import type { Usage } from '../core/answer/usage.ts';
 import type { AttemptRecord } from '../core/attempt-record.ts';
 import { otherName } from '../core/other-name.ts';
-import type { ProviderName } from '../core/provider-name.ts';
+import type { ProviderName, UnpricedProviderName } from '../core/provider-name.ts';
 import { isPriced, providerNames } from '../core/provider-name.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { tierNames } from '../core/tables/mode.ts';
@@ -9,9 +9,9 @@ import type { RoutingTables } from '../core/tables/tables.ts';
 import type { ModelLabels } from './model-label.ts';
 import type { Families, HistogramSeries } from './series.ts';
 
-/** Of every answer of a provider that has no prices. */
-const unpricedProvider = 'self_hosted';
-const unpricedReasons = ['no_price', 'no_usage', 'partial_usage', unpricedProvider] as const;
+/** Why an answer was not priced; the name of its provider where that has no prices. */
+const unpricedReasons = ['no_price', 'no_usage', 'partial_usage'] as const;
+type UnpricedReason = (typeof unpricedReasons)[number] | UnpricedProviderName;
 
 /** Too short a burst to tell a speed from. */
 const shortestGenerationMs = 50;
@@ -74,11 +74,11 @@ export class AttemptMetrics {
     for (const { provider, model } of tierNames.flatMap((name) => tables.tier(name))) {
       this.#seriesOf(provider, model);
       this.#firstChunks.of(provider, model);
-      for (const reason of unpricedReasons.slice(0, 3)) this.#unpriced.of(provider, model, reason);
+      for (const reason of unpricedReasons) this.#unpriced.of(provider, model, reason);
     }
     // Overrides may name any model: the first answer without a price is to show as an increase.
     for (const provider of providerNames) {
-      this.#unpriced.of(provider, otherName, isPriced(provider) ? 'no_price' : unpricedProvider);
+      this.#unpriced.of(provider, otherName, isPriced(provider) ? 'no_price' : provider);
     }
   }
 
@@ -147,8 +147,8 @@ function tokenRate({ firstTokenMs, durationMs }: AttemptRecord, usage: Usage): n
   return generationMs < shortestGenerationMs ? null : usage.outputTokens / (generationMs / 1000);
 }
 
-function unpricedReason({ candidate }: AttemptRecord, usage: Usage): (typeof unpricedReasons)[number] | null {
-  if (!isPriced(candidate.provider)) return unpricedProvider;
+function unpricedReason({ candidate }: AttemptRecord, usage: Usage): UnpricedReason | null {
+  if (!isPriced(candidate.provider)) return candidate.provider;
   if (usage.basis === 'none') return 'no_usage';
   if (candidate.price === null) return 'no_price';
   return usage.basis === 'partial' ? 'partial_usage' : null;

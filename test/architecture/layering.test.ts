@@ -310,7 +310,6 @@ test("users' servers are told by their traits, by name only where the name is wh
   const said = [
     'adapters/postgres/provider-keys.ts', // the predicate of an index
     'dev/demo-account.ts', // a client of the public API
-    'telemetry/attempt-metrics.ts', // the value of a label
   ];
   const elsewhere = /^(?!providers\/|core\/provider-name\.ts$)/;
   expect(filesWith(/(['"])self_hosted\1/, elsewhere).sort()).toEqual(said);

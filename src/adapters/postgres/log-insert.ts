@@ -3,7 +3,7 @@ import { newRowType } from '../../core/log/log-columns.ts';
 import { otherName } from '../../core/other-name.ts';
 import type { LogRow } from './encode-log-rows.ts';
 import { binaryRows, encodedColumns, lineOf } from './encode-log-rows.ts';
-import { isAway, sqlState } from './pool.ts';
+import { isAway, isCheckViolation } from './pool.ts';
 import { unsummedColumns } from './rollup-sums.ts';
 
 const names = encodedColumns.map(({ name }) => name).join(', ');
@@ -44,12 +44,6 @@ WITH input AS (
 SELECT count(*)::integer AS inserted FROM inserted`;
 
 /**
- * A row was on its way to the default partition when the partition it belongs to was attached; it finds
- * that one the next time. The table has no other check.
- */
-const partitionViolation = '23514';
-
-/**
  * Inserts rows (of `encodeLogRow`) that are not there yet, and what is to be summed of them, in one transaction; zero
  * rows only prove that the table takes writes. Returns how many rows were new. Rejects with the error of `pg`.
  *
@@ -62,7 +56,9 @@ export async function insertLogRows(pool: pg.Pool, rows: readonly string[]): Pro
   try {
     result = await pool.query(insert);
   } catch (error) {
-    if (sqlState(error) !== partitionViolation) throw error;
+    // A row was on its way to the default partition when the partition it belongs to was attached: it finds that one
+    // the next time. The table has no other check.
+    if (!isCheckViolation(error)) throw error;
     result = await pool.query(insert);
   }
   return result.rows[0]?.inserted ?? 0;

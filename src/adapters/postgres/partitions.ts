@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { advisoryLocks } from './advisory-locks.ts';
-import { inTransaction, sqlState } from './pool.ts';
+import { inTransaction, isCheckViolation } from './pool.ts';
 
 const dayMs = 86_400_000;
 const weekMs = 7 * dayMs;
@@ -17,8 +17,6 @@ const lockTimeoutMs = 500;
 
 /** Moving stray rows or deleting old ones may take longer than a management call. */
 const statementTimeoutMs = 60_000;
-
-const partitionViolation = '23514';
 
 const partitionName = /^request_logs_(\d{4})(\d{2})(\d{2})$/;
 
@@ -97,7 +95,7 @@ function underLock(
   const once = () => lockedOnce(pool, work);
   // A row came to the default partition after the others had been moved out of it: this time it is moved as well.
   return once().catch((error: unknown) => {
-    if (sqlState(error) !== partitionViolation) throw error;
+    if (!isCheckViolation(error)) throw error;
     return once();
   });
 }

@@ -92,6 +92,13 @@ export function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
 }
 
+const checkViolationState = '23514';
+
+/** A row is none that its table, or its partition, may hold. */
+export function isCheckViolation(error: unknown): boolean {
+  return sqlState(error) === checkViolationState;
+}
+
 /** The row's own values are at fault: classes 22 (data) and 23 (constraint). */
 export function isDataError(error: unknown): boolean {
   const state = sqlState(error);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ProviderName } from '../provider-name.ts';
 import { providerNames } from '../provider-name.ts';
+import { maxModelLength } from './model-name.ts';
 
 const factFields = {
   /** Sees images: as data URI, and (with `image_urls`) by address. */
@@ -42,7 +43,7 @@ const factFields = {
  */
 export const modelFactsSchema = z.strictObject({
   provider: z.enum(providerNames),
-  match: z.string().max(256),
+  match: z.string().max(maxModelLength),
   ...z.object(factFields).partial().shape,
 });
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ProviderName } from '../provider-name.ts';
 import { pricedProviderNames } from '../provider-name.ts';
+import { maxModelLength } from './model-name.ts';
 
 /** USD per million tokens as a decimal string with at most six places: exact, never a float. */
 const rate = z.string().regex(/^\d{1,6}(\.\d{1,6})?$/, 'must be a decimal string such as "0.10"');
@@ -19,7 +20,7 @@ const rates = {
 export const priceSchema = z.strictObject({
   provider: z.enum(pricedProviderNames),
   /** Exact model name; a longer name with this prefix takes it too, the longest prefix first. */
-  model: z.string().min(1).max(256),
+  model: z.string().min(1).max(maxModelLength),
   ...rates,
   /** Rates of the whole request once its input exceeds the threshold. */
   long_context: z.strictObject({ above_input_tokens: z.int().positive(), ...rates }).optional(),

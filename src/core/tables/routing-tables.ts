@@ -3,6 +3,7 @@ import { defaultLimitFields } from '../limits/user-limits.ts';
 import { parseInstant } from '../parse-instant.ts';
 import { vendorNames } from '../provider-name.ts';
 import { modelFactsSchema } from './model-facts.ts';
+import { maxModelLength } from './model-name.ts';
 import { priceSchema } from './price.ts';
 
 /**
@@ -23,7 +24,7 @@ const instant = z.iso
 
 const candidateSchema = z.strictObject({
   provider: z.enum(vendorNames),
-  model: z.string().min(1).max(256),
+  model: z.string().min(1).max(maxModelLength),
 });
 
 /** At most this many candidates per tier: each one may cost a whole attempt timeout. */

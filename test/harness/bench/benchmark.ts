@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { certificateAuthority } from '../servers/certificates.ts';
+import { onLastCore } from './cores.ts';
 import type { LoadOrder } from './load.ts';
 import type { Stage, Suite, Target, Turns } from './measure.ts';
 import { measure, measureHeld, warmUp } from './measure.ts';
@@ -42,11 +43,16 @@ export async function benchmark(options: BenchmarkOptions): Promise<Found> {
     const overTls = await started(startWorker<number>('vendor', [secure.cert, secure.key]));
     const load = await started(startWorker<LoadOrder>('load'));
     const shared = gatewayEnvironment(options.databaseUrl, plain.url);
-    const start: Start = ({ kind, env, preload = [], overTls: isSecure }) => {
+    const startOne: Start = ({ kind, env, preload = [], overTls: isSecure }) => {
       const trust = { NODE_EXTRA_CA_CERTS: secure.root };
       if (kind !== 'gateway') return started(startFloor(kind, (isSecure ? overTls : plain).url, trust));
       const vendor = isSecure ? { ...trust, GW_OPENAI_BASE_URL: overTls.url } : {};
       return started(startGateway(options.folder, shared, { env: { ...vendor, ...env }, preload }));
+    };
+    const start: Start = async (plan) => {
+      const one = await startOne(plan);
+      onLastCore(one.pid);
+      return one;
     };
     const { postgresPid, quick } = options;
     return await measureAll({ vendors: [plain, overTls], load, postgresPid, quick }, start, options.only);

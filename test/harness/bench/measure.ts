@@ -7,7 +7,7 @@ import { childrenMicroseconds, cpuMicroseconds, residentMib } from './processes.
 import { EVENTS_PER_STREAM, HELD_STREAMS } from './workload.ts';
 
 /** V8 needs it: a gateway's first thousands of requests cost nearly twice as much as the later ones. */
-const WARM_UP_REQUESTS = 20_000;
+const WARM_UP_REQUESTS = 60_000;
 const WARM_UP_STREAMS = 500;
 /** Of all amounts, when it is only to be seen that everything runs. */
 const QUICK = 0.1;
@@ -29,8 +29,8 @@ const HOLD_WARM_UP_REQUESTS = 2_000;
 
 /** What one slice does with a target, and for how long; how many slices each target has. */
 const suites = {
-  json: { stream: false, connections: CONNECTIONS, ms: 250, slices: 16, paceMs: 0, units: 1 },
-  burst: { stream: true, connections: STREAMS, ms: 250, slices: 16, paceMs: 0, units: EVENTS_PER_STREAM },
+  json: { stream: false, connections: CONNECTIONS, ms: 250, slices: 32, paceMs: 0, units: 1 },
+  burst: { stream: true, connections: STREAMS, ms: 250, slices: 32, paceMs: 0, units: EVENTS_PER_STREAM },
   // Each connection has two streams: the second begins in time.
   paced: {
     stream: true,

@@ -110,7 +110,7 @@ say little and is not given, nor is what more processes on more cores would carr
 ## Run it again
 
 \`\`\`sh
-npm run bench                  # prints the tables and rewrites this page, in about ten minutes
+npm run bench                  # prints the tables and rewrites this page, in about a quarter of an hour
 npm run bench -- 2026-01-31    # with this date on the page instead of today's
 npm run bench -- --quick       # a tenth of it, once: that it runs; the page stays as it is
 npm run bench -- --guard       # only whether a JSON request and an event cost far more than they should
@@ -118,5 +118,6 @@ npm run bench:micro            # the parts, in less than a minute
 \`\`\`
 
 It needs Linux and nothing else: Node is found or fetched as for \`npm start\`, Postgres is the embedded one, everything
-talks on 127.0.0.1. Each target is warmed up with 20,000 requests, since V8 compiles the hot path only after thousands.
+talks on 127.0.0.1. Each target is warmed up with 60,000 requests, since V8 compiles the hot path
+only after thousands, and has the last core to itself.
 `;

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { benchmark } from '../bench/benchmark.ts';
+import { leaveLastCore } from '../bench/cores.ts';
 import type { Turns } from '../bench/measure.ts';
 import { amongNeighbours } from '../bench/neighbours.ts';
 import { page } from '../bench/page.ts';
@@ -20,7 +21,7 @@ const guardedSuites = Object.keys(guarded) as (keyof typeof guarded)[];
 
 /**
  * `npm run bench [-- YYYY-MM-DD | --quick | --guard]`: what the built gateway costs, against bare forwarders on the same
- * stack, and what TLS and telemetry cost. Prints tables of ratios and writes docs/performance.md. About ten minutes;
+ * stack, and what TLS and telemetry cost. Prints tables of ratios and writes docs/performance.md. A quarter of an hour;
  * on loopback only. With `--guard` it fails where a request or an event costs far more than it should.
  */
 await runStage(async () => {
@@ -36,6 +37,7 @@ await runStage(async () => {
   await buildMeasured();
 
   const only = guard ? { only: { targets: [FLOOR, GATEWAY, UNWATCHED], suites: guardedSuites } } : {};
+  leaveLastCore();
   const [{ turns, held }, neighbours] = await amongNeighbours(() =>
     withPostgres((folder, databaseUrl, postgresPid) =>
       benchmark({ folder, databaseUrl, postgresPid, quick, ...only }),
