@@ -90,9 +90,9 @@ const rooms: Readonly<Record<string, Room>> = {
   'adapters/upstream/': {
     values: [
       ...['core/', 'undici', 'node:crypto', 'node:dns', 'node:fs', 'node:fs/promises', 'node:net', 'node:os'],
-      ...['node:timers', 'node:tls', 'node:zlib'],
+      ...['node:stream', 'node:timers', 'node:tls', 'node:zlib'],
     ],
-    types: ['chat/', 'node:stream'],
+    types: ['chat/'],
   },
   'http/': {
     values: [
@@ -153,7 +153,7 @@ const rooms: Readonly<Record<string, Room>> = {
         'sealing-keys.ts',
         'package-version.ts',
       ],
-      ...['node:crypto', 'node:net', 'node:timers/promises'],
+      ...['node:crypto', 'node:net', 'node:timers/promises', 'node:url'],
     ],
     types: ['fastify', 'pg', 'pino', 'node:http'],
   },
@@ -359,7 +359,11 @@ test('only one file opens connections to providers', () => {
   const openers = imports.filter(
     ({ to, typeOnly }) => to === 'adapters/upstream/open-socket.ts' && !typeOnly,
   );
-  expect(openers.map(({ from }) => from)).toEqual(['adapters/upstream/guarded-connector.ts']);
+  const guarded = ['adapters/upstream/guarded-connector.ts', 'adapters/upstream/user-tls.ts'];
+  expect(openers.map(({ from }) => from)).toEqual(guarded);
+  // It only goes within a connection that is open.
+  const within = imports.filter(({ to }) => to === guarded[1]).map(({ from }) => from);
+  expect(within).toEqual([guarded[0]]);
 });
 
 test('only heap-limit.ts asks for the size of the heap: budgets take their share of the old generation', () => {

@@ -12,6 +12,7 @@ import type { HostAddress, HostLookup } from './host-lookup.ts';
 import { lookupBySystem, lookupWithoutThread } from './host-lookup.ts';
 import { openTcp, openTls, openTlsWithin, readInto, TlsSessions } from './open-socket.ts';
 import { askForTunnel } from './proxy-tunnel.ts';
+import { openUserTls } from './user-tls.ts';
 
 export interface ConnectorOptions {
   /** A user chose the address: the whole policy applies, not only the rule about metadata services. */
@@ -122,15 +123,18 @@ class Connecting {
 
   #goDirectly(addresses: readonly HostAddress[]): void {
     this.#phase = 'connect';
-    const { onread } = this.#target;
     const secure = this.#place.protocol === 'https:';
-    const socket = secure
-      ? openTls(this.#tlsTarget(onread), addresses)
-      : openTcp(this.#tcpTarget(), addresses);
+    const isWithin = secure && this.#options.userAddress;
+    const socket =
+      secure && !isWithin
+        ? openTls(this.#tlsTarget(this.#target.onread), addresses)
+        : openTcp(isWithin ? this.#place : this.#tcpTarget(), addresses);
     this.#hold(socket);
     socket.once('connect', () => {
       this.#handshaking = secure;
+      if (isWithin) this.#goInside(socket, socket.remoteAddress ?? null);
     });
+    if (isWithin) return;
     socket.once(secure ? 'secureConnect' : 'connect', () => {
       this.#succeed(socket, socket.remoteAddress ?? null);
     });
@@ -180,7 +184,8 @@ class Connecting {
     const { onread } = this.#target;
     const secure = this.#place.protocol === 'https:';
     this.#handshaking = secure;
-    const socket = secure ? openTlsWithin(carrier, this.#tlsTarget()) : carrier;
+    const openWithin = this.#options.userAddress ? openUserTls : openTlsWithin;
+    const socket = secure ? openWithin(carrier, this.#tlsTarget()) : carrier;
     if (secure) this.#hold(socket);
     const opened = (): void => {
       // Not the socket's own doing: it reads for TLS, or read what the proxy said, before it reads for its owner.

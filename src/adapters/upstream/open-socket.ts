@@ -9,6 +9,8 @@ const attemptDelayMs = 500;
 const keepAliveMs = 60_000;
 /** Resumed TLS sessions kept per connector; one per origin, and a connector serves few origins. */
 const maxTlsSessions = 100;
+/** Servers send two to four; each costs more than the bytes that it comes in, and no read is counted for it. */
+const maxTickets = 16;
 
 /** TLS sessions to be resumed, by host and port. */
 export class TlsSessions {
@@ -67,7 +69,8 @@ function tuned<S extends Socket>(socket: S): S {
   return socket;
 }
 
-function tlsOver(transport: object, { host, port, servername = '', ca, sessions }: TlsTarget): Socket {
+/** TLS over what `transport` says: a connection, or where to connect to. The owner listens for errors. */
+export function tlsOver(transport: object, { host, port, servername = '', ca, sessions }: TlsTarget): Socket {
   const origin = `${host}:${port}`;
   const session = sessions.get(origin);
   const socket = connectTls({
@@ -81,7 +84,12 @@ function tlsOver(transport: object, { host, port, servername = '', ca, sessions 
     // Stated, since an environment variable can switch the default off.
     rejectUnauthorized: true,
   });
-  socket.on('session', (fresh: Buffer) => sessions.keep(origin, fresh));
+  let tickets = 0;
+  socket.on('session', (fresh: Buffer) => {
+    tickets += 1;
+    if (tickets > maxTickets) socket.destroy(new Error('the server sent too many TLS session tickets'));
+    else sessions.keep(origin, fresh);
+  });
   return socket;
 }
 

@@ -1,0 +1,134 @@
+import { constants } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import type { TlsTarget } from './open-socket.ts';
+import { tlsOver } from './open-socket.ts';
+
+/** TLS with a server that a user chose: what it costs to listen to one is bounded, and shared out over turns. */
+
+/**
+ * A server's part of a handshake. Chains of companies take 4 to 10 KB; one that is made to be dear to verify
+ * takes 4 ms a kilobyte, at once.
+ */
+const maxHandshakeBytes = 16 * 1024;
+/** What may come that says nothing: tickets and changes of keys take 1 ms a kilobyte, and no reader hears of them. */
+const maxSilentBytes = 64 * 1024;
+/** How much longer what comes may be than what it says: a byte alone is a record of 23, three for one chunk of HTTP. */
+const maxOverhead = 16;
+/** TLS may take one turn of the event loop so long. */
+const longestTurnMs = 25;
+
+interface Piece {
+  /** Hands to TLS what has come. */
+  feed(): void;
+}
+
+/** One piece of each connection after the other, for so long in a turn: OpenSSL works on each without a break. */
+export class TlsTurns {
+  readonly #waiting: Piece[] = [];
+  #spentMs = 0;
+  #ends = false;
+
+  /** Fed now, or in a later turn where this one has no time left. */
+  enter(piece: Piece): void {
+    this.#waiting.push(piece);
+    this.#feedSome();
+  }
+
+  #feedSome(): void {
+    while (this.#spentMs < longestTurnMs) {
+      const piece = this.#waiting.shift();
+      if (piece === undefined) return;
+      const beganMs = performance.now();
+      piece.feed();
+      this.#spentMs += performance.now() - beganMs;
+      if (!this.#ends) setImmediate(this.#end);
+      this.#ends = true;
+    }
+  }
+
+  readonly #end = (): void => {
+    this.#ends = false;
+    this.#spentMs = 0;
+    this.#feedSome();
+  };
+}
+
+/** One, as there is one event loop. */
+const turns = new TlsTurns();
+
+/** Stands between a connection and its TLS, which native code would otherwise read by itself. */
+class UserCarrier extends Duplex implements Piece {
+  readonly #raw: Socket;
+  #tls: Socket | null = null;
+  #isSecure = false;
+  #came = 0;
+  #piece: Buffer | null = null;
+
+  constructor(raw: Socket) {
+    super();
+    this.#raw = raw;
+    raw.on('data', (bytes: Buffer) => this.#onBytes(bytes));
+    raw.on('end', () => this.push(null));
+    raw.on('error', (error) => this.#tls?.destroy(error));
+    raw.on('close', () => this.#tls?.destroy());
+  }
+
+  carry(tls: Socket): void {
+    this.#tls = tls;
+    tls.once('secureConnect', () => {
+      this.#isSecure = true;
+    });
+    tls.once('close', () => this.destroy());
+  }
+
+  #onBytes(bytes: Buffer): void {
+    this.#came += bytes.length;
+    const said = this.#tls?.bytesRead ?? 0;
+    const most = this.#isSecure ? maxSilentBytes + maxOverhead * said : 0;
+    if (this.#came > maxHandshakeBytes + most) {
+      this.#tls?.destroy(new Error('The server sends more for TLS than any needs.'));
+      return;
+    }
+    this.#raw.pause();
+    this.#piece = bytes;
+    turns.enter(this);
+  }
+
+  feed(): void {
+    const piece = this.#piece;
+    this.#piece = null;
+    if (piece === null || this.destroyed) return;
+    if (this.push(piece)) this.#raw.resume();
+  }
+
+  override _read(): void {
+    if (this.#piece === null) this.#raw.resume();
+  }
+
+  override _write(bytes: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#raw.write(bytes, done);
+  }
+
+  override _final(done: () => void): void {
+    this.#raw.end();
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#piece = null;
+    this.#raw.destroy();
+    done(error);
+  }
+}
+
+/** TLS over an open connection. It ends with that one, and ends it. The owner listens for errors. */
+export function openUserTls(raw: Socket, target: TlsTarget): Socket {
+  const carrier = new UserCarrier(raw);
+  const socket = tlsOver({ socket: carrier, secureOptions: constants.SSL_OP_NO_RENEGOTIATION }, target);
+  carrier.carry(socket);
+  // Asked for by who looks at connections; TLS over a stream has none of its own.
+  for (const name of ['localPort', 'remoteAddress', 'remotePort'] as const)
+    Object.defineProperty(socket, name, { get: () => raw[name] });
+  return socket;
+}

@@ -1,0 +1,115 @@
+/** TLS with servers of users: what a server may make of it, and that it takes no turn for itself. */
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:https';
+import type { Socket } from 'node:net';
+import { Client } from 'undici';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { createConnector } from '../../../src/adapters/upstream/guarded-connector.ts';
+import { TlsTurns } from '../../../src/adapters/upstream/user-tls.ts';
+import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
+import { certificateAuthority } from '../../harness/servers/certificates.ts';
+import { listen } from './local-server.ts';
+
+const authority = certificateAuthority();
+const { cert, key } = authority.issue(['127.0.0.1']);
+const policy = outboundPolicy('allow-private', [], []);
+
+/** What a client gets of a server with `chainBytes` of certificates behind its own. */
+async function getFrom(listener: RequestListener, chainBytes = 0): Promise<string> {
+  const more = authority.root.repeat(Math.ceil(chainBytes / derBytes(authority.root)));
+  const { port } = await listen(createServer({ cert: cert + more, key }, listener));
+  const connect = createConnector(policy, {
+    userAddress: true,
+    connectTimeoutMs: 30_000,
+    ca: authority.root,
+  });
+  const client = new Client(`https://127.0.0.1:${port}`, { connect });
+  onTestFinished(() => client.destroy());
+  const { body } = await client.request({ method: 'GET', path: '/' });
+  return body.text();
+}
+
+const derBytes = (pem: string): number => Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64').length;
+
+describe('a handshake', () => {
+  const hello: RequestListener = (_request, response) => response.end('hello');
+
+  test('may have the certificates of a company', async () => {
+    expect(await getFrom(hello, 10_000)).toBe('hello');
+  });
+
+  test('with more certificates than anybody needs fails before they are looked at', async () => {
+    await expect(getFrom(hello, 20_000)).rejects.toMatchObject({ kind: 'tls' });
+  });
+});
+
+describe('an answer', () => {
+  const inPieces =
+    (pieces: number, piece: string): RequestListener =>
+    async (_request, response) => {
+      response.socket?.setNoDelay(true);
+      for (let sent = 0; sent < pieces && !response.destroyed; sent += 1)
+        if (!response.write(piece)) await new Promise((drained) => response.once('drain', drained));
+      response.end();
+    };
+
+  test('in a record for each short event comes whole', async () => {
+    const event = 'data: {"delta":"a"}\n\n';
+    expect(await getFrom(inPieces(10_000, event))).toBe(event.repeat(10_000));
+  });
+
+  test('of which every byte is a record is cut before it is long', async () => {
+    const byByte: RequestListener = async ({ socket }) => {
+      socket.setNoDelay(true);
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      // One after the other: what waits together becomes one record.
+      for (let sent = 0; sent < 30_000 && !socket.destroyed; sent += 1)
+        await new Promise<void>((written) => socket.write('.', () => written()));
+      socket.end();
+    };
+    await expect(getFrom(byByte)).rejects.toThrow();
+  });
+});
+
+test('a server that sends ever more session tickets is left', async () => {
+  const { port } = await listen(createServer({ cert, key }));
+  const options = { userAddress: false, connectTimeoutMs: 30_000, ca: authority.root };
+  const target = { hostname: '127.0.0.1', protocol: 'https:', port: String(port) } as const;
+  const socket = await new Promise<Socket>((resolve, reject) => {
+    createConnector(policy, options)(target as never, (error, opened) =>
+      opened ? resolve(opened) : reject(error),
+    );
+  });
+  const failed = new Promise<Error>((resolve) => socket.once('error', resolve));
+  for (let ticket = 0; ticket < 17; ticket += 1) socket.emit('session', Buffer.of(ticket));
+  expect((await failed).message).toContain('too many TLS session tickets');
+});
+
+test('what takes long is done in a turn of its own, one after the other', async () => {
+  let nowMs = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+  });
+  const turns = new TlsTurns();
+  const fed: string[] = [];
+  const piece = (name: string, takesMs: number) => ({
+    feed: () => {
+      fed.push(name);
+      nowMs += takesMs;
+    },
+  });
+  const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+  turns.enter(piece('short', 1));
+  turns.enter(piece('long', 70));
+  turns.enter(piece('second', 70));
+  turns.enter(piece('third', 10));
+  turns.enter(piece('fourth', 10));
+  expect(fed).toEqual(['short', 'long']);
+  await nextTurn();
+  expect(fed).toEqual(['short', 'long', 'second']);
+  await nextTurn();
+  expect(fed).toEqual(['short', 'long', 'second', 'third', 'fourth']);
+  turns.enter(piece('fifth', 1));
+  expect(fed.at(-1)).toBe('fifth');
+});
