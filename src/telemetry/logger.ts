@@ -15,6 +15,7 @@ const allowedFields = new Set([
   'by',
   'client_address',
   'err',
+  'file',
   'generation',
   'hash',
   'key_id',

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { watchTablesConfigMap } from '../adapters/kubernetes/configmap-tables.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
@@ -33,7 +34,7 @@ import type { Stores } from './stores.ts';
 import { openStores, storeEndpoints } from './stores.ts';
 
 /** The shipped tables; this process and the chart use them. */
-const defaultTables = new URL('../../charts/model-gateway/files/tables.yaml', import.meta.url).pathname;
+const defaultTables = fileURLToPath(new URL('../../charts/model-gateway/files/tables.yaml', import.meta.url));
 
 /** All that the servers stand on: what is read, watched, kept and reported. */
 export interface Foundation {

@@ -17,7 +17,10 @@ export function limitGateOn({ stores, clock, metrics, log }: Foundation): LimitG
       ? null
       : new Budgets({
           read: readSpent,
-          isBehind: () => stores.requestLog.stats().spoolBytes > 0,
+          isBehind: () => {
+            const { away, spoolBytes } = stores.requestLog.stats();
+            return away || spoolBytes > 0;
+          },
           wallMs,
           monotonicMs,
           // One line a user, period and share on each replica: who it is stands in no metric.

@@ -153,7 +153,7 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
     pool: logPool,
     spool: { directory: spoolDir, maxBytes: spoolBytes },
     onBrokenSpool: (path, reason) =>
-      log.error({ path, reason }, 'rows spooled here cannot be read; they stay'),
+      log.error({ file: path, reason }, 'spooled rows cannot be read, or their file not be removed'),
     whenFull: spoolFull,
     clock,
     print: (line) => lines.print(line),

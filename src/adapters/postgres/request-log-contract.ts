@@ -20,6 +20,7 @@ export interface RequestLogStats {
   readonly printed: number;
   /** Rows that are neither committed nor spooled yet. */
   readonly queueDepth: number;
+  /** Of what can be read. */
   readonly spoolBytes: number;
   /** 0 when none waits. */
   readonly oldestRowAgeMs: number;
@@ -34,7 +35,7 @@ export interface RequestLogOptions {
    */
   readonly pool: pg.Pool;
   readonly spool: SpoolFolder;
-  /** Told once of each slot or segment that cannot be read, and why; what lies in it stays there. */
+  /** Told once of each slot or segment that cannot be read or removed, and why; what lies in it stays there. */
   readonly onBrokenSpool: (path: string, reason: string) => void;
   /** When the spool is full: refuse new chat requests, or serve them and print their rows. */
   readonly whenFull: 'refuse' | 'drop';

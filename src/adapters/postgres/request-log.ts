@@ -234,11 +234,8 @@ class GroupCommitLog implements PostgresRequestLog {
     this.#queue = [];
     await Promise.all(this.#unsettled.all().map((row) => this.#spoolOrPrint(row)));
     await this.#recovering;
-    try {
-      for await (const row of this.#spool.rows()) this.#print(row);
-    } catch {
-      // The spool cannot be read now; the next process to take its slot will try.
-    }
+    // What cannot be read now, the next process to take its slot will try.
+    for await (const row of this.#spool.rows(this.#replay.onBroken)) this.#print(row);
     await this.#spool.close();
   }
 }

@@ -41,11 +41,11 @@ export class SpoolReplay {
    */
   async run(abandonedToo: boolean, signal: AbortSignal): Promise<void> {
     const { spool, folder } = this.#options;
-    if (spool.bytes > 0) await this.#empty(spool, signal);
+    if (spool.bytes > 0 || abandonedToo) await this.#empty(spool, abandonedToo, signal);
     if (!abandonedToo) return;
     for await (const abandoned of this.#abandoned(folder)) {
       try {
-        await this.#empty(abandoned, signal);
+        await this.#empty(abandoned, false, signal);
       } finally {
         await abandoned.close();
       }
@@ -54,13 +54,14 @@ export class SpoolReplay {
 
   async *#abandoned(folder: SpoolFolder): AsyncGenerator<RowSpool> {
     try {
-      yield* abandonedSpools(folder, this.#onBroken);
+      yield* abandonedSpools(folder, this.onBroken);
     } catch (error) {
-      this.#onBroken(folder.directory, error);
+      this.onBroken(folder.directory, error);
     }
   }
 
-  readonly #onBroken = (path: string, error: unknown): void => {
+  /** Tells once of each path and reason. */
+  readonly onBroken = (path: string, error: unknown): void => {
     const reason = error instanceof Error ? error.message : String(error);
     const known = `${path} ${reason}`;
     if (this.#broken.has(known)) return;
@@ -68,7 +69,7 @@ export class SpoolReplay {
     this.#options.onBrokenSpool(path, reason);
   };
 
-  #empty(spool: RowSpool, signal: AbortSignal): Promise<void> {
+  #empty(spool: RowSpool, stuckToo: boolean, signal: AbortSignal): Promise<void> {
     const take = async (batch: SpoolBatch): Promise<void> => {
       signal.throwIfAborted();
       this.bad += batch.bad.length;
@@ -78,7 +79,7 @@ export class SpoolReplay {
         start += rows.length;
       }
     };
-    return spool.replay(take, this.#onBroken);
+    return spool.replay(take, this.onBroken, stuckToo);
   }
 
   /** Halves a batch until the rows that Postgres refuses stand alone; those are set aside. */

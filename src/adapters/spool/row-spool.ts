@@ -1,27 +1,20 @@
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SegmentWriter } from './segment-writer.ts';
 import { setAside } from './set-aside.ts';
 import { encodeSpoolLine } from './spool-line.ts';
 import type { SpoolLock } from './spool-lock.ts';
-import { tryLock } from './spool-lock.ts';
-import type { SpoolBatch } from './spool-segment.ts';
-import { readSegment } from './spool-segment.ts';
+import { lockFolder } from './spool-lock.ts';
+import type { NumberedSegment, Segment, SpoolBatch } from './spool-segment.ts';
+import { findSegments, readSegment, segmentName } from './spool-segment.ts';
 
-/** Told of a slot or segment that cannot be read: what lies in it stays there. */
+/** Told of a slot or segment that cannot be read or removed: what lies in it stays there. */
 export type OnBroken = (path: string, error: unknown) => void;
 
 /** An eighth is kept for requests that were already running when the spool filled up. */
 const reserveShare = 8;
 /** Small enough that replay frees space step by step. */
 const segmentBytes = 8 * 1024 * 1024;
-const batchRows = 200;
-const segmentName = /^(\d{10})\.ndjson$/;
-
-interface Segment {
-  readonly path: string;
-  readonly bytes: number;
-}
 
 interface Waiting {
   readonly line: string;
@@ -29,15 +22,9 @@ interface Waiting {
 }
 
 /** What `take` rejected with, told apart from a segment that cannot be read. */
-class NotTaken extends Error {
-  constructor(options: { cause: unknown }) {
-    super('rows were not taken', options);
-  }
-}
+class NotTaken extends Error {}
 
-function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT';
-}
+const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
 
 /**
  * Local, bounded store of log rows that Postgres did not take in time. A spool is one folder (`slot-0`,
@@ -50,48 +37,46 @@ function isMissing(error: unknown): boolean {
 export class RowSpool {
   readonly #folder: string;
   readonly #maxBytes: number;
-  readonly #lock: SpoolLock;
+  #lock: SpoolLock;
   /** Oldest first; the writer's own, if any, is the last. */
   readonly #segments: Segment[] = [];
+  /** Could not be read, or not removed: out of the way of the others, and of `bytes`. */
+  readonly #stuck = new Set<Segment>();
+  /** Those of the stuck whose rows were taken. */
+  readonly #taken = new Set<Segment>();
   #writer: SegmentWriter | null = null;
-  #nextNumber = 1;
+  #nextNumber: number;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | null = null;
   #broken = false;
   #closed = false;
 
-  private constructor(folder: string, maxBytes: number, lock: SpoolLock) {
+  private constructor(
+    folder: string,
+    maxBytes: number,
+    lock: SpoolLock,
+    segments: readonly NumberedSegment[],
+  ) {
     this.#folder = folder;
     this.#maxBytes = maxBytes;
     this.#lock = lock;
+    this.#segments.push(...segments);
+    this.#nextNumber = (segments.at(-1)?.number ?? 0) + 1;
   }
 
   /** Takes one slot with all it contains; null where a live process holds it. Rejects when it cannot be used. */
   static async openSlot(folder: string, maxBytes: number): Promise<RowSpool | null> {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    const lock = tryLock(join(folder, 'lock'));
+    const lock = await lockFolder(folder);
     if (lock === null) return null;
-    const spool = new RowSpool(folder, maxBytes, lock);
     try {
-      await spool.#findSegments();
-      return spool;
+      return new RowSpool(folder, maxBytes, lock, await findSegments(folder));
     } catch (error) {
       lock.release();
       throw error;
     }
   }
 
-  async #findSegments(): Promise<void> {
-    for (const name of (await readdir(this.#folder)).sort()) {
-      const number = segmentName.exec(name)?.[1];
-      if (number === undefined) continue;
-      const path = join(this.#folder, name);
-      this.#segments.push({ path, bytes: (await stat(path)).size });
-      this.#nextNumber = Number(number) + 1;
-    }
-  }
-
-  /** Bytes not replayed yet. */
+  /** Bytes not replayed yet, of what can be read. */
   get bytes(): number {
     return this.#segments.reduce((sum, segment) => sum + segment.bytes, 0);
   }
@@ -150,19 +135,33 @@ export class RowSpool {
   }
 
   async #writable(): Promise<SegmentWriter> {
-    if (this.#writer !== null && this.#writer.bytes < segmentBytes) return this.#writer;
+    if (this.#writer !== null && !this.#writer.isGone && this.#writer.bytes < segmentBytes)
+      return this.#writer;
     await this.#finishSegment();
-    const name = `${String(this.#nextNumber).padStart(10, '0')}.ndjson`;
+    const path = join(this.#folder, segmentName(this.#nextNumber));
     this.#nextNumber += 1;
-    const writer = await SegmentWriter.create(join(this.#folder, name));
+    const writer = await SegmentWriter.create(path).catch(async (error: unknown) => {
+      if (!isMissing(error)) throw error;
+      await this.#makeFolder();
+      return SegmentWriter.create(path);
+    });
     this.#writer = writer;
     this.#segments.push(writer);
     return writer;
   }
 
+  /** Somebody has removed it, and its lock with it: whoever makes it has the slot. */
+  async #makeFolder(): Promise<void> {
+    const lock = await lockFolder(this.#folder);
+    if (lock === null) throw new Error(`${this.#folder} was removed, and made by another process`);
+    this.#lock.release();
+    this.#lock = lock;
+  }
+
   async #finishSegment(): Promise<void> {
     const writer = this.#writer;
     this.#writer = null;
+    if (writer?.isGone === true) this.#forget(writer);
     await writer?.close();
   }
 
@@ -193,45 +192,62 @@ export class RowSpool {
    * Hands out every row that lay in the spool when it was called, oldest first, and frees each segment
    * once `take` has taken all of it. Rejects with what `take` rejects with; nothing is lost then, and rows
    * of the segment in work are handed out again, so `take` must be idempotent. A segment that cannot be read
-   * stays, is told of, and holds up no other. Not to be run twice at once.
+   * or removed is told of, holds up no other, and is tried again `stuckToo`. Not to be run twice at once.
    */
-  async replay(take: (batch: SpoolBatch) => Promise<void>, onBroken: OnBroken): Promise<void> {
+  async replay(
+    take: (batch: SpoolBatch) => Promise<void>,
+    onBroken: OnBroken,
+    stuckToo: boolean,
+  ): Promise<void> {
     await this.#untilWritten();
     // Taken in the same turn in which no write is running: later appends go to a new segment.
-    const finished = [...this.#segments];
+    const finished = [...(stuckToo ? this.#stuck : []), ...this.#segments];
     await this.#finishSegment();
     for (const segment of finished) {
       try {
-        await this.#handOut(segment, take);
+        if (!this.#taken.has(segment)) await this.#handOut(segment, take);
+        this.#taken.add(segment);
         await rm(segment.path, { force: true });
       } catch (error) {
         if (error instanceof NotTaken) throw error.cause;
         onBroken(segment.path, error);
-        if (!isMissing(error)) continue;
+        this.#forget(segment);
+        if (!isMissing(error)) this.#stuck.add(segment);
+        continue;
       }
-      this.#segments.splice(this.#segments.indexOf(segment), 1);
+      this.#taken.delete(segment);
+      this.#stuck.delete(segment);
+      this.#forget(segment);
     }
   }
 
   async #handOut(segment: Segment, take: (batch: SpoolBatch) => Promise<void>): Promise<void> {
-    for await (const batch of readSegment(segment.path, batchRows)) {
+    for await (const batch of readSegment(segment.path)) {
       await this.setAside(batch.bad);
       await take(batch).catch((cause: unknown) => {
-        throw new NotTaken({ cause });
+        throw new NotTaken('rows were not taken', { cause });
       });
     }
   }
 
-  /** Keeps rows that cannot be stored for a person to look at. Never rejects. */
-  setAside(lines: readonly (Buffer | string)[]): Promise<void> {
-    return setAside(this.#folder, lines);
+  #forget(segment: Segment): void {
+    const index = this.#segments.indexOf(segment);
+    if (index >= 0) this.#segments.splice(index, 1);
   }
 
-  /** Every whole row in the spool, oldest first, without taking it out. */
-  async *rows(): AsyncGenerator<string> {
+  /** Keeps rows that cannot be stored for a person to look at. Never rejects. */
+  readonly setAside = (lines: readonly (Buffer | string)[]): Promise<void> => setAside(this.#folder, lines);
+
+  /** Every whole row in the spool that can be read, oldest first, without taking it out. */
+  async *rows(onBroken: OnBroken): AsyncGenerator<string> {
     await this.#untilWritten();
-    for (const segment of [...this.#segments]) {
-      for await (const batch of readSegment(segment.path, batchRows)) yield* batch.rows;
+    for (const segment of [...this.#stuck, ...this.#segments]) {
+      if (this.#taken.has(segment)) continue;
+      try {
+        for await (const batch of readSegment(segment.path)) yield* batch.rows;
+      } catch (error) {
+        onBroken(segment.path, error);
+      }
     }
   }
 

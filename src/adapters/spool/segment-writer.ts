@@ -9,6 +9,8 @@ export class SegmentWriter {
   readonly path: string;
   /** Length of what was written whole; the file may hold the remains of a failed write behind it. */
   bytes = 0;
+  /** The file was removed by somebody: what is written goes nowhere. */
+  isGone = false;
   readonly #file: FileHandle;
 
   private constructor(path: string, file: FileHandle) {
@@ -28,6 +30,7 @@ export class SegmentWriter {
         const { bytesWritten } = await this.#file.write(data, done, data.length - done, this.bytes + done);
         done += bytesWritten;
       }
+      await this.#mustBeThere();
     } catch (error) {
       await this.#file.truncate(this.bytes).catch(() => {});
       throw error;
@@ -39,9 +42,16 @@ export class SegmentWriter {
   async trial(): Promise<void> {
     try {
       await this.#file.write(Buffer.alloc(trialBytes, '\n'), 0, trialBytes, this.bytes);
+      await this.#mustBeThere();
     } finally {
       await this.#file.truncate(this.bytes);
     }
+  }
+
+  /** A file that has no name any more takes what is written all the same. */
+  async #mustBeThere(): Promise<void> {
+    this.isGone = (await this.#file.stat()).nlink === 0;
+    if (this.isGone) throw new Error(`${this.path} was removed`);
   }
 
   async close(): Promise<void> {

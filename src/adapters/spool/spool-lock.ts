@@ -1,3 +1,5 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 /** A lock that falls with its process, however that ends. */
@@ -23,4 +25,10 @@ export function tryLock(path: string): SpoolLock | null {
     if ((error as { errcode?: number }).errcode === sqliteBusy) return null;
     throw error;
   }
+}
+
+/** Makes the folder if need be and takes its lock; null when another has it. Rejects when it cannot be used. */
+export async function lockFolder(folder: string): Promise<SpoolLock | null> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return tryLock(join(folder, 'lock'));
 }

@@ -1,11 +1,39 @@
 import type { FileHandle } from 'node:fs/promises';
-import { open } from 'node:fs/promises';
+import { open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { decodeSpoolLine } from './spool-line.ts';
 
+const segmentNames = /^(\d{10})\.ndjson$/;
+/** Of one batch. */
+const batchRows = 200;
 const chunkBytes = 256 * 1024;
 /** A row is about a kilobyte; what runs on for longer without an end of line is garbage. */
 const longestLineBytes = 1024 * 1024;
 const newline = 0x0a;
+
+export interface Segment {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export interface NumberedSegment extends Segment {
+  readonly number: number;
+}
+
+/** Later ones come later in the order of names. */
+export const segmentName = (number: number): string => `${String(number).padStart(10, '0')}.ndjson`;
+
+/** Those of a folder, oldest first. Rejects where one cannot be looked at. */
+export async function findSegments(folder: string): Promise<readonly NumberedSegment[]> {
+  const segments: NumberedSegment[] = [];
+  for (const name of (await readdir(folder)).sort()) {
+    const number = segmentNames.exec(name)?.[1];
+    if (number === undefined) continue;
+    const path = join(folder, name);
+    segments.push({ path, bytes: (await stat(path)).size, number: Number(number) });
+  }
+  return segments;
+}
 
 /** One group of lines read from a segment. */
 export interface SpoolBatch {
@@ -38,7 +66,7 @@ function sort(lines: readonly Buffer[]): SpoolBatch {
  * Reads a segment that is no longer written to, in order, at most `batchRows` lines at a time. Whatever
  * the file holds, memory stays bounded: a line without end is handed out as bad in pieces.
  */
-export async function* readSegment(path: string, batchRows: number): AsyncGenerator<SpoolBatch> {
+export async function* readSegment(path: string): AsyncGenerator<SpoolBatch> {
   const file = await open(path, 'r');
   try {
     let rest: Buffer = Buffer.alloc(0);

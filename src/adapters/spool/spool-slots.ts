@@ -13,13 +13,18 @@ export interface SpoolFolder {
 /** More processes than ever share a folder. */
 const maxSlots = 64;
 
-/** Takes the first slot that no live process holds, with all it contains. Rejects when the folder is unusable. */
+/** Takes the first slot that no live process holds, with all it contains. Rejects when no slot can be used. */
 export async function openSpool({ directory, maxBytes }: SpoolFolder): Promise<RowSpool> {
+  const problems: string[] = [];
   for (let slot = 0; slot < maxSlots; slot += 1) {
-    const spool = await RowSpool.openSlot(join(directory, `slot-${slot}`), maxBytes);
+    const folder = join(directory, `slot-${slot}`);
+    const spool = await RowSpool.openSlot(folder, maxBytes).catch((error: unknown) => {
+      problems.push(`${folder}: ${error instanceof Error ? error.message : String(error)}`);
+      return null;
+    });
     if (spool !== null) return spool;
   }
-  throw new Error(`every spool slot in ${directory} is held by another process`);
+  throw new Error(problems[0] ?? `every spool slot in ${directory} is held by another process`);
 }
 
 /**

@@ -267,6 +267,21 @@ test('what cannot be read of the spools is told of once, holds up no other row a
   expect(broken).toHaveLength(2);
 });
 
+test('a drain prints what can be read of the spool, and waits for nothing that cannot', async () => {
+  mkdirSync(join(spool.path, 'slot-0', '0000000001.ndjson'), { recursive: true });
+  const unlock = await lockLogTable();
+  const log = await openLog();
+  const rows = [logRow(), logRow()];
+  await Promise.all(rows.map((row) => log.record(row)));
+  await log.drain(100);
+  expect(log.stats()).toMatchObject({ printed: 2, spooled: 2 });
+  await unlock();
+  const next = await openLog();
+  await expect.poll(() => storedRowIds(pool)).toEqual(sortedIds(rows));
+  // Beyond the time that a test has: it ends because there is nothing to wait for.
+  await next.drain(60_000);
+});
+
 test('a spool folder that cannot be used is refused at the start', async () => {
   const file = join(spool.path, 'file');
   writeFileSync(file, '');

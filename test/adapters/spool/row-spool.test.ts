@@ -5,18 +5,25 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { OnBroken, RowSpool } from '../../../src/adapters/spool/row-spool.ts';
 import { decodeSpoolLine, encodeSpoolLine } from '../../../src/adapters/spool/spool-line.ts';
 import { tryLock } from '../../../src/adapters/spool/spool-lock.ts';
 import { abandonedSpools, openSpool } from '../../../src/adapters/spool/spool-slots.ts';
+
+vi.mock('node:fs/promises', async (original) => {
+  const real = await original<typeof import('node:fs/promises')>();
+  return { ...real, rm: vi.fn(real.rm) };
+});
 
 const maxBytes = 1024 * 1024;
 let directory: string;
@@ -38,14 +45,25 @@ const unbroken = (path: string): never => expect.unreachable(path);
 async function take(
   spool: RowSpool,
   onBroken: OnBroken = unbroken,
+  stuckToo = false,
 ): Promise<{ rows: string[]; bad: number }> {
   const rows: string[] = [];
   let bad = 0;
-  await spool.replay(async (batch) => {
-    rows.push(...batch.rows);
-    bad += batch.bad.length;
-  }, onBroken);
+  await spool.replay(
+    async (batch) => {
+      rows.push(...batch.rows);
+      bad += batch.bad.length;
+    },
+    onBroken,
+    stuckToo,
+  );
   return { rows, bad };
+}
+
+async function rowsOf(spool: RowSpool, onBroken: OnBroken): Promise<string[]> {
+  const rows: string[] = [];
+  for await (const row of spool.rows(onBroken)) rows.push(row);
+  return rows;
 }
 
 /** Rows of all spools that dead processes left, and the paths that could not be read. */
@@ -71,13 +89,16 @@ test('a slot that cannot be read stays free for the next who tries', async () =>
   mkdirSync(join(directory, 'slot-0'));
   const segment = join(directory, 'slot-0', '0000000001.ndjson');
   symlinkSync(join(directory, 'nowhere'), segment);
-  await expect(openSpool({ directory, maxBytes })).rejects.toThrow('ENOENT');
+  const other = await openSpool({ directory, maxBytes });
+  expect(readdirSync(directory)).toEqual(['slot-0', 'slot-1']);
+  await other.close();
   expect(await takeAbandoned()).toEqual({ rows: [], broken: ['slot-0'] });
   rmSync(segment);
   const spool = await openSpool({ directory, maxBytes });
   await spool.append(json(1));
   await spool.close();
-  expect(readdirSync(directory)).toEqual(['slot-0']);
+  expect((await takeAbandoned()).rows).toEqual([json(1)]);
+  expect(readdirSync(join(directory, 'slot-0'))).toEqual(['lock']);
 });
 
 test.each([
@@ -119,6 +140,59 @@ test('a segment that is gone is told of once', async () => {
   await spool.close();
 });
 
+test('what cannot be read counts for nothing, holds up no other, and is tried again when asked', async () => {
+  const segment = join(directory, 'slot-0', '0000000001.ndjson');
+  mkdirSync(segment, { recursive: true });
+  const spool = await openSpool({ directory, maxBytes });
+  const broken: string[] = [];
+  const onBroken = (path: string): number => broken.push(path);
+  await spool.append(json(2));
+  expect((await take(spool, onBroken)).rows).toEqual([json(2)]);
+  expect([spool.bytes, spool.empty]).toEqual([0, true]);
+  await spool.append(json(3));
+  expect((await take(spool)).rows).toEqual([json(3)]);
+  await spool.append(json(4));
+  expect(await rowsOf(spool, onBroken)).toEqual([json(4)]);
+  rmdirSync(segment);
+  writeFileSync(segment, encodeSpoolLine(json(1)));
+  expect((await take(spool, onBroken, true)).rows).toEqual([json(1), json(4)]);
+  expect(broken).toEqual([segment, segment]);
+  expect(readdirSync(join(directory, 'slot-0'))).toEqual(['lock']);
+  await spool.close();
+});
+
+test('rows whose file cannot be removed are handed out once', async () => {
+  const spool = await openSpool({ directory, maxBytes });
+  await spool.append(json(1));
+  const { rm: remove } = await vi.importActual<typeof import('node:fs/promises')>('node:fs/promises');
+  vi.mocked(rm).mockRejectedValueOnce(new Error('EROFS')).mockRejectedValueOnce(new Error('EROFS'));
+  const broken: string[] = [];
+  const onBroken = (path: string): number => broken.push(path);
+  expect((await take(spool, onBroken)).rows).toEqual([json(1)]);
+  expect(await rowsOf(spool, onBroken)).toEqual([]);
+  expect((await take(spool, onBroken, true)).rows).toEqual([]);
+  expect(broken).toHaveLength(2);
+  vi.mocked(rm).mockImplementation(remove);
+  expect((await take(spool, unbroken, true)).rows).toEqual([]);
+  expect(readdirSync(join(directory, 'slot-0'))).toEqual(['lock']);
+  await spool.close();
+});
+
+test('a folder that somebody removes takes no row into a file without a name, and is made again', async () => {
+  const spool = await openSpool({ directory, maxBytes });
+  await spool.append(json(1));
+  rmSync(join(directory, 'slot-0'), { recursive: true });
+  expect(await spool.append(json(2))).toBe(false);
+  expect(spool.full).toBe(true);
+  await spool.retry();
+  expect(spool.full).toBe(false);
+  expect(await spool.append(json(3))).toBe(true);
+  expect((await take(spool)).rows).toEqual([json(3)]);
+  const second = await openSpool({ directory, maxBytes });
+  expect(readdirSync(directory)).toEqual(['slot-0', 'slot-1']);
+  await Promise.all([spool.close(), second.close()]);
+});
+
 test('rows come out once, in order, and the space is free again', async () => {
   const spool = await openSpool({ directory, maxBytes });
   const rows = Array.from({ length: 1000 }, (_, index) => json(index));
@@ -136,10 +210,14 @@ test('rows appended during a replay are kept for the next one', async () => {
   const spool = await openSpool({ directory, maxBytes });
   await spool.append(json(1));
   const seen: string[] = [];
-  await spool.replay(async (batch) => {
-    seen.push(...batch.rows);
-    expect(await spool.append(json(2))).toBe(true);
-  }, unbroken);
+  await spool.replay(
+    async (batch) => {
+      seen.push(...batch.rows);
+      expect(await spool.append(json(2))).toBe(true);
+    },
+    unbroken,
+    false,
+  );
   expect(seen).toEqual([json(1)]);
   expect((await take(spool)).rows).toEqual([json(2)]);
   await spool.close();
@@ -162,10 +240,14 @@ test('a replay that fails loses nothing and is repeated', async () => {
   const rows = Array.from({ length: 500 }, (_, index) => json(index));
   await Promise.all(rows.map((row) => spool.append(row)));
   let batches = 0;
-  const failing = spool.replay(async () => {
-    batches += 1;
-    if (batches === 2) throw new Error('away');
-  }, unbroken);
+  const failing = spool.replay(
+    async () => {
+      batches += 1;
+      if (batches === 2) throw new Error('away');
+    },
+    unbroken,
+    false,
+  );
   await expect(failing).rejects.toThrow('away');
   expect((await take(spool)).rows).toEqual(rows);
   await spool.close();
@@ -252,11 +334,12 @@ test('a disk that refuses shows as full and is used again once it recovers', asy
   const spool = await openSpool({ directory, maxBytes });
   const folder = join(directory, 'slot-0');
   rmSync(folder, { recursive: true });
+  writeFileSync(folder, '');
   expect(await spool.append(json(1))).toBe(false);
   expect(spool.full).toBe(true);
   await spool.retry();
   expect(spool.full).toBe(true);
-  mkdirSync(folder);
+  rmSync(folder);
   await spool.retry();
   expect(spool.full).toBe(false);
   expect(await spool.append(json(2))).toBe(true);
