@@ -11,7 +11,7 @@ Model Gateway runs on ${gatewayUrl} (metrics and probes: ${adminUrl}); started i
 
 For lines of the documents:
 
-GW=${gatewayUrl} KEY=${apiKey}
+export GW=${gatewayUrl} KEY=${apiKey}
 
 Stream an answer from the demo model:
 

@@ -1,5 +1,5 @@
 import type { FSWatcher, Stats } from 'node:fs';
-import { closeSync, fstatSync, openSync, readSync, watch } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ReadTables, TablesListeners, TablesSource } from './last-good-tables.ts';
@@ -21,7 +21,8 @@ function unreadable(message: string): ReadTables {
 export function readTablesFile(path: string): ReadTables {
   let descriptor: number;
   try {
-    descriptor = openSync(path, 'r');
+    // A pipe in its place would hold up everything until somebody writes to it.
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const message = `cannot open ${path} (${code})`;

@@ -1,9 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { watchTablesFile } from '../../../src/adapters/tables/tables-file.ts';
+import { readTablesFile, watchTablesFile } from '../../../src/adapters/tables/tables-file.ts';
 
 vi.mock('node:fs', async (original) => {
   const real = await original<typeof import('node:fs')>();
@@ -36,4 +37,12 @@ test('an edit that comes while no file can be opened is taken once one can be', 
   await expect.poll(model, { timeout: 45_000 }).toBe('two');
   expect(problems).toEqual([`cannot open ${path} (EMFILE)`]);
   expect(source.status()).toMatchObject({ lastReloadOk: true, loads: { unreadable: 1 } });
+});
+
+test('a pipe in place of the tables holds up nothing', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'tables-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const path = join(directory, 'tables.yaml');
+  execFileSync('mkfifo', [path]);
+  expect(readTablesFile(path)).toMatchObject({ fault: { message: `${path} is not a regular file` } });
 });
