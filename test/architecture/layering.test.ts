@@ -276,6 +276,10 @@ function filesWith(pattern: RegExp, among: RegExp): string[] {
     .map(({ path }) => path);
 }
 
+test('a file beside the source is named by its path: what a URL makes of spaces and letters is none', () => {
+  expect(filesWith(/import\.meta\.url,?\s*\)\s*\.pathname/, /./)).toEqual([]);
+});
+
 /** `Date` as a calendar is pure: `Date.UTC(…)` and `new Date(…)` of something. All else may read the clock. */
 const clock = /(?<!\bnew )\bDate\b(?!\.UTC\()|\bnew Date\b(?!\(\s*[^)\s])/;
 
