@@ -5,13 +5,14 @@ export function welcomeText(
   apiKey: string,
   startedInMs: number,
 ): string {
+  const forDocuments = `export GW=${gatewayUrl} KEY=${apiKey}`;
   const body = '{"model":"gw/balanced","stream":true,"messages":[{"role":"user","content":"Hello"}]}';
   return `
 Model Gateway runs on ${gatewayUrl} (metrics and probes: ${adminUrl}); started in ${(startedInMs / 1000).toFixed(1)} s.
 
 For lines of the documents:
 
-export GW=${gatewayUrl} KEY=${apiKey}
+${forDocuments}
 
 Stream an answer from the demo model:
 
