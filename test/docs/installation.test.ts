@@ -93,7 +93,7 @@ describe('lines for the tables', () => {
     ) as object;
     const command = blockOf('docs/settings.md', 'sh', 'node dist/main.js check-config').replace(
       'dist/main.js',
-      inProject('dist/main.js'),
+      `"${inProject('dist/main.js')}"`,
     );
     const check = (tables: object) => {
       writeFileSync(join(folder.path, 'tables.yaml'), stringify(tables));

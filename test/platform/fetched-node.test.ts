@@ -12,7 +12,7 @@ const scripts = join(import.meta.dirname, '../../scripts');
 const npm = `
   const { mkdirSync, readFileSync, writeFileSync } = require('node:fs');
   const ends = {
-    well: () => write('exec ' + process.env.REAL_NODE + ' "$@"'),
+    well: () => write('exec "' + process.env.REAL_NODE + '" "$@"'),
     useless: () => write('exit 1'),
     offline: () => fail('npm error code ENOTFOUND\\nnpm error network request failed'),
     half: () => (write('half'), setInterval(() => undefined, 1000)),
