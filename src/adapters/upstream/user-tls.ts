@@ -71,7 +71,10 @@ class UserCarrier extends Duplex implements Piece {
     raw.on('data', (bytes: Buffer) => this.#onBytes(bytes));
     raw.on('end', () => this.push(null));
     raw.on('error', (error) => this.#tls?.destroy(error));
-    raw.on('close', () => this.#tls?.destroy());
+    // What came before its end is still to be read, as late as its reader likes.
+    raw.on('close', () => {
+      if (!raw.readableEnded) this.#tls?.destroy();
+    });
   }
 
   carry(tls: Socket): void {

@@ -58,6 +58,29 @@ describe('an answer', () => {
     expect(await getFrom(inPieces(10_000, event))).toBe(event.repeat(10_000));
   });
 
+  test.each([80, 110, 140, 170, 200])(
+    'of %i KiB whose server closes comes whole, however late it is read',
+    async (kib) => {
+      const { port } = await listen(
+        createServer({ cert, key }, (_request, response) => {
+          response.setHeader('connection', 'close');
+          response.end('.'.repeat(kib * 1024));
+        }),
+      );
+      const connect = createConnector(policy, {
+        userAddress: true,
+        connectTimeoutMs: 30_000,
+        ca: authority.root,
+      });
+      const client = new Client(`https://127.0.0.1:${port}`, { connect });
+      onTestFinished(() => client.destroy());
+      const { body } = await client.request({ method: 'GET', path: '/' });
+      // Nobody reads, so what has come lies in every buffer there is when the server has gone.
+      for (let turn = 0; turn < 2_000; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      expect((await body.text()).length).toBe(kib * 1024);
+    },
+  );
+
   test('of which every byte is a record is cut before it is long', async () => {
     const byByte: RequestListener = async ({ socket }) => {
       socket.setNoDelay(true);
