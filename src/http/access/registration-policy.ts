@@ -4,8 +4,8 @@ import { clientNetwork } from '../../core/net/client-network.ts';
 import type { Secret } from '../../core/secret/secret.ts';
 import type { NamedLimit, SharedCount } from '../../limits/ports.ts';
 import { WindowCounter } from '../../limits/window-counter.ts';
-import { peerAddress } from '../access/peer-address.ts';
 import { isSameText } from './bearer-token.ts';
+import { peerAddress } from './peer-address.ts';
 import { tooManyWrongTokens, wrongTokensPerMinute } from './wrong-tokens.ts';
 
 export interface RegistrationPolicy {

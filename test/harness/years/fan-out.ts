@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KeyChanges } from '../../../src/adapters/postgres/key-changes.ts';
 import { listenForKeyChanges } from '../../../src/adapters/postgres/key-changes.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { keyChangesChannel } from '../../../src/adapters/postgres/provider-keys.ts';
-import { childrenOf } from '../servers/signals.ts';
+import { childrenMicroseconds } from '../bench/processes.ts';
 
 /** What a change of a key costs until every replica has heard of it: as many listeners as replicas, each with its pings. */
 
@@ -20,18 +19,6 @@ export interface FanOut {
   readonly missed: number;
   /** Cores of Postgres that the pings take. */
   readonly idleCores: number;
-}
-
-/** What the sessions of a server have used, in ms, from the scheduler. */
-function cpuMsOf(postgresPid: number): number {
-  const used = childrenOf(postgresPid).map((pid) => {
-    try {
-      return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
-    } catch {
-      return 0; // it ended meanwhile
-    }
-  });
-  return used.reduce((sum, ms) => sum + ms, 0);
 }
 
 export async function measureFanOut(
@@ -57,9 +44,9 @@ export async function measureFanOut(
       all.push(listenForKeyChanges({ url: databaseUrl, notify, ...heard, clock }));
     });
   }
-  const [cpuBefore, beginMs] = [cpuMsOf(postgresPid), performance.now()];
+  const [cpuBefore, beginMs] = [childrenMicroseconds(postgresPid), performance.now()];
   await delay(idleMs);
-  const idleCores = (cpuMsOf(postgresPid) - cpuBefore) / (performance.now() - beginMs);
+  const idleCores = (childrenMicroseconds(postgresPid) - cpuBefore) / 1_000 / (performance.now() - beginMs);
   const slowest: number[] = [];
   let missed = 0;
   for (let change = 0; change < changes; change += 1) {
