@@ -12,10 +12,10 @@ import { eventually } from '../harness/measure/eventually.ts';
 import { metric } from '../harness/measure/fault-metrics.ts';
 import { startConnectProxy } from '../harness/servers/connect-proxy.ts';
 import { createDatabase } from '../harness/servers/postgres.ts';
+import { startRedisServer } from '../harness/servers/redis-servers.ts';
 import { closeAfterTest, useServer, useStarted } from '../harness/servers/use-started.ts';
 import { startVendorPack } from '../harness/vendors/vendor-pack.ts';
 import { untilHit } from './support/cached-chats.ts';
-import { startRedisServer } from './support/redis-servers.ts';
 
 const hasIpv6 = Object.values(networkInterfaces()).some((all) =>
   all?.some(({ address }) => address === '::1'),

@@ -15,9 +15,9 @@ import { eventually } from '../harness/measure/eventually.ts';
 import { expectWithin } from '../harness/measure/fault-bounds.ts';
 import { metric, untilReadyIs, untilRowsStored } from '../harness/measure/fault-metrics.ts';
 import { sql } from '../harness/servers/fault-postgres.ts';
+import type { ReplicatedPostgres } from '../harness/servers/replicated-postgres.ts';
+import { startReplicatedPostgres } from '../harness/servers/replicated-postgres.ts';
 import { closeAfterTest } from '../harness/servers/use-started.ts';
-import type { ReplicatedPostgres } from './support/replicated-postgres.ts';
-import { startReplicatedPostgres } from './support/replicated-postgres.ts';
 
 /** Of the promise: from the promotion until everything works as before. */
 const boundMs = 5_000;

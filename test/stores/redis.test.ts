@@ -12,9 +12,9 @@ import { eventually } from '../harness/measure/eventually.ts';
 import { expectWithin } from '../harness/measure/fault-bounds.ts';
 import { metric } from '../harness/measure/fault-metrics.ts';
 import { certificateAuthority } from '../harness/servers/certificates.ts';
+import { startRedisServer, startSentinels } from '../harness/servers/redis-servers.ts';
 import { closeAfterTest, useStarted } from '../harness/servers/use-started.ts';
 import { isHit, untilHit } from './support/cached-chats.ts';
-import { startRedisServer, startSentinels } from './support/redis-servers.ts';
 
 /** All that the gateway needs, as operators read it. */
 const rights = readDocument('docs/operations.md').match(/`(\+@connection [^`]*~gw:\*)`/)?.[1] ?? '';

@@ -6,11 +6,12 @@ const pauseMs = 10;
 
 /**
  * Asks again until `probe` is satisfied; for facts that follow an answer rather than precede it. The limit is one against
- * hanging, and longer on a machine that is busy with others.
+ * hanging, and longer on a machine that is busy with others. `restMs` lies between two questions.
  */
 export async function eventually<T>(
   probe: () => Promise<T | undefined>,
   limitMs = defaultLimitMs,
+  restMs = pauseMs,
 ): Promise<T> {
   const waitMs = patient(limitMs);
   const deadline = performance.now() + waitMs;
@@ -18,7 +19,7 @@ export async function eventually<T>(
     const value = await probe();
     if (value !== undefined) return value;
     if (performance.now() > deadline) throw new Error(`not so after ${waitMs.toFixed(0)} ms`);
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    await new Promise((resolve) => setTimeout(resolve, restMs));
   }
 }
 

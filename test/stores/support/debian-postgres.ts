@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import { freePort } from '../../../src/dev/free-port.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 import { sql } from '../../harness/servers/fault-postgres.ts';
-import { startServerProcess, unprivileged } from './server-process.ts';
+import { startServerProcess, unprivileged } from '../../harness/servers/server-process.ts';
 
 const password = 'secret';
 

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../../src/dev/free-port.ts';
-import { startServerProcess } from './server-process.ts';
+import { startServerProcess } from '../../harness/servers/server-process.ts';
 
 export interface PgBouncer {
   /** `url` by way of the pooler. */

@@ -1,5 +1,5 @@
-import type { RedisServer } from './redis-servers.ts';
-import { ask, startRedisServer, untilSays } from './redis-servers.ts';
+import type { RedisServer } from '../../harness/servers/redis-servers.ts';
+import { ask, startRedisServer, untilSays } from '../../harness/servers/redis-servers.ts';
 
 const slots = 16_384;
 const primaries = 3;

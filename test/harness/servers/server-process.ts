@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { delimiter } from 'node:path';
-import { eventually } from '../../harness/measure/eventually.ts';
+import { eventually } from '../measure/eventually.ts';
 
 export interface ServerProcess {
   readonly pid: number;

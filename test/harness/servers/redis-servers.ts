@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from '../../../src/dev/free-port.ts';
-import { eventually } from '../../harness/measure/eventually.ts';
-import { findProgram } from '../../harness/stage/programs.ts';
+import { eventually } from '../measure/eventually.ts';
+import { findProgram } from '../stage/programs.ts';
 import type { ServerProcess } from './server-process.ts';
 import { startServerProcess } from './server-process.ts';
 
@@ -73,14 +73,16 @@ export interface SentinelWorld {
   readonly url: string;
   /** Crashes the primary; resolves with the port of the one that took over, as soon as it did. */
   failOver(): Promise<number>;
+  /** After `failOver`: what crashed is back, empty, as the replica of the other; resolves when `failOver` works again. */
+  renewReplica(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** A primary, a replica and three sentinels that give the primary up after half a second. */
 export async function startSentinels(): Promise<SentinelWorld> {
   const started: RedisServer[] = [];
-  const start = async (lines: readonly string[], mode: 'sentinel' | undefined = undefined) => {
-    const server = await startRedisServer(lines, mode === undefined ? {} : { mode });
+  const start = async (lines: readonly string[], given: { port?: number; mode?: 'sentinel' } = {}) => {
+    const server = await startRedisServer(lines, given);
     started.push(server);
     return server;
   };
@@ -88,22 +90,28 @@ export async function startSentinels(): Promise<SentinelWorld> {
     for (const one of started.splice(0).reverse()) await one.close();
   };
   try {
-    const first = await start([]);
-    const second = await start([`replicaof 127.0.0.1 ${first.port}`]);
+    let primary = await start([]);
+    let replica = await start([`replicaof 127.0.0.1 ${primary.port}`]);
     const watched = [
-      `sentinel monitor ${primaryName} 127.0.0.1 ${first.port} 2`,
+      `sentinel monitor ${primaryName} 127.0.0.1 ${primary.port} 2`,
       `sentinel down-after-milliseconds ${primaryName} 500`,
       `sentinel failover-timeout ${primaryName} 3000`,
     ];
     const sentinels: RedisServer[] = [];
-    while (sentinels.length < sentinelCount) sentinels.push(await start(watched, 'sentinel'));
-    await untilWatched(second, sentinels);
+    while (sentinels.length < sentinelCount) sentinels.push(await start(watched, { mode: 'sentinel' }));
+    await untilWatched(primary, replica, sentinels);
     return {
       url: `redis://${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')}?sentinel=${primaryName}`,
       failOver: async () => {
-        await first.close();
-        await untilSays(second.port, 'role:master', 'INFO', 'replication');
-        return second.port;
+        await primary.close();
+        await untilSays(replica.port, 'role:master', 'INFO', 'replication');
+        return replica.port;
+      },
+      renewReplica: async () => {
+        started.splice(started.indexOf(primary), 1);
+        const back = await start([`replicaof 127.0.0.1 ${replica.port}`], { port: primary.port });
+        [primary, replica] = [replica, back];
+        await untilWatched(primary, replica, sentinels);
       },
       close,
     };
@@ -113,15 +121,22 @@ export async function startSentinels(): Promise<SentinelWorld> {
   }
 }
 
-/** Resolves when the replica has its data, and every sentinel knows of it and of the others. */
-function untilWatched(replica: RedisServer, sentinels: readonly RedisServer[]): Promise<true> {
+/** Resolves when the replica has its data, and every sentinel knows of both servers and of the other sentinels. */
+function untilWatched(
+  primary: RedisServer,
+  replica: RedisServer,
+  sentinels: readonly RedisServer[],
+): Promise<true> {
   return eventually(async () => {
     const info = await ask(replica.port, 'INFO', 'replication');
     if (!info.includes('master_link_status:up')) return undefined;
     for (const { port } of sentinels) {
       const seen = await ask(port, 'SENTINEL', 'MASTER', primaryName);
-      const knows = (what: string, count: number) => new RegExp(`"${what}"[:,]"${count}"`).test(seen);
-      if (!knows('num-other-sentinels', sentinelCount - 1) || !knows('num-slaves', 1)) return undefined;
+      const knows = (what: string, value: number) => new RegExp(`"${what}"[:,]"${value}"`).test(seen);
+      if (!knows('port', primary.port) || !knows('num-slaves', 1)) return undefined;
+      if (!knows('num-other-sentinels', sentinelCount - 1)) return undefined;
+      const replicas = await ask(port, 'SENTINEL', 'REPLICAS', primaryName);
+      if (/"flags"[:,]"[^"]*down/.test(replicas)) return undefined;
     }
     return true;
   });
