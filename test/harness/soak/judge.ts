@@ -1,11 +1,22 @@
+import type { Store } from './fail-overs.ts';
 import type { Ended } from './requests.ts';
-import { kinds } from './requests.ts';
+import { endOf, isCached, kinds, plain } from './requests.ts';
 import type { Memory } from './world.ts';
 
 /** One look at the gateway in a quiet moment. */
 export interface Sample extends Memory {
   readonly minute: number;
   readonly requests: number;
+  /** Of plain answers since the look before. */
+  readonly latency: Latency;
+  /** What failed over since the look before. */
+  readonly failedOver: Store | null;
+}
+
+/** Milliseconds; NaN of none. */
+export interface Latency {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
 }
 
 /** Growth of memory after the warm-up that fails the run. */
@@ -17,6 +28,11 @@ const looks = 3;
 /** Shorter runs are all warm-up: their memory is shown, and not judged. */
 export const shortestJudgedMinutes = 5;
 const mebibyte = 1024 * 1024;
+/**
+ * How much slower the last third may be: half as slow again and a little, since a p99 is that of a machine which others
+ * use too, where a gateway that slows down with what it has served is slower by more with every hour.
+ */
+const slowdown = { factor: 1.5, moreMs: 5 } as const;
 
 function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
@@ -50,50 +66,79 @@ export function drifts(samples: readonly Sample[]): Drift[] {
   return [measure('RSS', ({ rss }) => rss), measure('heap', ({ heapUsed }) => heapUsed)];
 }
 
+/** Nearest rank. */
+function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
+}
+
+/** Of the plain answers among these that came whole. */
+export function latencyOf(ended: readonly Ended[]): Latency {
+  const whole = ended.filter(({ kind, status, whole }) => kind === plain.name && status === 200 && whole);
+  const sorted = whole.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
+  return { p50Ms: percentile(sorted, 0.5), p99Ms: percentile(sorted, 0.99) };
+}
+
+export interface Flatness {
+  /** Medians of the p99s of the rounds. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly isFlat: boolean;
+}
+
+/** The last third of the rounds after the warm-up against the first; those with a fail-over are left out. */
+export function flatness(samples: readonly Sample[]): Flatness {
+  const warm = samples.slice(Math.ceil(samples.length * warmUpShare));
+  const p99s = warm.filter(({ failedOver }) => failedOver === null).map(({ latency }) => latency.p99Ms);
+  const third = Math.ceil(p99s.length / 3);
+  const [fromMs, toMs] = [median(p99s.slice(0, third)), median(p99s.slice(p99s.length - third))];
+  return { fromMs, toMs, isFlat: toMs <= fromMs * slowdown.factor + slowdown.moreMs };
+}
+
+/** Requests that ended otherwise than their kind may, in words. */
+export function unexpectedEnds(ended: readonly Ended[]): string[] {
+  const allowed = new Map(kinds.map(({ name, ends }) => [name, ends ?? ['200']]));
+  return ended
+    .filter((one) => allowed.get(one.kind)?.includes(endOf(one)) !== true)
+    .map((one) => `${one.id} ${one.kind}: ${endOf(one)} after ${one.tookMs.toFixed(0)} ms`);
+}
+
+/** One row of the log. */
+export interface Row {
+  readonly id: string;
+  readonly attempts: number;
+}
+
+/**
+ * Whole answers whose row has another number of attempts than vendors had calls, in words: a call that was made twice, or
+ * an answer that no vendor gave. Those of the cache are left out.
+ */
+export function miscounted(
+  ended: readonly Ended[],
+  rows: readonly Row[],
+  calls: ReadonlyMap<string, number>,
+): string[] {
+  const told = new Set(kinds.filter((kind) => !isCached(kind)).map(({ name }) => name));
+  const attemptsOf = new Map(rows.map(({ id, attempts }) => [id, attempts]));
+  return ended
+    .filter(({ kind, status, whole }) => told.has(kind) && whole && status === 200)
+    .map(({ id }) => ({ id, attempts: attemptsOf.get(id), called: calls.get(id) ?? 0 }))
+    .filter(({ attempts, called }) => called === 0 || (attempts ?? called) !== called)
+    .map(({ id, attempts, called }) => `${id}: ${attempts} attempts in the row, ${called} calls`);
+}
+
 export interface Rows {
   /** Answers that a client had whole, and no row. */
   readonly missing: readonly string[];
   readonly doubled: readonly string[];
 }
 
-/** Compares what clients saw with the log: `rows` holds the request id of each. */
-export function compareRows(ended: readonly Ended[], rows: readonly string[]): Rows {
+/** Compares what clients saw with the log. */
+export function compareRows(ended: readonly Ended[], rows: readonly Pick<Row, 'id'>[]): Rows {
   const counts = new Map<string, number>();
-  for (const id of rows) counts.set(id, (counts.get(id) ?? 0) + 1);
+  for (const { id } of rows) counts.set(id, (counts.get(id) ?? 0) + 1);
   const answered = ended.filter(({ status, whole }) => whole && (status === 200 || status === 502));
   return {
     missing: answered.filter(({ id }) => !counts.has(id)).map(({ id }) => id),
     doubled: [...counts].filter(([, count]) => count > 1).map(([id]) => id),
   };
-}
-
-const mib = (bytes: number) => (bytes / mebibyte).toFixed(1);
-
-export const sampleHeader =
-  '| minute | requests | RSS MiB | of it anonymous | heap MiB | committed MiB | outside MiB | handles |\n|---|---|---|---|---|---|---|---|';
-
-export function sampleLine(sample: Sample): string {
-  const { minute, requests, rss, anonymous, heapUsed, heapTotal, external, handles } = sample;
-  const cells = [
-    minute.toFixed(1),
-    requests,
-    mib(rss),
-    mib(anonymous),
-    mib(heapUsed),
-    mib(heapTotal),
-    mib(external),
-    handles,
-  ];
-  return `| ${cells.join(' | ')} |`;
-}
-
-/** Per kind of request: how many, and with which ends. */
-export function kindTable(ended: readonly Ended[]): string {
-  const lines = kinds.map(({ name }) => {
-    const ofKind = ended.filter(({ kind }) => kind === name);
-    const ends = Map.groupBy(ofKind, ({ status, whole }) => `${status ?? 'none'}${whole ? '' : ' (cut)'}`);
-    const told = [...ends].map(([end, of]) => `${end}: ${of.length}`).sort();
-    return `| ${name} | ${ofKind.length} | ${told.join(', ')} |`;
-  });
-  return ['| kind | requests | status: how often |', '|---|---|---|', ...lines].join('\n');
 }

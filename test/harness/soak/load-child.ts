@@ -1,7 +1,7 @@
 /** Sends the mixture at a steady rate from a process of its own, with a pause whenever it is told to. */
 import { Agent } from 'undici';
 import type { Ended } from './requests.ts';
-import { sendOne } from './requests.ts';
+import { endedOf, kindOf, sendOne } from './requests.ts';
 
 /** To the child: whom to ask and how often, or to pause, or to go on. */
 export type SoakOrder =
@@ -41,7 +41,8 @@ function tell(report: SoakReport): void {
 async function send(url: string, keys: readonly string[]): Promise<void> {
   open += 1;
   const index = next++;
-  ended.push(await sendOne(url, keys[index % keys.length] ?? '', index, agent));
+  const key = keys[index % keys.length] ?? '';
+  ended.push(endedOf(await sendOne({ url, key, kind: kindOf(index), index, dispatcher: agent })));
   open -= 1;
   tellWhenQuiet();
 }

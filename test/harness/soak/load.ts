@@ -4,8 +4,8 @@ import type { SoakOrder, SoakReport } from './load-child.ts';
 import type { Ended } from './requests.ts';
 
 export interface SoakLoad {
-  /** Requests that have ended, as of the last pause. */
-  readonly ended: readonly Ended[];
+  /** Requests that have ended, as of the last pause; those that others sent meanwhile are added to them. */
+  readonly ended: Ended[];
   /** Due, but not sent, since too many were open. */
   skipped(): number;
   goOn(): void;

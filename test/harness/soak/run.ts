@@ -1,14 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { untilRowsStored } from '../measure/fault-metrics.ts';
-import { recordFault } from '../scorecard/scorecard.ts';
-import { sql } from '../servers/fault-postgres.ts';
 import type { Tally } from '../stage/run-stage.ts';
+import type { Asking } from './asking.ts';
+import { startAsking } from './asking.ts';
+import type { Disturber } from './disturb.ts';
+import { startDisturber } from './disturb.ts';
+import { failOverOf } from './fail-overs.ts';
 import type { Sample } from './judge.ts';
-import { compareRows, drifts, kindTable, sampleHeader, sampleLine, shortestJudgedMinutes } from './judge.ts';
+import { latencyOf } from './judge.ts';
 import type { SoakLoad } from './load.ts';
 import { startSoakLoad } from './load.ts';
+import { sampleHeader, sampleLine } from './tables.ts';
+import { judge } from './verdict.ts';
 import type { SoakWorld } from './world.ts';
-import { forgetLedgers, startSoakWorld } from './world.ts';
+import { startSoakWorld } from './world.ts';
 
 export interface SoakOptions {
   readonly minutes: number;
@@ -24,79 +29,74 @@ const settleMs = 2_000;
 const storedLimitMs = 60_000;
 const minuteMs = 60_000;
 
-async function look(world: SoakWorld, load: SoakLoad, startedAtMs: number): Promise<Sample> {
+interface Running {
+  readonly world: SoakWorld;
+  readonly load: SoakLoad;
+  readonly asking: Asking;
+  readonly disturber: Disturber;
+  readonly startedAtMs: number;
+}
+
+/** Load and what disturbs it, for that long; then a look in a quiet moment. `round` 0 is the first. */
+async function runRound(
+  { world, load, asking, disturber, startedAtMs }: Running,
+  round: number,
+  roundMs: number,
+): Promise<Sample> {
+  const endedBefore = load.ended.length;
+  const failedOver = failOverOf(round);
+  const isOver = new AbortController();
+  const gone = world.gateway.exited.then((code) => {
+    throw new Error(`the gateway ended with ${code}`);
+  });
+  load.goOn();
+  const disturbed = disturber.disturb(failedOver, isOver.signal);
+  await Promise.race([pause(roundMs), gone, disturbed.then(() => new Promise(() => {}))]);
+  isOver.abort();
+  await Promise.race([disturbed, gone]);
   await load.pause();
+  await asking.hangUp();
   await untilRowsStored(world.gateway, storedLimitMs);
-  forgetLedgers(world.gateway);
+  world.collectCalls();
   await pause(settleMs);
   const memory = await world.memory();
   const minute = (performance.now() - startedAtMs) / minuteMs;
-  return { ...memory, minute, requests: load.ended.length };
+  const latency = latencyOf(load.ended.slice(endedBefore));
+  return { ...memory, minute, requests: load.ended.length, latency, failedOver };
 }
 
-/** Loads the gateway for that long, looks at its memory in quiet moments, compares the log at the end. */
+/**
+ * Loads the gateway for that long while tables, keys and stores change under it, looks at its memory in quiet moments,
+ * compares the ledgers at the end.
+ */
 export async function soak({ minutes, perSecond, folder }: SoakOptions): Promise<Tally> {
   const world = await startSoakWorld(folder);
   const keys = world.users.map(({ key }) => key);
   const load = startSoakLoad(world.gateway.url, keys, perSecond);
-  const roundMs = Math.max(shortestRoundMs, (minutes * minuteMs) / looksPerRun);
-  const startedAtMs = performance.now();
-  const samples: Sample[] = [];
   try {
+    const asking = startAsking(world.gateway.url, load.ended);
+    const disturber = await startDisturber(world, asking);
+    const roundMs = Math.max(shortestRoundMs, (minutes * minuteMs) / looksPerRun);
+    const running = { world, load, asking, disturber, startedAtMs: performance.now() };
+    const samples: Sample[] = [];
     console.log(sampleHeader);
-    while (performance.now() - startedAtMs < minutes * minuteMs) {
-      load.goOn();
-      await Promise.race([pause(roundMs), world.gateway.exited]);
-      const sample = await look(world, load, startedAtMs);
+    while (performance.now() - running.startedAtMs < minutes * minuteMs) {
+      const sample = await runRound(running, samples.length, roundMs);
       samples.push(sample);
       console.log(sampleLine(sample));
     }
-    return await judge(world, load, samples, minutes);
+    const { ended } = load;
+    return await judge({
+      world,
+      ended,
+      skipped: load.skipped(),
+      asking,
+      done: disturber.done,
+      samples,
+      minutes,
+    });
   } finally {
     load.stop();
-    await world.gateway.stop();
+    await world.close();
   }
-}
-
-async function judge(
-  world: SoakWorld,
-  load: SoakLoad,
-  samples: readonly Sample[],
-  minutes: number,
-): Promise<Tally> {
-  const rows = await sql<{ request_id: string }>(
-    world.gateway.database.url,
-    'SELECT request_id FROM request_logs',
-  );
-  const { missing, doubled } = compareRows(
-    load.ended,
-    rows.map(({ request_id: id }) => id),
-  );
-  console.log(`\n${kindTable(load.ended)}\n`);
-  console.log(`${load.skipped()} requests were due and not sent, since too many were open.`);
-  console.log(`${rows.length} rows, ${missing.length} missing, ${doubled.length} doubled.`);
-  for (const id of [...missing, ...doubled].slice(0, 5)) console.log(`  ${id}`);
-  const areRowsWhole = missing.length + doubled.length === 0;
-  recordFault({
-    fault: `${minutes} minutes of mixed load with vendor faults, clients that leave and slow readers`,
-    required: 'every whole answer has one row',
-    figure: `${load.ended.length} requests, ${missing.length} rows missing, ${doubled.length} doubled`,
-    passed: areRowsWhole,
-  });
-  const isJudged = minutes >= shortestJudgedMinutes;
-  let failed = areRowsWhole ? 0 : 1;
-  for (const { what, fromMiB, toMiB, share, isTooMuch } of drifts(samples)) {
-    const figure = `${fromMiB.toFixed(1)} to ${toMiB.toFixed(1)} MiB, ${(share * 100).toFixed(1)} %`;
-    console.log(`${what} after the warm-up: ${figure}${isJudged ? '' : ' (a run this short is not judged)'}`);
-    if (!isJudged) continue;
-    if (isTooMuch) failed += 1;
-    recordFault({
-      fault: `${minutes} minutes of mixed load: ${what} of the process`,
-      required: 'grows by 5 % at most after the first quarter',
-      figure,
-      passed: !isTooMuch,
-    });
-  }
-  const checks = isJudged ? 3 : 1;
-  return { passed: checks - failed, failed, skipped: 0 };
 }
