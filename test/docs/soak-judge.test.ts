@@ -28,6 +28,7 @@ function looks(rssMiB: (index: number) => number, p99Ms: (index: number) => numb
     handles: 10,
     latency: { p50Ms: 3, p99Ms: p99Ms(index) },
     failedOver: failOverOf(index),
+    heldUp: 0.01,
   }));
 }
 
@@ -79,6 +80,17 @@ describe('latency', () => {
     ['of which nothing is known', () => Number.NaN, false],
   ])('%s is judged by the last third after the warm-up', (_name, p99Ms, isFlat) => {
     expect(flatness(looks(() => 200, p99Ms)).isFlat).toBe(isFlat);
+  });
+
+  test('of rounds in which others had the cores is none of the gateway', () => {
+    const slow = looks(
+      () => 200,
+      (index) => (index === 15 || index === 17 ? 300 : 10),
+    );
+    const crowded = (sample: Sample) => ({ ...sample, heldUp: sample.latency.p99Ms > 100 ? 0.2 : 0.01 });
+    expect(flatness(slow).isFlat).toBe(false);
+    expect(flatness(slow.map(crowded))).toEqual({ fromMs: 10, toMs: 10, isFlat: true });
+    expect(flatness(slow.map((sample) => ({ ...sample, heldUp: 0.2 }))).isFlat).toBe(false);
   });
 
   test('of a run that has no look is no success', () => {

@@ -11,6 +11,8 @@ export interface Sample extends Memory {
   readonly latency: Latency;
   /** What failed over since the look before. */
   readonly failedOver: Store | null;
+  /** Of the time since the look before: for how much the gateway was to run, and had no core. 0 to 1. */
+  readonly heldUp: number;
 }
 
 /** Milliseconds; NaN of none. */
@@ -33,6 +35,12 @@ const mebibyte = 1024 * 1024;
  * use too, where a gateway that slows down with what it has served is slower by more with every hour.
  */
 const slowdown = { factor: 1.5, moreMs: 5 } as const;
+
+/**
+ * More than this the gateway waits for a core only beside other programs, which is no doing of its own: what it computes
+ * itself is no wait. A p99 is made of what happens to one request in a hundred.
+ */
+const mostHeldUp = 0.03;
 
 function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
@@ -85,12 +93,21 @@ export interface Flatness {
   readonly isFlat: boolean;
 }
 
-/** The last third of the rounds after the warm-up against the first; those with a fail-over are left out. */
+/** Whether a round tells something of the gateway's latency. */
+export function isJudged({ failedOver, heldUp }: Sample): boolean {
+  return failedOver === null && heldUp <= mostHeldUp;
+}
+
+/**
+ * The last third of the rounds after the warm-up against the first, without those that tell nothing of latency; where a
+ * third has no other, nothing is known, which is no success.
+ */
 export function flatness(samples: readonly Sample[]): Flatness {
   const warm = samples.slice(Math.ceil(samples.length * warmUpShare));
-  const p99s = warm.filter(({ failedOver }) => failedOver === null).map(({ latency }) => latency.p99Ms);
-  const third = Math.ceil(p99s.length / 3);
-  const [fromMs, toMs] = [median(p99s.slice(0, third)), median(p99s.slice(p99s.length - third))];
+  const third = Math.ceil(warm.length / 3);
+  const p99Of = (rounds: readonly Sample[]) =>
+    median(rounds.filter(isJudged).map(({ latency }) => latency.p99Ms));
+  const [fromMs, toMs] = [p99Of(warm.slice(0, third)), p99Of(warm.slice(warm.length - third))];
   return { fromMs, toMs, isFlat: toMs <= fromMs * slowdown.factor + slowdown.moreMs };
 }
 

@@ -3,6 +3,7 @@ import { untilRowsStored } from '../measure/fault-metrics.ts';
 import type { Tally } from '../stage/run-stage.ts';
 import type { Asking } from './asking.ts';
 import { startAsking } from './asking.ts';
+import { coreWaitMs } from './core-wait.ts';
 import type { Disturber } from './disturb.ts';
 import { startDisturber } from './disturb.ts';
 import { failOverOf } from './fail-overs.ts';
@@ -49,12 +50,14 @@ async function runRound(
   const gone = world.gateway.exited.then((code) => {
     throw new Error(`the gateway ended with ${code}`);
   });
+  const [beganAtMs, waitedMs] = [performance.now(), coreWaitMs(world.gateway.pid)];
   load.goOn();
   const disturbed = disturber.disturb(failedOver, isOver.signal);
   await Promise.race([pause(roundMs), gone, disturbed.then(() => new Promise(() => {}))]);
   isOver.abort();
   await Promise.race([disturbed, gone]);
   await load.pause();
+  const heldUp = (coreWaitMs(world.gateway.pid) - waitedMs) / (performance.now() - beganAtMs);
   await asking.hangUp();
   await untilRowsStored(world.gateway, storedLimitMs);
   world.collectCalls();
@@ -62,7 +65,7 @@ async function runRound(
   const memory = await world.memory();
   const minute = (performance.now() - startedAtMs) / minuteMs;
   const latency = latencyOf(load.ended.slice(endedBefore));
-  return { ...memory, minute, requests: load.ended.length, latency, failedOver };
+  return { ...memory, minute, requests: load.ended.length, latency, failedOver, heldUp };
 }
 
 /**

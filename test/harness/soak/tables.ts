@@ -1,4 +1,5 @@
 import type { Sample } from './judge.ts';
+import { isJudged } from './judge.ts';
 import type { Ended } from './requests.ts';
 import { endOf, kinds } from './requests.ts';
 
@@ -11,7 +12,8 @@ const columns: readonly [string, (sample: Sample) => string | number][] = [
   ['requests', ({ requests }) => requests],
   ['fail-over', ({ failedOver }) => failedOver ?? ''],
   ['JSON p50 ms', ({ latency }) => latency.p50Ms.toFixed(1)],
-  ['p99 ms', ({ latency }) => latency.p99Ms.toFixed(1)],
+  ['p99 ms', (sample) => `${sample.latency.p99Ms.toFixed(1)}${isJudged(sample) ? '' : ' (not judged)'}`],
+  ['waited for a core', ({ heldUp }) => `${(heldUp * 100).toFixed(1)} %`],
   ['RSS MiB', ({ rss }) => mib(rss)],
   ['of it anonymous', ({ anonymous }) => mib(anonymous)],
   ['heap MiB', ({ heapUsed }) => mib(heapUsed)],
