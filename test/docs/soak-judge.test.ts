@@ -135,6 +135,8 @@ describe('ends', () => {
     [ended('of no such kind', 200), 'one of no such kind: 200 after 7 ms'],
   ])('that are not are told: %o', (one, told) => {
     expect(unexpectedEnds([one])).toEqual([told]);
+    const rows = [{ id: 'one', attempts: 1, error: 'the vendor stalled' }];
+    expect(unexpectedEnds([one], rows)).toEqual([`${told} the vendor stalled`]);
   });
 });
 
@@ -151,6 +153,14 @@ describe('calls of vendors', () => {
     { id: 'stored', attempts: 0 },
     { id: 'left', attempts: 1 },
   ];
+
+  test('may lack where the time of an attempt was up before', () => {
+    const calls = new Map([
+      ['served', 1],
+      ['second', 1],
+    ]);
+    expect(miscounted(ended, rows, calls)).toEqual([]);
+  });
 
   test('are as many as the attempts of their rows', () => {
     const calls = new Map([

@@ -111,23 +111,29 @@ export function flatness(samples: readonly Sample[]): Flatness {
   return { fromMs, toMs, isFlat: toMs <= fromMs * slowdown.factor + slowdown.moreMs };
 }
 
-/** Requests that ended otherwise than their kind may, in words. */
-export function unexpectedEnds(ended: readonly Ended[]): string[] {
+/** Requests that ended otherwise than their kind may, in words, with what their rows say of it. */
+export function unexpectedEnds(ended: readonly Ended[], rows: readonly Row[] = []): string[] {
+  const errorOf = new Map(rows.map(({ id, error }) => [id, error]));
   const allowed = new Map(kinds.map(({ name, ends }) => [name, ends ?? ['200']]));
   return ended
     .filter((one) => allowed.get(one.kind)?.includes(endOf(one)) !== true)
-    .map((one) => `${one.id} ${one.kind}: ${endOf(one)} after ${one.tookMs.toFixed(0)} ms`);
+    .map((one) => {
+      const error = errorOf.get(one.id) ?? '';
+      return `${one.id} ${one.kind}: ${endOf(one)} after ${one.tookMs.toFixed(0)} ms ${error}`.trimEnd();
+    });
 }
 
 /** One row of the log. */
 export interface Row {
   readonly id: string;
   readonly attempts: number;
+  /** What the row says went wrong. */
+  readonly error?: string | null;
 }
 
 /**
- * Whole answers whose row has another number of attempts than vendors had calls, in words: a call that was made twice, or
- * an answer that no vendor gave. Those of the cache are left out.
+ * Whole answers for which vendors had more calls than the row has attempts, or none, in words. Those of the cache are left
+ * out. An attempt without a call is one whose time was up before the vendor had read it.
  */
 export function miscounted(
   ended: readonly Ended[],
@@ -139,7 +145,7 @@ export function miscounted(
   return ended
     .filter(({ kind, status, whole }) => told.has(kind) && whole && status === 200)
     .map(({ id }) => ({ id, attempts: attemptsOf.get(id), called: calls.get(id) ?? 0 }))
-    .filter(({ attempts, called }) => called === 0 || (attempts ?? called) !== called)
+    .filter(({ attempts, called }) => called === 0 || called > (attempts ?? called))
     .map(({ id, attempts, called }) => `${id}: ${attempts} attempts in the row, ${called} calls`);
 }
 

@@ -41,7 +41,8 @@ export interface SoakWorld {
 }
 
 const userCount = 10;
-const idleSeconds = 2;
+/** A vendor that stalls is given up after this; shorter ones would be those of a machine that others use. */
+const idleSeconds = 5;
 /**
  * What of the chart's settings bears on memory. Not the limit of the event loop's delay: this machine stands still for as
  * long when another server starts on it, and what is shed then tells nothing.
