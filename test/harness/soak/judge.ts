@@ -38,7 +38,7 @@ const slowdown = { factor: 1.5, moreMs: 5 } as const;
 
 /**
  * More than this the gateway waits for a core only beside other programs, which is no doing of its own: what it computes
- * itself is no wait. Its stores, vendors and clients make it wait for up to 5 % on two cores; at 10 % the p99 has doubled.
+ * itself is no wait. The share is a guess so far: 5 % is the least that was seen, on two cores that others used too.
  */
 const mostHeldUp = 0.06;
 
