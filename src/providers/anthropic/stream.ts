@@ -2,9 +2,10 @@ import { noExtras } from '../../core/answer/answer-extras.ts';
 import type { WireUsage } from '../../core/answer/chat-completion.ts';
 import type { SseEvent } from '../../core/answer/sse-decoder.ts';
 import { SseDecoder } from '../../core/answer/sse-decoder.ts';
+import { frameEndBytes } from '../../core/answer/sse-frame.ts';
 import type { Usage } from '../../core/answer/usage.ts';
 import { keptName } from '../answer-limits.ts';
-import { chunkFrame, chunkFrameStart } from '../chunk-frame.ts';
+import { chunkFrame, chunkFrameStart, joinFrames } from '../chunk-frame.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { eventBounds, isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, StreamPhase, StreamTranslator, UpstreamError } from '../provider.ts';
@@ -15,6 +16,7 @@ import {
   truncatedStream,
   unreadableStream,
 } from '../stream-failure.ts';
+import { PlainDeltas, plainKinds } from './plain-deltas.ts';
 import { finishReasonOf } from './stop-reason.ts';
 import { ToolBlocks } from './tool-blocks.ts';
 import { UsageReader } from './usage.ts';
@@ -33,10 +35,13 @@ export class AnthropicStream implements StreamTranslator {
   id: string;
   readonly created: number;
   model: string;
+  readonly #maxEventBytes: number;
   readonly #decoder: SseDecoder;
   readonly #usage = new UsageReader();
   readonly #tools: ToolBlocks;
   #frameStart: string | null = null;
+  /** Of the block at hand, once a delta of it was translated. */
+  #plain: PlainDeltas | null = null;
   /** There is one choice. */
   #finishReason: string | null = null;
   #roleSent = false;
@@ -46,6 +51,7 @@ export class AnthropicStream implements StreamTranslator {
     this.id = context.fallbackId;
     this.created = context.createdSeconds;
     this.model = context.model;
+    this.#maxEventBytes = context.maxEventBytes;
     this.#decoder = new SseDecoder(context.maxEventBytes);
     this.#tools = new ToolBlocks(context.fallbackId);
   }
@@ -67,13 +73,20 @@ export class AnthropicStream implements StreamTranslator {
   }
 
   push(chunk: Buffer): Buffer | null {
-    if (this.#ended) return null;
-    for (const event of this.#decoder.push(chunk)) {
-      this.#take(event);
-      if (this.#ended) return this.#flush();
+    const output: Buffer[] = [];
+    let position = 0;
+    while (position < chunk.length && !this.#ended) {
+      const plain = this.#decoder.idle ? this.#plain : null;
+      const frames = plain?.translate(chunk, position) ?? null;
+      if (plain === null || frames === null) position = this.#decodeEvent(chunk, position);
+      else {
+        this.characters += plain.characters;
+        position = plain.end;
+      }
+      const made = frames ?? this.#flush();
+      if (made !== null) output.push(made);
     }
-    if (this.#decoder.overflowed) this.#fail(oversizedEvent);
-    return this.#flush();
+    return joinFrames(output);
   }
 
   end(): Buffer | null {
@@ -83,6 +96,18 @@ export class AnthropicStream implements StreamTranslator {
     if (last !== null && isRecord(readJson(last.data, eventBounds)?.value)) this.#take(last);
     if (!this.#ended) this.#complete();
     return this.#flush();
+  }
+
+  /** Takes one event, or what there is of it; the place behind it. */
+  #decodeEvent(chunk: Buffer, from: number): number {
+    const end = chunk.indexOf(frameEndBytes, from);
+    const next = end === -1 ? chunk.length : end + frameEndBytes.length;
+    for (const event of this.#decoder.push(chunk.subarray(from, next))) {
+      this.#take(event);
+      if (this.#ended) return next;
+    }
+    if (this.#decoder.overflowed) this.#fail(oversizedEvent);
+    return next;
   }
 
   get #ended(): boolean {
@@ -166,6 +191,7 @@ export class AnthropicStream implements StreamTranslator {
     this.id = keptName(message.id) || this.id;
     this.model = keptName(message.model) || this.model;
     this.#frameStart = null;
+    this.#plain = null;
     this.#usage.takeStart(message.usage);
     if (!this.#roleSent) this.#emit({}, null);
   }
@@ -183,9 +209,14 @@ export class AnthropicStream implements StreamTranslator {
   }
 
   #takeDelta(index: unknown, delta: Untrusted<EventDelta>): void {
-    if (delta.type === 'text_delta') this.#emitText('content', delta.text);
-    else if (delta.type === 'thinking_delta') this.#emitText('reasoning_content', delta.thinking);
-    else if (delta.type === 'input_json_delta') {
+    if (delta.type === 'text_delta' || delta.type === 'thinking_delta') {
+      const { from, to } = plainKinds[delta.type];
+      this.#emitText(to, delta[from]);
+      // The next ones of a block that has shown a token are likely to be as plain.
+      if (this.tokenSeen && this.#plain?.isOf(index, delta.type) !== true) {
+        this.#plain = PlainDeltas.of(index, delta.type, this.#frameStart, this.#maxEventBytes);
+      }
+    } else if (delta.type === 'input_json_delta') {
       const json = textOf(delta.partial_json);
       this.characters += json.length;
       this.#emitCall(this.#tools.append(index, json));
