@@ -10,6 +10,8 @@ import { Duplex, Readable } from 'node:stream';
  * - A response emits `socket` when it is its turn on its connection (`assignSocket`); `turns.ts` waits for it.
  * - The parser hands each chunk of a body to `message.push`, and null at the end; `measured-message.ts` overrides it.
  * - It lets go of a connection whose message says `upgrade` where nobody takes upgrades.
+ * - A response whose head says `transfer-encoding: chunked` has `chunkedEncoding`; without it, what is written goes out as
+ *   it is, and its end is nothing but an end. Where Node itself said so, that is known once its head is written.
  * - When an answer is out, a message with `readableEnded` is let go of with all that its client sent.
  *
  * `checkNodeInternals` looks for their names at start, so that under a Node that has others the gateway does not begin,
@@ -26,6 +28,16 @@ export function responseOn(socket: Socket): ServerResponse | null {
 /** Whatever Node's parser says of the message, it is an upgrade. */
 export function passForUpgrade(message: IncomingMessage): void {
   Object.defineProperty(message, 'upgrade', { get: () => true, set: () => undefined });
+}
+
+/**
+ * True where Node announced that the body of this response comes in chunks: from here on its writer makes them, the last
+ * one too. False for clients that know none.
+ */
+export function takeOverChunks(response: ServerResponse): boolean {
+  if (!response.chunkedEncoding) return false;
+  response.chunkedEncoding = false;
+  return true;
 }
 
 const streamEnded = Object.getOwnPropertyDescriptor(Readable.prototype, 'readableEnded');
@@ -46,6 +58,7 @@ export function endWhenRead<T extends IncomingMessage>(
 function found(): Readonly<Record<string, boolean>> {
   const socket = new Duplex() as Socket;
   const message = new IncomingMessage(socket);
+  [message.httpVersionMajor, message.httpVersionMinor] = [1, 1];
   const response = new ServerResponse(message);
   let turns = 0;
   response.once('socket', () => {
@@ -56,9 +69,11 @@ function found(): Readonly<Record<string, boolean>> {
   seen.push(responseOn(socket));
   response.detachSocket(socket);
   seen.push(responseOn(socket));
+  response.writeHead(200);
   return {
     'socket._httpMessage': seen[0] === null && seen[1] === response && seen[2] === null,
     'the event "socket" of responses': turns === 1,
+    'response.chunkedEncoding': takeOverChunks(response) && !takeOverChunks(response),
     'message.push': typeof message.push === 'function',
     'message.upgrade': Object.hasOwn(message, 'upgrade'),
     'message.readableEnded': streamEnded?.get !== undefined,
