@@ -1,175 +1,148 @@
-import { largestBigint } from '../../core/largest-bigint.ts';
+import type { BinaryForm } from './binary-forms.ts';
+import { asBigint, asBoolean, asCount, asInteger, asJson, asText, asUuid } from './binary-forms.ts';
+import { writeText, writeUuid } from './binary-text.ts';
+import { checkedBigint, checkedCount, checkedInteger } from './checked-numbers.ts';
+
+/** A column of rows. */
+export interface BinaryColumn<Row> {
+  readonly form: BinaryForm;
+  /** Of its type. */
+  readonly oid: number;
+  /** As its form takes it. */
+  readonly of: (row: Row) => string | number | bigint | boolean | null;
+}
 
 /** Postgres counts from 2000, we from 1970. */
 const epochMicros = 946_684_800_000_000;
 const twoTo32 = 2 ** 32;
-const largestInt4 = 2 ** 31 - 1;
-const largestSafe = BigInt(Number.MAX_SAFE_INTEGER);
 const jsonbVersion = 1;
 /** What a typical row takes, with its attempts; more room is made where it does not do. */
-const bytesPerRow = 1024;
-/** Texts of a row are ids and names; up to this length a look at each character costs less than the call of a copy. */
-const shortText = 40;
-const lastAscii = 127;
-
-const dash = 45;
-const noNibble = 255;
-/** By character code. */
-const nibbles = new Uint8Array(128).fill(noNibble);
-for (let digit = 0; digit < 16; digit += 1) nibbles[digit.toString(16).charCodeAt(0)] = digit;
+const bytesPerRow = 1536;
+/** What a value takes beside its text: its type, its length, and up to 16 bytes. */
+const bytesPerValue = 24;
+/** A row has its own length, its number of values, and a UUID's text lies where its bytes will be. */
+const bytesBeside = 64;
 
 /**
- * Composite values in the binary form of Postgres: an array of rows, written value by value. The server reads it for a
- * third of what JSON costs it. Throws RangeError for what a type cannot hold; text with NUL is the server's to refuse.
+ * Composite values in the binary form of Postgres: an array of rows. The server reads it for a third of what JSON costs
+ * it. Throws RangeError for what a type cannot hold; text with NUL is the server's to refuse.
  */
 export class BinaryRows {
   #bytes: Buffer;
+  #view: DataView;
   #at = 0;
   #rowAt = 0;
+  /** Room for all of a row but its texts: it is there wherever a text ends. */
+  #besideTexts = 0;
 
   /** `type`: the oid of the composite type. */
   constructor(type: number, rows: number) {
-    this.#bytes = Buffer.allocUnsafe(rows * bytesPerRow);
+    this.#bytes = Buffer.allocUnsafe(bytesBeside + rows * bytesPerRow);
+    this.#view = viewOf(this.#bytes);
     // One dimension, no nulls, its length, from 1.
     for (const word of [1, 0, type, rows, 1]) this.#word(word);
   }
 
-  begin(columns: number): void {
+  /** Of so many values. */
+  begin(values: number): void {
+    this.#besideTexts = bytesBeside + values * bytesPerValue;
+    this.#reserve(this.#at, 0);
     this.#rowAt = this.#at;
     this.#word(0);
-    this.#word(columns);
+    this.#word(values);
+  }
+
+  boolean(oid: number, value: boolean): void {
+    this.#word(oid);
+    this.#word(1);
+    this.#bytes[this.#at++] = value ? 1 : 0;
+  }
+
+  /** Microseconds since 1970. */
+  instant(oid: number, micros: number): void {
+    this.#word(oid);
+    this.#word(8);
+    const value = checkedCount(micros - epochMicros);
+    this.#word(Math.floor(value / twoTo32));
+    this.#word(value);
+  }
+
+  /**
+   * The rest of the row. All forms are written here, and where the next value begins is a local: 30 values take 0.3 µs
+   * less than by a call for each that finds its bytes and its place.
+   */
+  columns<Row>(columns: readonly BinaryColumn<Row>[], row: Row): void {
+    let bytes = this.#bytes;
+    let view = this.#view;
+    let at = this.#at;
+    for (let index = 0; index < columns.length; index += 1) {
+      const { form, oid, of } = columns[index] as BinaryColumn<Row>;
+      const value = of(row);
+      view.setInt32(at, oid);
+      at += 8;
+      const start = at;
+      if (value === null) {
+        view.setInt32(start - 4, -1);
+        continue;
+      }
+      switch (form) {
+        case asText:
+        case asJson:
+          if (this.#reserve(at, 3 * (value as string).length)) {
+            bytes = this.#bytes;
+            view = this.#view;
+          }
+          if (form === asJson) bytes[at++] = jsonbVersion;
+          at += writeText(bytes, at, value as string);
+          break;
+        case asCount:
+          view.setInt32(at, Math.floor(checkedCount(value as number) / twoTo32));
+          view.setInt32(at + 4, value as number);
+          at += 8;
+          break;
+        case asBoolean:
+          bytes[at++] = value === true ? 1 : 0;
+          break;
+        case asUuid:
+          at += writeUuid(bytes, at, value as string);
+          break;
+        case asInteger:
+          view.setInt32(at, checkedInteger(value as number));
+          at += 4;
+          break;
+        case asBigint:
+          view.setBigInt64(at, checkedBigint(value as bigint));
+          at += 8;
+          break;
+      }
+      view.setInt32(start - 4, at - start);
+    }
+    this.#at = at;
   }
 
   end(): void {
-    this.#lengthAt(this.#rowAt);
+    this.#view.setInt32(this.#rowAt, this.#at - this.#rowAt - 4);
   }
 
   finish(): Buffer {
     return this.#bytes.subarray(0, this.#at);
   }
 
-  /** Of the value that follows. */
-  type(oid: number): void {
-    this.#word(oid);
-  }
-
-  none(): void {
-    this.#word(-1);
-  }
-
-  boolean(value: boolean): void {
-    this.#word(1);
-    this.#byte(value ? 1 : 0);
-  }
-
-  int4(value: number): void {
-    if (!Number.isInteger(value) || Math.abs(value) > largestInt4) throw new RangeError(`no int4: ${value}`);
-    this.#word(4);
-    this.#word(value);
-  }
-
-  int8(value: number | bigint): void {
-    this.#word(8);
-    if (typeof value === 'bigint' && (value > largestSafe || value < -largestSafe)) {
-      this.#bigint(value);
-      return;
-    }
-    const number = Number(value);
-    if (!Number.isSafeInteger(number)) throw new RangeError(`no int8: ${value}`);
-    this.#word(Math.floor(number / twoTo32));
-    this.#word(number);
-  }
-
-  /** Microseconds since 1970. */
-  instant(micros: number): void {
-    this.int8(micros - epochMicros);
-  }
-
-  uuid(text: string): void {
-    this.#word(16);
-    this.#reserve(text.length);
-    let pair = 0;
-    let digits = 0;
-    let seen = 0;
-    for (let index = 0; index < text.length; index += 1) {
-      const code = text.charCodeAt(index);
-      if (code === dash) continue;
-      const nibble = nibbles[code] ?? noNibble;
-      pair = ((pair & 15) << 4) | nibble;
-      digits += 1;
-      seen |= nibble;
-      if (digits % 2 === 0) this.#bytes[this.#at++] = pair;
-    }
-    if (digits !== 32 || seen > 15) throw new RangeError('no uuid');
-  }
-
-  text(text: string): void {
-    const start = this.#at;
-    this.#word(0);
-    this.#characters(text);
-    this.#lengthAt(start);
-  }
-
-  /** `json`: its text. */
-  jsonb(json: string): void {
-    const start = this.#at;
-    this.#word(0);
-    this.#byte(jsonbVersion);
-    this.#characters(json);
-    this.#lengthAt(start);
-  }
-
-  #characters(text: string): void {
-    this.#reserve(text.length * 3);
-    if (text.length <= shortText && this.#ascii(text)) this.#at += text.length;
-    else this.#at += this.#bytes.write(text, this.#at);
-  }
-
-  /** Writes it where the next value begins; false: it has another character, and nothing counts as written. */
-  #ascii(text: string): boolean {
-    const bytes = this.#bytes;
-    const at = this.#at;
-    for (let index = 0; index < text.length; index += 1) {
-      const code = text.charCodeAt(index);
-      if (code > lastAscii) return false;
-      bytes[at + index] = code;
-    }
-    return true;
-  }
-
-  #bigint(value: bigint): void {
-    if (value > largestBigint || value < -largestBigint) throw new RangeError(`no int8: ${value}`);
-    this.#reserve(8);
-    this.#at = this.#bytes.writeBigInt64BE(value, this.#at);
-  }
-
-  #byte(value: number): void {
-    this.#reserve(1);
-    this.#bytes[this.#at++] = value;
-  }
-
   #word(value: number): void {
-    this.#reserve(4);
-    this.#put(value, this.#at);
+    this.#view.setInt32(this.#at, value);
     this.#at += 4;
   }
 
-  #lengthAt(start: number): void {
-    this.#put(this.#at - start - 4, start);
-  }
-
-  #put(value: number, at: number): void {
-    const bytes = this.#bytes;
-    bytes[at] = value >>> 24;
-    bytes[at + 1] = value >>> 16;
-    bytes[at + 2] = value >>> 8;
-    bytes[at + 3] = value;
-  }
-
-  #reserve(bytes: number): void {
-    if (this.#at + bytes <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafe(2 * (this.#at + bytes));
-    this.#bytes.copy(larger, 0, 0, this.#at);
+  /** True: what was written until `at` is elsewhere now, with room for so many bytes of text and all beside texts. */
+  #reserve(at: number, textBytes: number): boolean {
+    const needed = at + textBytes + this.#besideTexts;
+    if (needed <= this.#bytes.length) return false;
+    const larger = Buffer.allocUnsafe(2 * needed);
+    this.#bytes.copy(larger, 0, 0, at);
     this.#bytes = larger;
+    this.#view = viewOf(larger);
+    return true;
   }
 }
+
+const viewOf = ({ buffer, byteOffset, length }: Buffer): DataView => new DataView(buffer, byteOffset, length);

@@ -1,6 +1,7 @@
 import type { ColumnKind, HeldBy, LogColumn } from '../../core/log/log-columns.ts';
 import { logColumnNames, logColumns } from '../../core/log/log-columns.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
+import type { BinaryColumn } from './binary-row.ts';
 import { BinaryRows } from './binary-row.ts';
 import { columnKinds } from './column-kinds.ts';
 
@@ -12,32 +13,27 @@ export interface LogRow {
 }
 
 /** A column of `request_logs` as inserts need it. */
-interface EncodedColumn {
+interface EncodedColumn extends BinaryColumn<SettledRequest> {
   readonly name: string;
   /** The type that the insert reads it as. */
   readonly type: string;
   /** Its value as JSON text. */
   readonly json: (settled: SettledRequest) => string;
-  /** Its value, with its type, as Postgres reads it fastest. */
-  readonly write: (rows: BinaryRows, settled: SettledRequest) => void;
 }
 
 const timestamptzOid = 1184;
 
 function encoded<Kind extends ColumnKind>(name: string, { kind, of }: LogColumn<Kind>): EncodedColumn {
-  const { type, oid, json, write } = columnKinds[kind];
+  const { type, oid, form, json } = columnKinds[kind];
   return {
     name,
     type,
+    form,
+    oid,
+    of,
     json: (settled) => {
       const value: HeldBy[Kind] | null = of(settled);
       return value === null ? 'null' : json(value);
-    },
-    write: (rows, settled) => {
-      rows.type(oid);
-      const value: HeldBy[Kind] | null = of(settled);
-      if (value === null) rows.none();
-      else write(rows, value);
     },
   };
 }
@@ -75,11 +71,9 @@ export function binaryRows(type: number, logRows: readonly LogRow[]): Buffer {
   const rows = new BinaryRows(type, logRows.length);
   for (const { settled, isOther } of logRows) {
     rows.begin(encodedColumns.length + 2);
-    rows.type(timestamptzOid);
-    rows.instant(settled.createdAtMicros);
-    rows.type(columnKinds.boolean.oid);
-    rows.boolean(isOther);
-    for (const { write } of encodedColumns) write(rows, settled);
+    rows.instant(timestamptzOid, settled.createdAtMicros);
+    rows.boolean(columnKinds.boolean.oid, isOther);
+    rows.columns(encodedColumns, settled);
     rows.end();
   }
   return rows.finish();
