@@ -60,6 +60,9 @@ export function isGivenUp({ end, firstTokenMs }: Pick<AttemptRecord, 'end' | 'fi
 /** What became of one candidate: it was tried, or passed over for what it lacks. */
 export type CandidateRecord = AttemptRecord | ({ readonly kind: 'passed-over' } & UnableCandidate);
 
+/** In whole milliseconds. */
+export const shownLatency = ({ durationMs }: AttemptRecord): number => Math.round(durationMs);
+
 /** A candidate's fate in the words of log rows and error bodies. */
 export function attemptReport(record: CandidateRecord): AttemptReport {
   if (record.kind === 'passed-over') {
@@ -69,7 +72,7 @@ export function attemptReport(record: CandidateRecord): AttemptReport {
   }
   const { provider, model } = record.candidate;
   const [status, reason] = statusAndReason(record);
-  const report = { provider, model, status, reason, latency_ms: Math.round(record.durationMs) };
+  const report = { provider, model, status, reason, latency_ms: shownLatency(record) };
   return record.dropped.length === 0 ? report : { ...report, dropped: shownFields(record.dropped) };
 }
 

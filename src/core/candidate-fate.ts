@@ -9,9 +9,17 @@ export type CandidateFate = 'tried' | SkipReason | 'not_reached';
 type Considered = Pick<SettledRequest, 'skipped' | 'candidates'>;
 
 /** Of one candidate; one that was moved back, and tried in the end, was tried. */
-export function candidateFate(target: Target, { skipped, candidates }: Considered): CandidateFate {
-  const isIt = ({ provider, model }: Target): boolean =>
-    provider === target.provider && model === target.model;
-  if (candidates.some((record) => record.kind === 'tried' && isIt(record.candidate))) return 'tried';
-  return skipped.find(isIt)?.reason ?? 'not_reached';
+export function candidateFate(
+  { provider, model }: Target,
+  { skipped, candidates }: Considered,
+): CandidateFate {
+  for (const record of candidates) {
+    if (record.kind !== 'tried') continue;
+    const { candidate } = record;
+    if (candidate.provider === provider && candidate.model === model) return 'tried';
+  }
+  for (const skip of skipped) {
+    if (skip.provider === provider && skip.model === model) return skip.reason;
+  }
+  return 'not_reached';
 }
