@@ -12,7 +12,7 @@ import type { Asker, AuditEvent } from '../http/audit.ts';
 import type { EndedRequest } from '../http/ended-request.ts';
 import type { AuthFailure, HttpTelemetry, LegacySurface, Shortage } from '../http/http-telemetry.ts';
 import type { TracingSettings } from '../tracing-settings.ts';
-import { accessLine, LineTimes } from './access-log.ts';
+import { AccessLines } from './access-log.ts';
 import type { AuditLog } from './audit-log.ts';
 import { ChatSpans } from './chat-spans.ts';
 import type { Metrics } from './metrics.ts';
@@ -28,7 +28,7 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
   readonly #audit: AuditLog;
   readonly #tracing: Tracing | null;
   readonly #spans: ChatSpans | null;
-  readonly #times = new LineTimes();
+  readonly #lines = new AccessLines();
 
   constructor(
     metrics: Metrics,
@@ -144,7 +144,7 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
 
   settled(call: ChatCall, settled: SettledRequest): void {
     this.#metrics.chat.settled(call, settled);
-    this.#writeAccess?.(accessLine(call, settled, this.#times.text(Date.now())));
+    this.#writeAccess?.(this.#lines.of(call, settled, Date.now()));
     this.#spans?.settled(call, settled);
   }
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { cutCauses } from '../../src/core/settled-request.ts';
-import { accessLine } from '../../src/telemetry/access-log.ts';
+import { AccessLines } from '../../src/telemetry/access-log.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { logRow } from '../adapters/postgres/log-rows.ts';
 import { callOf } from '../chat/story.ts';
@@ -76,7 +76,7 @@ describe('the access line', () => {
 
   test.each(cutCauses)('of an incomplete stream says %s, whatever the words of its error', (cut) => {
     const error = { type: 'provider_error', message: 'drain_cut: The upstream stalled.' } as const;
-    const line = accessLine(callOf(), logRow({ end: { status: 'incomplete', cut, error } }), 'now');
+    const line = new AccessLines().of(callOf(), logRow({ end: { status: 'incomplete', cut, error } }), 0);
     expect(line).toContain(`"status":"incomplete","end":"${cut}"`);
   });
 
