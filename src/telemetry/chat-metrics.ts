@@ -15,7 +15,7 @@ import { modeOf, modes, tierNames } from '../core/tables/mode.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
 import { LabelTree } from './label-tree.ts';
 import type { ModelLabels } from './model-label.ts';
-import type { CounterSeries, Families } from './series.ts';
+import type { CounterSeries, Families, HistogramSeries } from './series.ts';
 
 /** How requests that were sent to a candidate may end; their series exist, at 0, from the start. */
 const outcomes: readonly (RequestStatus | ErrorType)[] = [
@@ -34,6 +34,15 @@ interface Spending {
   readonly reasoning: CounterSeries;
 }
 
+/** What requests of one mode that one model answered are counted in; what is null is made when it is needed. */
+interface ModelSeries {
+  readonly duration: HistogramSeries;
+  /** Of the two ways in which nearly all requests end: served, without the cache. */
+  answers: CounterSeries | null;
+  streams: CounterSeries | null;
+  spending: Spending | null;
+}
+
 /** Requests, streams, cache, fallbacks, tokens and money: the story as a whole. */
 export class ChatMetrics {
   readonly #models: ModelLabels;
@@ -47,7 +56,8 @@ export class ChatMetrics {
   readonly #tokens;
   readonly #cost;
   readonly #saved;
-  readonly #spending = new LabelTree<Spending>();
+  /** By mode, provider and model: looked up once per request. */
+  readonly #series = new LabelTree<ModelSeries>();
   /** Streams between their first token and their last byte. */
   openStreams = 0;
 
@@ -109,16 +119,17 @@ export class ChatMetrics {
     const served = cachedFrom === null ? target : null;
     const provider = shownProvider(settled);
     const model = served === null ? provider : this.#models.of(call.tables, served.provider, served.model);
-    const stream = settled.stream ? 'true' : 'false';
-    this.#requests.of(mode, provider, model, outcomeOf(settled), stream, cache).add();
+    const series = this.#seriesOf(mode, provider, model);
+    this.#endingOf(series, settled, provider, model).add();
     this.#cache.of(cache).add();
-    this.#duration.of(mode).observe(settled.latencyMs / 1000, call.trace);
+    series.duration.observe(settled.latencyMs / 1000, call.trace);
     if (cachedFrom !== null && savedMicroUsd > 0n) {
       const storedModel = this.#models.of(call.tables, cachedFrom.provider, cachedFrom.model);
       this.#saved.of(mode, cachedFrom.provider, storedModel).add(Number(savedMicroUsd));
     }
     if (served === null || usage.basis === 'none') return;
-    const spending = this.#spendingOf(mode, provider, model);
+    series.spending ??= this.#spendingOf(mode, provider, model);
+    const { spending } = series;
     spending.cost.add(Number(settled.costMicroUsd));
     spending.input.add(usage.inputTokens);
     spending.output.add(usage.outputTokens);
@@ -126,19 +137,36 @@ export class ChatMetrics {
     spending.reasoning.add(usage.reasoningTokens);
   }
 
-  #spendingOf(mode: string, provider: string, model: string): Spending {
+  #seriesOf(mode: string, provider: string, model: string): ModelSeries {
     const labels = [mode, provider, model];
-    const known = this.#spending.get(labels);
+    const known = this.#series.get(labels);
     if (known !== undefined) return known;
+    const series = { duration: this.#duration.of(mode), answers: null, streams: null, spending: null };
+    this.#series.set(labels, series);
+    return series;
+  }
+
+  #endingOf(series: ModelSeries, settled: SettledRequest, provider: string, model: string): CounterSeries {
+    const { mode, stream, cache } = settled;
+    const made = (): CounterSeries =>
+      this.#requests.of(mode, provider, model, outcomeOf(settled), stream ? 'true' : 'false', cache);
+    if (settled.end.status !== 'success' || cache !== 'bypass') return made();
+    if (stream) {
+      series.streams ??= made();
+      return series.streams;
+    }
+    series.answers ??= made();
+    return series.answers;
+  }
+
+  #spendingOf(mode: string, provider: string, model: string): Spending {
     const tokens = (type: string) => this.#tokens.of(mode, provider, model, type);
-    const spending = {
+    return {
       cost: this.#cost.of(mode, provider, model),
       input: tokens('input'),
       output: tokens('output'),
       cachedInput: tokens('cached_input'),
       reasoning: tokens('reasoning'),
     };
-    this.#spending.set(labels, spending);
-    return spending;
   }
 }
