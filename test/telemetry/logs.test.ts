@@ -1,6 +1,7 @@
 /** The log: one line per chat request, nothing that is nobody's business, nothing that makes a request wait. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import type { SettledRequest } from '../../src/core/settled-request.ts';
 import { cutCauses } from '../../src/core/settled-request.ts';
 import { AccessLines } from '../../src/telemetry/access-log.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
@@ -78,6 +79,30 @@ describe('the access line', () => {
     const error = { type: 'provider_error', message: 'drain_cut: The upstream stalled.' } as const;
     const line = new AccessLines().of(callOf(), logRow({ end: { status: 'incomplete', cut, error } }), 0);
     expect(line).toContain(`"status":"incomplete","end":"${cut}"`);
+  });
+
+  test('says the same whatever the lines before said', () => {
+    const lines = new AccessLines();
+    const ends: readonly Partial<SettledRequest>[] = [
+      {},
+      { stream: true, ttftMs: 3 },
+      { tries: 2 },
+      { end: { status: 'client_closed' } },
+      { target: { provider: 'sarvam', model: 'gpt-test' } },
+      { target: { provider: 'openai', model: 'a "quoted" one' } },
+      { mode: 'override', target: null },
+      { cachedFrom: { provider: 'openai', model: 'gpt-test', requestId: null, traceId: null } },
+    ];
+    const settled = ends.flatMap((change) => ends.map((other) => logRow({ ...change, ...other })));
+    for (const [index, row] of [...settled, ...settled].entries()) {
+      const line = lines.of(callOf(), row, 1000 + Math.floor(index / 2));
+      expect(line).toBe(new AccessLines().of(callOf(), row, 1000 + Math.floor(index / 2)));
+      expect(JSON.parse(line)).toMatchObject({
+        request_id: row.requestId,
+        mode: row.mode,
+        attempts: row.tries,
+      });
+    }
   });
 
   test('of a client that left tells so', async () => {
