@@ -8,8 +8,8 @@ const lastChunk = `0${lineEnd}${lineEnd}`;
 const mostCopiedBytes = 4096;
 
 /**
- * The body of a stream in the chunked coding (RFC 9112 7.1), where Node has told its client that it comes so: a chunk is
- * one write. Node makes four of each, and of the end two, gathered on the way: 0.4 to 1 of the 6 µs for an event alone.
+ * The body of a stream in the chunked coding (RFC 9112 7.1), where Node has told its client that it comes so: a chunk
+ * is one write. Node makes four of each, gathered on the way: 0.4 to 1 of the 6 µs that an event alone takes.
  */
 export class ChunkedWriter {
   readonly #response: ServerResponse;

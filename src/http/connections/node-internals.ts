@@ -10,8 +10,8 @@ import { Duplex, Readable } from 'node:stream';
  * - A response emits `socket` when it is its turn on its connection (`assignSocket`); `turns.ts` waits for it.
  * - The parser hands each chunk of a body to `message.push`, and null at the end; `measured-message.ts` overrides it.
  * - It lets go of a connection whose message says `upgrade` where nobody takes upgrades.
- * - A response whose head says `transfer-encoding: chunked` has `chunkedEncoding`; without it, what is written goes out as
- *   it is, and its end is nothing but an end. Where Node itself said so, that is known once its head is written.
+ * - A response whose body comes in chunks has `chunkedEncoding` once its head is written; without it, what is written
+ *   goes out as it is, and its end adds nothing.
  * - When an answer is out, a message with `readableEnded` is let go of with all that its client sent.
  *
  * `checkNodeInternals` looks for their names at start, so that under a Node that has others the gateway does not begin,
@@ -31,8 +31,8 @@ export function passForUpgrade(message: IncomingMessage): void {
 }
 
 /**
- * True where Node announced that the body of this response comes in chunks: from here on its writer makes them, the last
- * one too. False for clients that know none.
+ * True where Node announced that the body of this response comes in chunks: from here on its writer makes them, the
+ * last one too. False for clients that know none.
  */
 export function takeOverChunks(response: ServerResponse): boolean {
   if (!response.chunkedEncoding) return false;
