@@ -1,5 +1,4 @@
-import type { UpstreamHeaders } from '../core/outcome.ts';
-import type { TransportFailure, UpstreamListener } from './ports.ts';
+import type { TransportFailure, UpstreamHead, UpstreamListener } from './ports.ts';
 
 /**
  * Stands between the transport and a listener: what the listener throws is a bug of ours, handed to `onBug`. Thrown
@@ -14,9 +13,9 @@ export class BugGuard implements UpstreamListener {
     this.#onBug = onBug;
   }
 
-  onHead(status: number, headers: UpstreamHeaders): void {
+  onHead(head: UpstreamHead): void {
     try {
-      this.#listener.onHead(status, headers);
+      this.#listener.onHead(head);
     } catch (cause) {
       this.#onBug(cause);
     }

@@ -1,12 +1,18 @@
 import type { IpClass } from '../core/net/ip-class.ts';
-import type { CancelReason, UpstreamHeaders } from '../core/outcome.ts';
+import type { CancelReason } from '../core/outcome.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import { BugGuard } from './bug-guard.ts';
 import { stallMs } from './exchange-limits.ts';
 import { ExchangeProgress } from './exchange-progress.ts';
 import { endForConsumer, isEventStream, overdueEnd } from './exchange-rules.ts';
 import type { ExchangeEnd, ExchangeJob, OpenStream, StreamConsumer, StreamEnd } from './open-stream.ts';
-import type { TransportFailure, UpstreamControl, UpstreamListener, UpstreamTransport } from './ports.ts';
+import type {
+  TransportFailure,
+  UpstreamControl,
+  UpstreamHead,
+  UpstreamListener,
+  UpstreamTransport,
+} from './ports.ts';
 import { StreamBody } from './stream-body.ts';
 import { WholeBody } from './whole-body.ts';
 
@@ -66,15 +72,15 @@ export class Exchange implements UpstreamListener, OpenStream {
     return this.#control?.addressClass ?? null;
   }
 
-  onHead(status: number, headers: UpstreamHeaders): void {
+  onHead(head: UpstreamHead): void {
     if (this.#progress.isOver) return;
     const { call, translator, answers, telemetry } = this.#job;
     telemetry.answerBegan(call);
-    if (status === 200 && translator !== null && isEventStream(headers)) {
+    if (head.status === 200 && translator !== null && isEventStream(head.headers)) {
       this.#stream = new StreamBody(translator, call, answers);
       this.#progress.to('prefix');
     } else {
-      this.#whole = new WholeBody(status, headers, call, answers);
+      this.#whole = new WholeBody(head, call, answers);
       this.#progress.to('whole-body');
     }
   }

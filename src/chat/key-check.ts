@@ -2,7 +2,6 @@ import type { KeyVerdict } from '../core/account/key-verdict.ts';
 import { verdictOfRefusal } from '../core/account/key-verdict.ts';
 import { ByteBuffer } from '../core/byte-buffer.ts';
 import type { HeldKey } from '../core/candidate.ts';
-import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { Residency, ResidencyBound } from '../core/request/residency.ts';
 import { redactReason } from '../core/secret/redact.ts';
 import { DueTimer } from '../due-timer.ts';
@@ -12,7 +11,13 @@ import type { CancelSignal } from './cancellation.ts';
 import type { ChatDeps } from './chat-deps.ts';
 import { maxErrorBodyBytes } from './exchange-limits.ts';
 import { openCandidate, upstreamCallOf } from './opened-key.ts';
-import type { TransportFailure, UpstreamCall, UpstreamControl, UpstreamListener } from './ports.ts';
+import type {
+  TransportFailure,
+  UpstreamCall,
+  UpstreamControl,
+  UpstreamHead,
+  UpstreamListener,
+} from './ports.ts';
 
 /** A list of models takes a vendor no time: whoever says nothing for so long is not there. */
 const keyCheckLimitMs = 10_000;
@@ -91,7 +96,7 @@ class KeyQuestion implements UpstreamListener {
   readonly #timer: DueTimer;
   /** Of a refusal, in one place: pieces of one byte kept as they came would be ten megabytes. */
   readonly #body = new ByteBuffer();
-  #head: { readonly status: number; readonly headers: UpstreamHeaders } | null = null;
+  #head: UpstreamHead | null = null;
   #control: UpstreamControl | null = null;
 
   constructor(provider: Provider, deps: KeyCheckDeps) {
@@ -118,10 +123,11 @@ class KeyQuestion implements UpstreamListener {
     }
   }
 
-  onHead(status: number, headers: UpstreamHeaders): void {
-    this.#head = { status, headers };
+  onHead(head: UpstreamHead): void {
+    this.#head = head;
+    const { status } = head;
     if (status !== 200) return;
-    const isPage = /html/i.test(String(headers['content-type'] ?? ''));
+    const isPage = /html/i.test(String(head.headers['content-type'] ?? ''));
     this.#settle(
       isPage
         ? { verdict: 'unreachable', reason: 'The answer is a web page, no list of models.', status }

@@ -123,9 +123,15 @@ export interface UpstreamCall {
   readonly userId: string;
 }
 
+/** What comes before a body. `headers` may be made when they are asked for: nearly every answer goes without. */
+export interface UpstreamHead {
+  readonly status: number;
+  readonly headers: UpstreamHeaders;
+}
+
 /** Callbacks of one upstream call; after `onEnd` or `onFailure` nothing more comes. */
 export interface UpstreamListener {
-  onHead(status: number, headers: UpstreamHeaders): void;
+  onHead(head: UpstreamHead): void;
   onData(chunk: Buffer): void;
   onEnd(): void;
   onFailure(failure: TransportFailure): void;

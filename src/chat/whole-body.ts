@@ -4,20 +4,21 @@ import type { AnswerBudget } from './answer-budget.ts';
 import { maxErrorBodyBytes } from './exchange-limits.ts';
 import { answerTooLarge, HeldBytes, noRoomForAnswer } from './held-bytes.ts';
 import type { ExchangeEnd } from './open-stream.ts';
+import type { UpstreamHead } from './ports.ts';
+
+const noHeaders: UpstreamHeaders = Object.freeze({});
 
 /** A body that is read to its end before anything is made of it: a JSON answer, or what stands behind an error. */
 export class WholeBody {
-  readonly #status: number;
-  readonly #headers: UpstreamHeaders;
+  readonly #head: UpstreamHead;
   readonly #limitBytes: number;
   readonly #held: HeldBytes;
   #bytes = 0;
 
-  constructor(status: number, headers: UpstreamHeaders, { userId, tables }: ChatCall, answers: AnswerBudget) {
+  constructor(head: UpstreamHead, { userId, tables }: ChatCall, answers: AnswerBudget) {
     const { limits } = tables.document;
-    this.#status = status;
-    this.#headers = headers;
-    this.#limitBytes = status === 200 ? limits.answer_bytes : maxErrorBodyBytes;
+    this.#head = head;
+    this.#limitBytes = head.status === 200 ? limits.answer_bytes : maxErrorBodyBytes;
     this.#held = new HeldBytes(answers, userId, limits.event_bytes);
   }
 
@@ -25,7 +26,7 @@ export class WholeBody {
   take(chunk: Buffer): ExchangeEnd | null {
     this.#bytes += chunk.length;
     const excess = this.#bytes - this.#limitBytes;
-    if (excess > 0 && this.#status === 200) {
+    if (excess > 0 && this.#head.status === 200) {
       return { kind: 'transport', failure: answerTooLarge('answer', this.#limitBytes) };
     }
     this.#held.add(excess > 0 ? chunk.subarray(0, chunk.length - excess) : chunk);
@@ -45,6 +46,9 @@ export class WholeBody {
 
   #reply(cut: boolean): ExchangeEnd {
     const body = this.#held.take();
-    return { kind: 'replied', status: this.#status, headers: this.#headers, body, cut };
+    const { status } = this.#head;
+    // Of an answer nobody reads them, of an error its provider does.
+    const headers = status === 200 ? noHeaders : this.#head.headers;
+    return { kind: 'replied', status, headers, body, cut };
   }
 }

@@ -6,7 +6,6 @@ import { ConnectError } from './connect-error.ts';
 import type { ConnectionOwner, WaitingCall } from './connection-owner.ts';
 import type { ReadingTurns } from './reading-turns.ts';
 import type { ResponseHead } from './response-head.ts';
-import { keepAliveHint } from './response-head.ts';
 import type { ResponseFault, ResponseReader } from './response-parser.ts';
 import { ResponseParser } from './response-parser.ts';
 import { SocketReading } from './socket-reading.ts';
@@ -171,7 +170,7 @@ export class Connection {
 
   readonly #reader: ResponseReader = {
     onHead: (head: ResponseHead) => {
-      this.keepAliveHintMs = keepAliveHint(head);
+      this.keepAliveHintMs = head.keepAliveMs;
       this.#call?.onHead(head);
     },
     // The buffer is written again by the next read, on whichever connection.

@@ -20,6 +20,13 @@ const headEnd = Buffer.from('\r\n\r\n');
 /** What does not begin so is no HTTP, and its end need not be waited for. */
 const prefix = Buffer.from('HTTP/1.');
 
+/** As far as the bytes go. */
+function beginsAsHttp(bytes: Buffer): boolean {
+  const known = Math.min(bytes.length, prefix.length);
+  for (let at = 0; at < known; at += 1) if (bytes[at] !== prefix[at]) return false;
+  return true;
+}
+
 /**
  * One answer of HTTP/1.1 from bytes in any split, without I/O.
  *
@@ -68,12 +75,7 @@ export class ResponseParser {
     const end = all.indexOf(headEnd, Math.max(0, held - 3));
     const length = end < 0 ? all.length : end;
     if (length > maxHeadBytes) return this.#fail('too-large');
-    if (
-      all.compare(prefix, 0, Math.min(all.length, prefix.length), 0, Math.min(all.length, prefix.length)) !==
-      0
-    ) {
-      return this.#fail('protocol');
-    }
+    if (!beginsAsHttp(all)) return this.#fail('protocol');
     if (end < 0) {
       // What came is in a buffer that will be written again.
       if (this.#pending === null) {
@@ -82,7 +84,7 @@ export class ResponseParser {
       }
       return null;
     }
-    const head = readResponseHead(all.toString('latin1', 0, end));
+    const head = readResponseHead(all, end);
     this.#pending = null;
     if (head === null || head.status === 101) return this.#fail('protocol');
     if (head.status >= 200) this.#begin(head);

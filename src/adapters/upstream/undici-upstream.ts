@@ -116,7 +116,7 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
         return;
       }
     }
-    this.#listener.onHead(status, headers);
+    this.#listener.onHead({ status, headers });
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {

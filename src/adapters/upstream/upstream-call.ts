@@ -85,15 +85,15 @@ export class ActiveCall implements ConnectionCall, WaitingCall, UpstreamControl 
   }
 
   onHead(head: ResponseHead): void {
-    const coding = head.headers['content-encoding'];
-    if (coding !== undefined && coding !== 'identity') {
-      const problem = this.#decode(String(coding));
+    const coding = head.contentEncoding;
+    if (coding !== null && coding !== 'identity') {
+      const problem = this.#decode(coding);
       if (problem !== null) {
         this.fail(problem);
         return;
       }
     }
-    this.#listener.onHead(head.status, head.headers);
+    this.#listener.onHead(head);
   }
 
   onBody(bytes: Buffer): void {

@@ -68,7 +68,7 @@ class Sent {
       ended(how);
     };
     this.control = upstream.send(call, {
-      onHead: (status, headers) => {
+      onHead: ({ status, headers }) => {
         this.status = status;
         this.headers = headers;
         this.heads += 1;
