@@ -93,15 +93,15 @@ interface Master {
 const masterOf = (key: KeyObject): Master => ({ key, counter: new GcmCounter(key) });
 
 /** Null when it was tampered with, or moved to another row. */
-function openFirst({ key: master }: Master, key: HeldKey): Buffer | null {
+function openFirst({ key: master }: Master, key: HeldKey): string | null {
   const { version, nonce, ciphertext } = key.sealed;
   const aad = providerKeyAad(version, key);
-  return aad === null ? null : decrypt(master, nonce, ciphertext, aad);
+  return aad === null ? null : (decrypt(master, nonce, ciphertext, aad)?.toString('utf8') ?? null);
 }
 
 /** What has opened once is frozen in memory: its tag need not be made again. */
-function openAgain({ counter }: Master, { nonce, ciphertext }: SealedSecret): Buffer {
-  return counter.decrypt(nonce, ciphertext.subarray(0, ciphertext.length - tagBytes));
+function openAgain({ counter }: Master, { nonce, ciphertext }: SealedSecret): string {
+  return counter.decrypt(nonce, ciphertext, ciphertext.length - tagBytes);
 }
 
 /**
@@ -129,10 +129,11 @@ export function createSealer(keys: readonly SealingKey[]): Sealer {
       const { sealed } = key;
       const master = masters.get(sealed.masterKeyId);
       if (master === undefined) throw new SealError(`provider key ${key.id}: unknown master key`);
-      const plaintext = whole.has(key) ? openAgain(master, sealed) : openFirst(master, key);
+      if (whole.has(key)) return new Secret(openAgain(master, sealed));
+      const plaintext = openFirst(master, key);
       if (plaintext === null) throw new SealError(`provider key ${key.id} does not open`);
       whole.add(key);
-      return new Secret(plaintext.toString('utf8'));
+      return new Secret(plaintext);
     },
     sealValue(value, aad) {
       const salt = randomBytes(saltBytes);
