@@ -159,6 +159,7 @@ function exchangeWith(
     requestDueMs,
     startedAtMs,
     monotonicMs: deps.clock.monotonicMs,
+    dues: deps.dues,
     signal,
     telemetry: deps.telemetry,
     answers: deps.answers,

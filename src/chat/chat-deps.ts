@@ -5,6 +5,7 @@ import type { Provider } from '../providers/provider.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import type { AnswerCache } from './answer-cache.ts';
 import type { CandidateBreakers } from './candidate-breakers.ts';
+import type { DueList } from './due-list.ts';
 import type { ProviderEndpoint } from './endpoints.ts';
 import type { LaterTurns } from './later-turn.ts';
 import type { Clock, OpenKey, RequestForms, RequestLog, UpstreamTransport } from './ports.ts';
@@ -26,6 +27,8 @@ export interface ChatDeps {
   /** Where the steps of large requests wait for their turns; the process has one. */
   readonly later: LaterTurns;
   readonly clock: Clock;
+  /** By the same clock: the exchanges under way, until their time is up; the process has one. */
+  readonly dues: DueList;
   readonly newId: () => string;
   /** Receives bugs of ours whose request goes on: with another candidate, or to an end by an error event. */
   readonly reportBug: (cause: unknown, call: ChatCall) => void;

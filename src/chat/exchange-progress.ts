@@ -1,22 +1,27 @@
-import { DueTimer } from '../due-timer.ts';
+import type { DueEntry, DueList } from './due-list.ts';
 import type { ExchangeState, ExchangeTimes } from './exchange-state.ts';
 import { dueMs, movedTo } from './exchange-state.ts';
 import type { ExchangeJob } from './open-stream.ts';
 
-/** The state of one exchange, the times that go with it, and the one timer that moves with both. */
-export class ExchangeProgress {
+/** The state of one exchange, the times that go with it, and the one due time that moves with both. */
+export class ExchangeProgress implements DueEntry {
+  place = -1;
+  dueMs = Number.POSITIVE_INFINITY;
   readonly #monotonicMs: () => number;
-  readonly #timer: DueTimer;
+  readonly #dues: DueList;
+  readonly #onOverdue: (nowMs: number) => void;
   readonly #times: ExchangeTimes;
   #state: ExchangeState = 'connecting';
   #stalledMs = 0;
 
-  /** `onDue`: the time of the present state is up. */
+  /** `onOverdue`: the time of the present state is up. */
   constructor(
-    { attemptDueMs, requestDueMs, call, monotonicMs }: ExchangeJob,
-    onDue: (nowMs: number) => void,
+    { attemptDueMs, requestDueMs, call, monotonicMs, dues }: ExchangeJob,
+    onOverdue: (nowMs: number) => void,
   ) {
     this.#monotonicMs = monotonicMs;
+    this.#dues = dues;
+    this.#onOverdue = onOverdue;
     this.#times = {
       attemptDueMs,
       requestDueMs,
@@ -25,12 +30,6 @@ export class ExchangeProgress {
       lastActivityMs: 0,
       pausedAtMs: null,
     };
-    this.#timer = new DueTimer(monotonicMs, () => {
-      const nowMs = monotonicMs();
-      // Bytes do not touch the timer: only when it fires is the time of the last ones looked at.
-      if (nowMs < dueMs(this.#state, this.#times)) this.#wait();
-      else onDue(nowMs);
-    });
   }
 
   get state(): ExchangeState {
@@ -72,7 +71,7 @@ export class ExchangeProgress {
   to(next: ExchangeState): void {
     this.#state = movedTo(next, this.#state);
     if (next === 'usage-only' || next === 'lingering') this.#times.answeredAtMs = this.#monotonicMs();
-    if (next === 'closed') this.#timer.clear();
+    if (next === 'closed') this.#dues.leave(this);
     else this.#wait();
   }
 
@@ -104,7 +103,14 @@ export class ExchangeProgress {
     return true;
   }
 
+  onDue(nowMs: number): void {
+    // Bytes do not touch the due time: only when it is there the time of the last ones is looked at.
+    if (nowMs < dueMs(this.#state, this.#times)) this.#wait();
+    else this.#onOverdue(nowMs);
+  }
+
   #wait(): void {
-    this.#timer.setDue(dueMs(this.#state, this.#times));
+    this.dueMs = dueMs(this.#state, this.#times);
+    this.#dues.wait(this);
   }
 }

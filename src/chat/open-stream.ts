@@ -3,6 +3,7 @@ import type { ChatCall } from '../core/request/chat-call.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import type { CancelSignal } from './cancellation.ts';
+import type { DueList } from './due-list.ts';
 import type { TransportFailure, UpstreamCall } from './ports.ts';
 import type { ChatTelemetry } from './telemetry-port.ts';
 
@@ -67,6 +68,7 @@ export interface ExchangeJob {
   readonly requestDueMs: number;
   readonly startedAtMs: number;
   readonly monotonicMs: () => number;
+  readonly dues: DueList;
   readonly signal: CancelSignal;
   readonly telemetry: Pick<ChatTelemetry, 'answerBegan' | 'streamStalled'>;
   readonly answers: AnswerBudget;

@@ -8,6 +8,7 @@ import type { AnswerChat } from '../chat/answer-chat.ts';
 import { createChat } from '../chat/answer-chat.ts';
 import { CandidateBreakers } from '../chat/candidate-breakers.ts';
 import type { ChatDeps } from '../chat/chat-deps.ts';
+import { DueList } from '../chat/due-list.ts';
 import { endpointsOf } from '../chat/endpoints.ts';
 import type { KeyCheckDeps } from '../chat/key-check.ts';
 import { checkKey } from '../chat/key-check.ts';
@@ -156,6 +157,7 @@ function chatOn(
     requestLog: countedBy(limits, stores.requestLog),
     ...shared,
     telemetry,
+    dues: new DueList(clock.monotonicMs),
     newId: randomUUID,
     // As the errors that reach the client as a 500.
     reportBug: (cause, call) => log.error({ err: cause, ...idsOf(call) }, 'unhandled error behind an answer'),

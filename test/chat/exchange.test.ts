@@ -1,5 +1,6 @@
 /** The states of an exchange: which may follow which, how long each lasts, and that every end lets go of everything. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { DueList } from '../../src/chat/due-list.ts';
 import { Exchange } from '../../src/chat/exchange.ts';
 import { clientStallMs, lingerMs, usageReadMs } from '../../src/chat/exchange-limits.ts';
 import type { ExchangeState, ExchangeTimes } from '../../src/chat/exchange-state.ts';
@@ -97,6 +98,7 @@ class Run {
       requestDueMs: nowMs + 600_000,
       startedAtMs: nowMs,
       monotonicMs: () => performance.now(),
+      dues: new DueList(() => performance.now()),
       signal,
       telemetry: world.telemetry,
       answers: world.answers,

@@ -7,6 +7,7 @@ import { AttemptLedger } from '../../src/chat/attempt-ledger.ts';
 import { CandidateBreakers } from '../../src/chat/candidate-breakers.ts';
 import type { ChatDeps } from '../../src/chat/chat-deps.ts';
 import type { Client, ClientStream } from '../../src/chat/client-stream.ts';
+import { DueList } from '../../src/chat/due-list.ts';
 import { endpointsOf } from '../../src/chat/endpoints.ts';
 import { LaterTurns } from '../../src/chat/later-turn.ts';
 import { OpenAttempt } from '../../src/chat/open-attempt.ts';
@@ -377,6 +378,7 @@ export class World {
           return this.#micros;
         },
       },
+      dues: new DueList(() => performance.now()),
       newId: () => {
         this.#ids += 1;
         return createHash('sha256').update(String(this.#ids)).digest('hex').slice(0, 12);
