@@ -118,13 +118,18 @@ function framingOf(status: number, isOld: boolean, fields: HeadFields): BodyFram
   return fields.bytes === 0 ? noBody : { kind: 'length', bytes: fields.bytes };
 }
 
+/** The older version knows no interim answers: what follows one is an answer to some readers, and not to others. */
+function interimFraming(isOld: boolean): BodyFraming | null {
+  return isOld ? null : noBody;
+}
+
 /** The head before the empty line, whose CR LF CR LF begins at `end`. Null when it is none that may be trusted. */
 export function readResponseHead(bytes: Buffer, end: number): ResponseHead | null {
   const status = statusOf(bytes);
   const fields = status < 0 ? null : readFields(bytes, valueEnd(bytes, reasonAt), end);
   if (fields === null) return null;
   const isOld = bytes[minorAt] === zero;
-  const framing = status < 200 ? noBody : framingOf(status, isOld, fields);
+  const framing = status < 200 ? interimFraming(isOld) : framingOf(status, isOld, fields);
   if (framing === null) return null;
   const persistent = !isOld && framing.kind !== 'until-close' && !fields.closes;
   return new ResponseHead(status, framing, persistent, fields, bytes.toString('latin1', 0, end));
