@@ -6,9 +6,12 @@ export type StrictJson =
 
 const byteOrderMark = '\ufeff';
 
-/** False when no key of the text can be a forbidden one, which escapes may spell too. */
+/**
+ * False when no key of the text can be a forbidden one, which escapes may spell too. The name without its quotes: with
+ * them V8's search, which begins at each quote, takes five times as long.
+ */
 function mayHoldForbiddenKey(text: string, spellsByNumber: boolean): boolean {
-  return spellsByNumber || text.includes('__proto__') || text.includes('"constructor"');
+  return spellsByNumber || text.includes('__proto__') || text.includes('constructor');
 }
 
 /** Looks at each object once; without recursion, since nobody has bounded the depth. */
