@@ -26,6 +26,11 @@ const samplingFields = [
 /** What goes with the sampling fields but would be missed in the answer. */
 export const lackedWithoutSampling = 'logprobs';
 
+const topP = ['top_p'] as const;
+const streamOptions = ['stream_options'] as const;
+const toolFields = ['tools', 'parallel_tool_calls'] as const;
+const toolChoice = ['tool_choice'] as const;
+
 function drop(body: RequestBody, fields: readonly string[], dropped: string[]): void {
   for (const field of fields) {
     if (body[field] === undefined) continue;
@@ -48,13 +53,14 @@ function fitSampling(body: RequestBody, facts: ModelFacts, dropped: string[]): v
   const { temperature } = body;
   if (temperature === undefined) return;
   if (temperature > facts.temperature_max) body.temperature = facts.temperature_max;
-  if (!facts.temperature_with_top_p) drop(body, ['top_p'], dropped);
+  if (!facts.temperature_with_top_p) drop(body, topP, dropped);
 }
 
 function fitMaxTokens(body: RequestBody, request: ChatRequest, facts: ModelFacts): void {
   const limit = request.max_tokens ?? request.max_completion_tokens ?? facts.default_max_tokens;
-  body.max_tokens = undefined;
-  body.max_completion_tokens = undefined;
+  // A field that is not there is not added: each changes the shape of the object.
+  if (body.max_tokens !== undefined) body.max_tokens = undefined;
+  if (body.max_completion_tokens !== undefined) body.max_completion_tokens = undefined;
   if (limit !== null) body[facts.max_tokens_field] = limit;
 }
 
@@ -64,8 +70,8 @@ function fitMaxTokens(body: RequestBody, request: ChatRequest, facts: ModelFacts
  */
 function fitTools(body: RequestBody, request: ChatRequest, dropped: string[]): void {
   if (request.tools !== undefined && request.tools.length > 0) return;
-  drop(body, ['tools', 'parallel_tool_calls'], dropped);
-  if (!isForced(request.tool_choice)) drop(body, ['tool_choice'], dropped);
+  drop(body, toolFields, dropped);
+  if (!isForced(request.tool_choice)) drop(body, toolChoice, dropped);
 }
 
 /**
@@ -87,7 +93,7 @@ export function translateCompatibleRequest(
   setStreamOptions(body, request, context);
   if (!dialect.verbatim) {
     drop(body, dialect.lackedFields(facts), dropped);
-    if (request.stream !== true || !facts.stream_usage) drop(body, ['stream_options'], dropped);
+    if (request.stream !== true || !facts.stream_usage) drop(body, streamOptions, dropped);
     if (dialect.stopAsList && typeof body.stop === 'string') body.stop = [body.stop];
     fitSampling(body, facts, dropped);
     fitMaxTokens(body, request, facts);

@@ -17,6 +17,10 @@ interface Part {
   readonly doubtful: boolean;
 }
 
+const cachedNames = ['cached_tokens'] as const;
+const writtenNames = ['cache_write_tokens', 'cache_creation_tokens'] as const;
+const reasoningNames = ['reasoning_tokens'] as const;
+
 const noPart: Part = { count: 0, doubtful: false };
 
 /** The first field that is stated, at most `limit`: a part cannot be larger than its whole. */
@@ -29,17 +33,23 @@ function partOf(details: unknown, names: readonly string[], limit: number): Part
     if (isTokenCount(given)) return { count: Math.min(given, limit), doubtful: doubtful || given > limit };
     doubtful = true;
   }
-  return { count: 0, doubtful };
+  return doubtful ? { count: 0, doubtful } : noPart;
 }
 
 /** One that no double holds is a number too. */
 const isNumber = (value: unknown): boolean => typeof value === 'number' || isKeptNumber(value);
 
+const isSaneDetail = (value: unknown): boolean => isTokenCount(value) || !isNumber(value);
+
+function areSane(details: JsonRecord): boolean {
+  for (const name in details) if (!isSaneDetail(details[name])) return false;
+  return true;
+}
+
 /** A breakdown without the numbers nobody can have meant; the same object when all are sane. */
 function saneDetails(details: JsonRecord): JsonRecord {
-  const entries = Object.entries(details);
-  const sane = entries.filter(([, value]) => !isNumber(value) || isTokenCount(value));
-  return sane.length === entries.length ? details : Object.fromEntries(sane);
+  if (areSane(details)) return details;
+  return Object.fromEntries(Object.entries(details).filter(([, value]) => isSaneDetail(value)));
 }
 
 /** True when nothing of it has to be put into form: it goes on as it came. */
@@ -47,7 +57,7 @@ function isSane(given: JsonRecord, input: number, output: number): boolean {
   for (const name in given) {
     const value = given[name];
     if (isRecord(value)) {
-      if (saneDetails(value) !== value) return false;
+      if (!areSane(value)) return false;
     } else if (isNumber(value) && name.endsWith('_tokens') && !isTokenCount(value)) return false;
   }
   const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = given;
@@ -89,12 +99,8 @@ export function readUsage(value: unknown): ReadUsage | null {
   const inputTokens = prompt ?? 0;
   const outputTokens = completion ?? 0;
   const details = given.prompt_tokens_details;
-  const cached = partOf(details, ['cached_tokens'], inputTokens);
-  const written = partOf(
-    details,
-    ['cache_write_tokens', 'cache_creation_tokens'],
-    inputTokens - cached.count,
-  );
+  const cached = partOf(details, cachedNames, inputTokens);
+  const written = partOf(details, writtenNames, inputTokens - cached.count);
   const whole = prompt !== null && completion !== null && !cached.doubtful && !written.doubtful;
   return {
     usage: {
@@ -105,7 +111,7 @@ export function readUsage(value: unknown): ReadUsage | null {
       cacheWriteTokens: written.count,
       cacheWriteLongTokens: 0,
       // Some servers count reasoning apart; it has no price of its own.
-      reasoningTokens: partOf(given.completion_tokens_details, ['reasoning_tokens'], outputTokens).count,
+      reasoningTokens: partOf(given.completion_tokens_details, reasoningNames, outputTokens).count,
     },
     wire: wireOf(value, inputTokens, outputTokens),
   };
