@@ -1,6 +1,6 @@
 /**
- * The one timer of a flight, of a key check, or of a connection. Moving the due time later costs an assignment: when the
- * timer fires early it goes back to sleep. Moving it earlier re-arms it.
+ * The one timer of a flight, of a key check, or of a connection. Moving the due time later costs an assignment: when
+ * the timer fires early it goes back to sleep. Moving it earlier re-arms it.
  */
 export class DueTimer {
   readonly #monotonicMs: () => number;
