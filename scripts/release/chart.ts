@@ -27,6 +27,11 @@ export async function packageChart(
   document.setIn(['image', 'repository'], repository);
   document.setIn(['image', 'digest'], digest);
   writeFileSync(values, document.toString({ lineWidth: 0 }));
+  const card = join(staged, 'Chart.yaml');
+  const image = digest === '' ? `${repository}:${version}` : `${repository}@${digest}`;
+  const about = parseDocument(readFileSync(card, 'utf8'));
+  about.setIn(['annotations', 'artifacthub.io/images'], `- name: model-gateway\n  image: ${image}\n`);
+  writeFileSync(card, about.toString({ lineWidth: 0 }));
   // Helm keeps the age of files.
   for (const path of readdirSync(staged, { recursive: true, encoding: 'utf8' })) {
     lutimesSync(join(staged, path), committedAt, committedAt);

@@ -15,7 +15,7 @@ const SHOWN_PATHS = 5;
 
 /** What has to hold before anything is published. */
 export function releaseChecks(facts: ReleaseFacts): Check[] {
-  const { version, revision, uncommitted, tags, startedBy, changelog, stale } = facts;
+  const { version, revision, uncommitted, tags, startedBy, registry, changelog, stale } = facts;
   const tag = tagOf(version);
   const tagged = tags[tag];
   return [
@@ -51,6 +51,13 @@ export function releaseChecks(facts: ReleaseFacts): Check[] {
         startedBy === null || startedBy === tag
           ? null
           : `${startedBy} did: tag a commit whose package.json has that version, or ${tag}`,
+    },
+    {
+      name: 'there is a registry to publish to, where a tag started this',
+      problem:
+        startedBy === null || registry !== null
+          ? null
+          : 'set the variable RELEASE_REGISTRY of the repository, such as registry.example.com/team',
     },
   ];
 }

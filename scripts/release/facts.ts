@@ -19,6 +19,8 @@ export interface ReleaseFacts {
   readonly tags: Readonly<Record<string, string>>;
   /** The tag that started the workflow; null where none did. */
   readonly startedBy: string | null;
+  /** Host and folder of the registry to publish to; null where none is named. */
+  readonly registry: string | null;
   readonly changelog: string;
   /** Committed files that do not hold what follows from others. */
   readonly stale: readonly string[];
@@ -45,6 +47,7 @@ export function readFacts(): ReleaseFacts {
         ),
       ).map((line) => line.split(' ') as [string, string]),
     ),
+    registry: process.env['GW_RELEASE_REGISTRY'] || null,
     startedBy: /^refs\/tags\/(.+)$/.exec(process.env['GITHUB_REF'] ?? '')?.[1] ?? null,
     changelog: readText('CHANGELOG.md'),
     stale: [...staleFiles(generatedFiles()).map(({ path }) => path), ...(isRendered ? [] : [rendered])],

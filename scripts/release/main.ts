@@ -96,12 +96,12 @@ async function main(): Promise<boolean> {
   const isDry = values['dry-run'] === true;
   const facts = readFacts();
   if (values.check === true) return areChecksGood(facts);
-  const registry = process.env['GW_RELEASE_REGISTRY'];
   if (!isDry && facts.startedBy !== tagOf(facts.version)) {
     throw new StageError(
       `Only the workflow that the tag ${tagOf(facts.version)} starts publishes. Try --dry-run.`,
     );
   }
+  const { registry } = facts;
   const isGood = areChecksGood(facts);
   if (!isGood && !isDry) return false;
   const folder = inProject('release');
@@ -114,7 +114,7 @@ async function main(): Promise<boolean> {
     await dryRun(facts, registry ?? exampleRegistry, folder);
     return isGood;
   }
-  if (!registry) throw new StageError('GW_RELEASE_REGISTRY does not say where to publish.');
+  if (registry === null) throw new StageError('GW_RELEASE_REGISTRY does not say where to publish.');
   await release(facts, registry, folder);
   return true;
 }

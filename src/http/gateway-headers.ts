@@ -60,7 +60,7 @@ export const gatewayHeaders = {
     name: 'X-Gateway-Override-Model',
     value: '<provider>:<model>',
     description:
-      "exactly this model, no fallback, the vendor's errors verbatim. `self_hosted/<label or key id>:<model>` picks one of several keys, else it is the newest; `key_id` of `GET /v1/logs/{id}` says which",
+      "exactly this model, no fallback, the vendor's errors verbatim. `self_hosted/<label or key id>:<model>` picks one of several keys, else it is the newest; `key_id` of `GET /v1/logs/{id}` says which, where it failed that of its `attempts`",
     schema: { type: 'string', pattern: overridePattern },
     neverIgnored: true,
     parse: parseOverride,

@@ -9,6 +9,7 @@ interface Job {
   readonly 'timeout-minutes'?: number;
   readonly permissions?: Readonly<Record<string, string>>;
   readonly uses?: string;
+  readonly container?: { readonly image: string; readonly options: string };
   readonly steps?: readonly { readonly uses?: string; readonly run?: string }[];
   readonly strategy?: { readonly matrix: { readonly stage: readonly string[] } };
 }
@@ -77,6 +78,11 @@ test('the tests are the stages of .ci/run', () => {
   expect([...stage].sort()).toEqual([...new Set(stages)].sort());
 });
 
+test('the tests run as root where the packages have the names that stages ask for', () => {
+  const { container } = workflowNamed('test')?.jobs['stage'] ?? {};
+  expect(container).toEqual({ image: 'buildpack-deps:bookworm', options: '--privileged' });
+});
+
 test('a release waits for all tests, and only its last job may write and sign', () => {
   const { test: tests, publish } = workflowNamed('release')?.jobs ?? {};
   expect(tests?.uses).toBe('./.github/workflows/test.yml');
@@ -92,7 +98,7 @@ test('Dependabot watches every folder that pins packages, and none that does not
     updates: { 'package-ecosystem': string; directory?: string; directories?: string[] }[];
   };
   const files: Record<string, string> = {
-    ...{ npm: 'package.json', pip: 'requirements.txt', docker: 'Dockerfile', gomod: 'go.mod' },
+    ...{ npm: 'package.json', pip: 'requirements.txt', gomod: 'go.mod' },
   };
   const watched = updates.flatMap(
     ({ 'package-ecosystem': kind, directory, directories = [directory ?? ''] }) =>

@@ -36,6 +36,7 @@ const facts: ReleaseFacts = {
   uncommitted: [],
   tags: { 'v1.1.0': 'b'.repeat(40) },
   startedBy: null,
+  registry: 'registry.example.com/team',
   changelog,
   stale: [],
 };
@@ -60,6 +61,7 @@ describe('a commit may be released', () => {
     ['with files that do not follow', { stale: ['k8s/README.md'] }, /^k8s\/README\.md: npm run generate/],
     ['that says nothing of itself', { changelog: '## [Unreleased]\n- A\n' }, /"## \[1\.2\.0\] - 2026-11-22"/],
     ['from the tag of another version', { startedBy: 'v1.3.0' }, /^v1\.3\.0 did: tag .* or v1\.2\.0$/],
+    ['that has nowhere to go', { startedBy: 'v1.2.0', registry: null }, /^set the variable RELEASE_REGISTRY/],
     ['whose version is out', { tags: { 'v1.2.0': 'b'.repeat(40) } }, /^it is at bbbbbbbbbbbb: raise/],
   ])('but not one %s', (_which, changed, problem) => {
     const problems = problemsOf(changed);

@@ -38,6 +38,13 @@ test('installs the image of the release, by its digest', async () => {
   expect(images).toEqual([release.image]);
 });
 
+test('says which image that is to who looks at the chart alone', async () => {
+  const { annotations } = parse(await must(helm(['show', 'chart', pulled])));
+  expect(parse(annotations['artifacthub.io/images'])).toEqual([
+    { name: 'model-gateway', image: release.image },
+  ]);
+});
+
 test('is the same archive when it is packaged again', async () => {
   const [repository = '', digest = ''] = release.image.split('@');
   const again = await packageChart(release.facts, { repository, digest }, newFolder());
