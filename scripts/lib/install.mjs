@@ -1,21 +1,10 @@
-import {
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isStopped } from './children.mjs';
 import { extentOf, largerExtent, partOf } from './extents.mjs';
 import { npmReason, runNpm } from './npm.mjs';
+import { watchFolder } from './progress.mjs';
 import { inProject, LaunchError, root } from './project.mjs';
-
-/** How often a long installation says that it is still alive. */
-const PROGRESS_MS = 3_000;
 
 /**
  * Brings node_modules in line with the lock file, as far as `extent` asks for it (extents.mjs). What is there of a
@@ -29,18 +18,15 @@ export async function ensureInstalled(extent) {
   const reason = whyInstall(present, part);
   if (reason === null) return;
   console.log(`Installing packages (${reason}) ...`);
-  const begin = Date.now();
-  const seconds = () => Math.round((Date.now() - begin) / 1000);
   const place = wanted === 'try' ? inProject('.start') : root;
-  const progress = () => `${megabytesBelow(join(place, 'node_modules'))} MB in ${seconds()} s`;
-  const ticker = setInterval(() => console.log(`... ${progress()}`), PROGRESS_MS);
+  const progress = watchFolder('packages', join(place, 'node_modules'));
   const { code, output } = await (wanted === 'try'
     ? installPart(lock, part, place)
     : installFrom(root, wanted));
-  clearInterval(ticker);
+  const said = progress.end();
   if (isStopped()) return;
   if (code !== 0) throw new LaunchError(`The packages could not be installed: ${npmReason(output)}`);
-  console.log(`Installed ${progress()}.`);
+  console.log(`Installed ${said}.`);
   if (wanted === 'try') moveIn(place);
 }
 
@@ -94,22 +80,4 @@ function readJson(path) {
   } catch (error) {
     throw new LaunchError(`${path} cannot be read: ${error.message.split('\n')[0]}`);
   }
-}
-
-/** While npm works files come and go: then it is the last sum that could be made. */
-function megabytesBelow(folder) {
-  let bytes = 0;
-  const add = (path) => {
-    for (const entry of readdirSync(path, { withFileTypes: true })) {
-      const inside = join(path, entry.name);
-      if (entry.isDirectory()) add(inside);
-      else bytes += lstatSync(inside, { throwIfNoEntry: false })?.size ?? 0;
-    }
-  };
-  try {
-    add(folder);
-  } catch {
-    // Counted as far as it went.
-  }
-  return Math.round(bytes / 1e6);
 }

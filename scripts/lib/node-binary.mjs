@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from 'node:path';
 import { isStopped } from './children.mjs';
 import { npmReason, runNpm } from './npm.mjs';
+import { watchFolder } from './progress.mjs';
 import { fetchedNode, inProject, LaunchError, minimumNode } from './project.mjs';
 
 /**
@@ -27,7 +28,9 @@ async function fetchNode() {
   mkdirSync(place);
   const dependencies = { [nodePackage(process.platform, process.arch)]: fetchedNode };
   writeFileSync(join(place, 'package.json'), JSON.stringify({ private: true, dependencies }));
+  const progress = watchFolder('Node', join(place, 'node_modules'));
   const { code, output } = await runNpm(['install', '--ignore-scripts', '--no-package-lock'], place);
+  progress.end();
   if (isStopped()) return process.execPath;
   if (code === 0) moveIn(place);
   const path = fetchedBefore();
