@@ -38,7 +38,8 @@ const slowdown = { factor: 1.5, moreMs: 5 } as const;
 
 /**
  * More than this the gateway waits for a core only beside other programs, which is no doing of its own: what it computes
- * itself is no wait. The share is a guess so far: 5 % is the least that was seen, on two cores that others used too.
+ * itself is no wait. On two cores it is 3 to 4 % beside the servers and the load of the run alone, and 5 to 9 where
+ * compilers and tests of others run as well.
  */
 const mostHeldUp = 0.06;
 
