@@ -1,4 +1,4 @@
-import { markInTime, optimizeSooner } from './engine-flags.ts';
+import { markInTime, optimizeSooner, tellMoreShapesApart } from './engine-flags.ts';
 import type { Settings } from './settings.ts';
 import type { RunningGateway } from './wiring/app.ts';
 
@@ -13,6 +13,7 @@ export type StartGateway = (settings: Settings) => Promise<RunningGateway>;
 export async function prepareGateway(settings: Pick<Settings, 'tracing'>): Promise<StartGateway> {
   markInTime();
   optimizeSooner();
+  tellMoreShapesApart();
   const { startTracing } = await import('./telemetry/tracing.ts');
   const tracing = await startTracing(settings.tracing);
   const load = async () => (await import('./wiring/app.ts')).startGateway;
