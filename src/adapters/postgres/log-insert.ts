@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { newRowType } from '../../core/log/log-columns.ts';
 import { otherName } from '../../core/other-name.ts';
+import { BinaryStatement } from './binary-statement.ts';
 import type { LogRow } from './encode-log-rows.ts';
 import { binaryRows, encodedColumns, lineOf } from './encode-log-rows.ts';
 import { isAway, isCheckViolation } from './pool.ts';
@@ -77,7 +78,7 @@ export function newRowsInto(pool: pg.Pool): InsertNewRows {
   return async (rows) => {
     try {
       type ??= await newRowTypeOid(pool);
-      await pool.query({ name: 'insert-new-rows', text: newSql, values: [binaryRows(type, rows)] });
+      await pool.query(new BinaryStatement('insert-new-rows', newSql, binaryRows(type, rows)));
     } catch (error) {
       if (isAway(error)) throw error;
       type = null;

@@ -1,0 +1,68 @@
+/** A statement in messages of our own, beside those of `pg` on one connection of a real server. */
+import { beforeAll, expect, test } from 'vitest';
+import { BinaryStatement } from '../../../src/adapters/postgres/binary-statement.ts';
+import { createPool, sqlState } from '../../../src/adapters/postgres/pool.ts';
+import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
+
+const database = useDatabase();
+const pool = usePool(database, 1);
+
+beforeAll(async () => {
+  await pool.query('CREATE TABLE kept (bytes bytea CHECK (length(bytes) <> 3))');
+});
+
+const keep = (value: Buffer): Promise<unknown> =>
+  pool.query(
+    new BinaryStatement('keep', 'INSERT INTO kept SELECT $1::bytea', value),
+  ) as unknown as Promise<unknown>;
+
+async function kept(): Promise<Buffer[]> {
+  const { rows } = await pool.query<{ bytes: Buffer }>('DELETE FROM kept RETURNING bytes');
+  return rows.map(({ bytes }) => bytes);
+}
+
+test('what it holds arrives, of any size, again and again, between statements of the usual sort', async () => {
+  for (const size of [0, 1, 200, 300_000]) {
+    const value = Buffer.alloc(size, 'é');
+    await keep(value);
+    expect(await kept()).toEqual([value]);
+  }
+  const { rows } = await pool.query('SELECT count(*)::integer AS times FROM pg_prepared_statements');
+  expect(rows).toEqual([{ times: 1 }]);
+});
+
+test('what the server refuses is its error, and the next one is heard', async () => {
+  const refused = await keep(Buffer.from('abc')).catch((reason: unknown) => reason);
+  expect(sqlState(refused)).toBe('23514');
+  await keep(Buffer.from('abcd'));
+  expect(await kept()).toEqual([Buffer.from('abcd')]);
+});
+
+test('many at once wait for each other, and each ends by itself', async () => {
+  const values = Array.from({ length: 50 }, (_, index) => Buffer.alloc(index + 4, index));
+  const ends = await Promise.allSettled([keep(Buffer.from('abc')), ...values.map(keep)]);
+  expect(ends.map(({ status }) => status)).toEqual(['rejected', ...values.map(() => 'fulfilled')]);
+  expect((await kept()).map(({ length }) => length).sort((a, b) => a - b)).toEqual(
+    values.map(({ length }) => length),
+  );
+});
+
+test('a connection that is lost under it ends it', async () => {
+  const statement = pool.query(
+    new BinaryStatement('sleep', 'SELECT pg_sleep(length($1::bytea))', Buffer.alloc(30)),
+  ) as unknown as Promise<unknown>;
+  const ended = expect(statement).rejects.toThrow();
+  const other = createPool(database.url, 1);
+  await expect
+    .poll(async () => {
+      const { rowCount } = await other.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'",
+      );
+      return rowCount;
+    })
+    .toBe(1);
+  await ended;
+  await other.end();
+  await keep(Buffer.from('after'));
+  expect(await kept()).toEqual([Buffer.from('after')]);
+});
