@@ -46,7 +46,7 @@ test('each is called when its time is up, whatever the order in which they came,
   expect(waiters.map(({ calledAtMs }) => calledAtMs)).toEqual([[50], [10], [30], [31]]);
 });
 
-test('one that leaves is not called, and the last one takes the timer with it', () => {
+test('one that leaves is not called, and the timer that finds nobody comes to its end', () => {
   const first = new Waiter(dues, 10).wait();
   const second = new Waiter(dues, 20).wait();
   dues.leave(first);
@@ -54,8 +54,24 @@ test('one that leaves is not called, and the last one takes the timer with it', 
   expect(vi.getTimerCount()).toBe(1);
   dues.leave(second);
   dues.leave(second);
+  expect(vi.getTimerCount()).toBe(1);
   vi.advanceTimersByTime(100);
   expect([...first.calledAtMs, ...second.calledAtMs]).toEqual([]);
+});
+
+test('its timer keeps no process alive, and is put off where nobody waits', () => {
+  const set = vi.spyOn(globalThis, 'setTimeout');
+  const only = new Waiter(dues, 10).wait();
+  const timer = set.mock.results[0]?.value as NodeJS.Timeout | undefined;
+  expect(timer?.hasRef()).toBe(false);
+  dues.rest();
+  expect(vi.getTimerCount()).toBe(1);
+  dues.leave(only);
+  dues.rest();
+  expect(vi.getTimerCount()).toBe(0);
+  const later = new Waiter(dues, 30).wait();
+  vi.runAllTimers();
+  expect(later.calledAtMs).toEqual([30]);
 });
 
 test('a time that moves later is heeded, and one that moves earlier', () => {

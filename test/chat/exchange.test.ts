@@ -1,6 +1,5 @@
 /** The states of an exchange: which may follow which, how long each lasts, and that every end lets go of everything. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { DueList } from '../../src/chat/due-list.ts';
 import { Exchange } from '../../src/chat/exchange.ts';
 import { clientStallMs, lingerMs, usageReadMs } from '../../src/chat/exchange-limits.ts';
 import type { ExchangeState, ExchangeTimes } from '../../src/chat/exchange-state.ts';
@@ -9,6 +8,7 @@ import type { ExchangeEnd, ExchangeJob, StreamEnd } from '../../src/chat/open-st
 import type { UpstreamCall } from '../../src/chat/ports.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { openAiStream } from '../harness/vendors/openai-wire.ts';
+import { RestingDues } from './resting-dues.ts';
 import type { FakeUpstream } from './story.ts';
 import { callOf, FakeTransport, World } from './story.ts';
 
@@ -98,7 +98,7 @@ class Run {
       requestDueMs: nowMs + 600_000,
       startedAtMs: nowMs,
       monotonicMs: () => performance.now(),
-      dues: new DueList(() => performance.now()),
+      dues: new RestingDues(() => performance.now()),
       signal,
       telemetry: world.telemetry,
       answers: world.answers,

@@ -7,7 +7,6 @@ import { AttemptLedger } from '../../src/chat/attempt-ledger.ts';
 import { CandidateBreakers } from '../../src/chat/candidate-breakers.ts';
 import type { ChatDeps } from '../../src/chat/chat-deps.ts';
 import type { Client, ClientStream } from '../../src/chat/client-stream.ts';
-import { DueList } from '../../src/chat/due-list.ts';
 import { endpointsOf } from '../../src/chat/endpoints.ts';
 import { LaterTurns } from '../../src/chat/later-turn.ts';
 import { OpenAttempt } from '../../src/chat/open-attempt.ts';
@@ -41,6 +40,7 @@ import { readGatewayHeaders } from '../../src/http/gateway-headers.ts';
 import { providers } from '../../src/providers/registry.ts';
 import type { TablesInput } from '../harness/gateway/tables.ts';
 import { tables as tablesInput } from '../harness/gateway/tables.ts';
+import { RestingDues } from './resting-dues.ts';
 
 /** The story with everything around it faked but the provider translations: those are the real ones. */
 
@@ -378,7 +378,7 @@ export class World {
           return this.#micros;
         },
       },
-      dues: new DueList(() => performance.now()),
+      dues: new RestingDues(() => performance.now()),
       newId: () => {
         this.#ids += 1;
         return createHash('sha256').update(String(this.#ids)).digest('hex').slice(0, 12);
