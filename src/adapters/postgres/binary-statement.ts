@@ -72,3 +72,8 @@ export class BinaryStatement implements pg.Submittable {
     // Says how many rows were inserted: all of them, or it fails.
   }
 }
+
+/** Resolves when the server has done it. The types of `pg` do not know what a pool promises; it rejects with its error. */
+export function runStatement(pool: pg.Pool, statement: BinaryStatement): Promise<void> {
+  return pool.query(statement) as unknown as Promise<void>;
+}

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { newRowType } from '../../core/log/log-columns.ts';
 import { otherName } from '../../core/other-name.ts';
-import { BinaryStatement } from './binary-statement.ts';
+import { BinaryStatement, runStatement } from './binary-statement.ts';
 import type { LogRow } from './encode-log-rows.ts';
 import { binaryRows, encodedColumns, lineOf } from './encode-log-rows.ts';
 import { isAway, isCheckViolation } from './pool.ts';
@@ -78,7 +78,8 @@ export function newRowsInto(pool: pg.Pool): InsertNewRows {
   return async (rows) => {
     try {
       type ??= await newRowTypeOid(pool);
-      await pool.query(new BinaryStatement('insert-new-rows', newSql, binaryRows(type, rows)));
+      const value = binaryRows(type, rows);
+      await runStatement(pool, new BinaryStatement('insert-new-rows', newSql, value));
     } catch (error) {
       if (isAway(error)) throw error;
       type = null;

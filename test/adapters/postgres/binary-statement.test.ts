@@ -1,6 +1,7 @@
 /** A statement in messages of our own, beside those of `pg` on one connection of a real server. */
-import { beforeAll, expect, test } from 'vitest';
-import { BinaryStatement } from '../../../src/adapters/postgres/binary-statement.ts';
+import type pg from 'pg';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { BinaryStatement, runStatement } from '../../../src/adapters/postgres/binary-statement.ts';
 import { createPool, sqlState } from '../../../src/adapters/postgres/pool.ts';
 import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 
@@ -11,10 +12,13 @@ beforeAll(async () => {
   await pool.query('CREATE TABLE kept (bytes bytea CHECK (length(bytes) <> 3))');
 });
 
-const keep = (value: Buffer): Promise<unknown> =>
-  pool.query(
-    new BinaryStatement('keep', 'INSERT INTO kept SELECT $1::bytea', value),
-  ) as unknown as Promise<unknown>;
+function closing(own: pg.Pool): pg.Pool {
+  onTestFinished(() => own.end());
+  return own;
+}
+
+const keep = (value: Buffer): Promise<void> =>
+  runStatement(pool, new BinaryStatement('keep', 'INSERT INTO kept SELECT $1::bytea', value));
 
 async function kept(): Promise<Buffer[]> {
   const { rows } = await pool.query<{ bytes: Buffer }>('DELETE FROM kept RETURNING bytes');
@@ -38,6 +42,23 @@ test('what the server refuses is its error, and the next one is heard', async ()
   expect(await kept()).toEqual([Buffer.from('abcd')]);
 });
 
+test('its end is not told before the server has done it', async () => {
+  const other = closing(createPool(database.url, 2));
+  const holder = await other.connect();
+  await holder.query('BEGIN; LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
+  let isDone = false;
+  const done = keep(Buffer.from('late')).then(() => {
+    isDone = true;
+  });
+  const waiting = () => other.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
+  await expect.poll(async () => (await waiting()).rowCount).toBe(1);
+  expect(isDone).toBe(false);
+  await holder.query('COMMIT');
+  holder.release();
+  await done;
+  expect(await kept()).toEqual([Buffer.from('late')]);
+});
+
 test('many at once wait for each other, and each ends by itself', async () => {
   const values = Array.from({ length: 50 }, (_, index) => Buffer.alloc(index + 4, index));
   const ends = await Promise.allSettled([keep(Buffer.from('abc')), ...values.map(keep)]);
@@ -48,11 +69,9 @@ test('many at once wait for each other, and each ends by itself', async () => {
 });
 
 test('a connection that is lost under it ends it', async () => {
-  const statement = pool.query(
-    new BinaryStatement('sleep', 'SELECT pg_sleep(length($1::bytea))', Buffer.alloc(30)),
-  ) as unknown as Promise<unknown>;
-  const ended = expect(statement).rejects.toThrow();
-  const other = createPool(database.url, 1);
+  const statement = new BinaryStatement('sleep', 'SELECT pg_sleep(length($1::bytea))', Buffer.alloc(30));
+  const ended = expect(runStatement(pool, statement)).rejects.toThrow();
+  const other = closing(createPool(database.url, 1));
   await expect
     .poll(async () => {
       const { rowCount } = await other.query(
@@ -62,7 +81,6 @@ test('a connection that is lost under it ends it', async () => {
     })
     .toBe(1);
   await ended;
-  await other.end();
   await keep(Buffer.from('after'));
   expect(await kept()).toEqual([Buffer.from('after')]);
 });

@@ -1,7 +1,7 @@
 /** What a rate of requests needs, from figures of docs/performance.md and docs/sizing.md. Pure. */
 
-/** CPU, in µs, of the gateway (docs/performance.md, 2026-11-24). */
-export const gatewayMicros = { request: 152, event: 51 } as const;
+/** CPU, in µs, of the gateway (docs/performance.md, 2026-11-25). */
+export const gatewayMicros = { request: 87, event: 23 } as const;
 /** How much of its core a pod should use. */
 export const podUse = 0.6;
 /** Fewer are no protection against the loss of one. */
