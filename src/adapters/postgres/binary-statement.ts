@@ -73,7 +73,7 @@ export class BinaryStatement implements pg.Submittable {
   }
 }
 
-/** Resolves when the server has done it. The types of `pg` do not know what a pool promises; it rejects with its error. */
+/** Resolves when the server has done it, which the types of `pg` do not know; rejects with its error. */
 export function runStatement(pool: pg.Pool, statement: BinaryStatement): Promise<void> {
   return pool.query(statement) as unknown as Promise<void>;
 }
