@@ -1,4 +1,5 @@
 import { costMicroUsd } from '../core/answer/cost.ts';
+import type { JsonAnswer } from '../core/answer/json-answer.ts';
 import { attemptReport } from '../core/attempt-record.ts';
 import type { Candidate, HeldKey } from '../core/candidate.ts';
 import { errorEvent } from '../core/error-body.ts';
@@ -32,7 +33,7 @@ export type RefreshAccount = () => Promise<Account | null>;
 export class ClientGoneError extends Error {}
 
 /**
- * Answers one chat request. Resolves with the JSON body, or with null when the answer was streamed. Rejects with
+ * Answers one chat request. Resolves with the JSON answer, or with null when the answer was streamed. Rejects with
  * GatewayError or VerbatimError while nothing has been sent, with ClientGoneError when there is nobody to send it to.
  */
 export type AnswerChat = (
@@ -40,7 +41,7 @@ export type AnswerChat = (
   holder: KeyHolder,
   client: Client,
   refresh: RefreshAccount,
-) => Promise<string | null>;
+) => Promise<JsonAnswer | null>;
 
 /** The whole story of a chat request: plan → cache → candidates → answer → settlement. Read this first. */
 export function createChat(deps: ChatDeps): AnswerChat {
@@ -55,7 +56,7 @@ export function createChat(deps: ChatDeps): AnswerChat {
       if (plan.kind === 'refused') throw await settleError(context.settlement, plan.error);
       deps.telemetry.candidatesSkipped(call, plan.skipped);
       const response = await respond(context, plan);
-      if (response.kind === 'json') return response.json;
+      if (response.kind === 'json') return response.answer;
       if (response.kind === 'replayed') await response.sending;
       return null;
     } catch (thrown) {

@@ -3,6 +3,7 @@ import type { ChatCompletion } from '../core/answer/chat-completion.ts';
 import { costMicroUsd } from '../core/answer/cost.ts';
 import type { AnswerTotals, ChunkIdentity, GatewayMetadata } from '../core/answer/gateway-metadata.ts';
 import { gatewayChunk, gatewayMetadata, withGatewayBlock } from '../core/answer/gateway-metadata.ts';
+import type { JsonAnswer } from '../core/answer/json-answer.ts';
 import { doneFrame } from '../core/answer/sse-frame.ts';
 import type { Candidate } from '../core/candidate.ts';
 import { errorEvent } from '../core/error-body.ts';
@@ -27,7 +28,7 @@ import { storedAnswer } from './stored-answer.ts';
 /** What the client gets. `stored` is what may be cached of a whole answer; null: nothing. */
 export type ChatResponse =
   /** A body still to be sent. */
-  | { readonly kind: 'json'; readonly json: string; readonly stored: StoredAnswer | null }
+  | { readonly kind: 'json'; readonly answer: JsonAnswer; readonly stored: StoredAnswer | null }
   /** A stream of its vendor's that was sent. */
   | { readonly kind: 'streamed'; readonly stored: StoredAnswer | null }
   /** A whole answer that goes out as fast as its client reads; nobody who shares it waits for `sending`. */
@@ -85,16 +86,16 @@ export async function respondWithAnswer(
   const stored =
     call.options.cacheTtlSeconds === null
       ? null
-      : storedAnswer(call, candidate, completion, answer.json, usage, cost);
+      : storedAnswer(call, candidate, completion, answer, usage, cost);
   if (call.request.stream === true) {
     const wireUsage = usage.basis === 'none' ? null : completion.usage;
     const sending = sendWhole(context, { completion, bytes: answer.json.length }, wireUsage, metadata, facts);
     return { kind: 'replayed', sending, stored };
   }
   // Put together first: what throws here must not leave a row that says success.
-  const json = withGatewayBlock(answer.json, metadata);
+  const whole = withGatewayBlock(answer, metadata);
   await settlement.settle(wholeEnd(client), facts);
-  return { kind: 'json', json, stored };
+  return { kind: 'json', answer: whole, stored };
 }
 
 /** A stream from its first token to its last byte. */
@@ -169,10 +170,13 @@ function endStream(
   client.stream.end(lastChunks(call, identity, metadata, { usage: wireUsage, extras }));
   const completion = keep?.complete(wireUsage) ?? null;
   const stored =
-    completion === null
-      ? null
-      : storedAnswer(call, candidate, completion, JSON.stringify(completion), usage, cost);
+    completion === null ? null : storedAnswer(call, candidate, completion, jsonOf(completion), usage, cost);
   return { kind: 'streamed', stored };
+}
+
+function jsonOf(completion: ChatCompletion): JsonAnswer {
+  const json = JSON.stringify(completion);
+  return { json, bytes: Buffer.byteLength(json) };
 }
 
 const zeroUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
@@ -197,11 +201,9 @@ export function respondFromCache(
   answer: StoredAnswer,
 ): Promise<ChatResponse> | null {
   const { call, room } = context;
-  const { completionJson } = answer;
+  const { json } = answer.completion;
   const hasRoom =
-    call.request.stream === true
-      ? room.countParsed(Buffer.from(completionJson))
-      : room.count(completionJson.length);
+    call.request.stream === true ? room.countParsed(Buffer.from(json)) : room.count(json.length);
   return hasRoom ? sendFromCache(context, answer) : null;
 }
 
@@ -223,12 +225,13 @@ async function sendFromCache(context: RequestContext, answer: StoredAnswer): Pro
     residency: 'cache',
   });
   if (call.request.stream !== true) {
-    const json = withGatewayBlock(answer.completionJson, metadata);
+    const whole = withGatewayBlock(answer.completion, metadata);
     await settlement.settle(wholeEnd(context.client), facts);
-    return { kind: 'json', json, stored: null };
+    return { kind: 'json', answer: whole, stored: null };
   }
-  const completion = parseExactly(answer.completionJson) as ChatCompletion;
-  const whole = { completion, bytes: answer.completionJson.length };
+  const { json } = answer.completion;
+  const completion = parseExactly(json) as ChatCompletion;
+  const whole = { completion, bytes: json.length };
   const sending = sendWhole(context, whole, completion.usage, metadata, facts);
   return { kind: 'replayed', sending, stored: null };
 }

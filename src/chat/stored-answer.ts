@@ -1,38 +1,31 @@
-import { z } from 'zod';
 import type { ChatCompletion } from '../core/answer/chat-completion.ts';
 import { saysSomething } from '../core/answer/chat-completion.ts';
-import type { Usage } from '../core/answer/usage.ts';
-import { usageBases } from '../core/answer/usage.ts';
+import type { JsonAnswer } from '../core/answer/json-answer.ts';
+import type { Usage, UsageBasis } from '../core/answer/usage.ts';
+import { isTokenCount, usageBases } from '../core/answer/usage.ts';
 import type { Candidate } from '../core/candidate.ts';
+import type { ProviderName } from '../core/provider-name.ts';
 import { providerNames } from '../core/provider-name.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 
 /** What is known of a cached answer. */
-const storedFactsSchema = z.object({
-  provider: z.enum(providerNames),
-  model: z.string(),
-  usage: z.object({
-    basis: z.enum(usageBases),
-    inputTokens: z.number(),
-    outputTokens: z.number(),
-    cachedInputTokens: z.number(),
-    cacheWriteTokens: z.number(),
-    cacheWriteLongTokens: z.number(),
-    reasoningTokens: z.number(),
-  }),
+interface StoredFacts {
+  readonly provider: ProviderName;
+  readonly model: string;
+  readonly usage: Usage;
   /** What the answer cost when it was made, in micro-dollars. */
-  costMicroUsd: z.string().regex(/^\d{1,18}$/),
-  /** Of the request that made it; null in entries of before it was kept. */
-  requestId: z.string().nullable().default(null),
+  readonly costMicroUsd: number;
+  /** Of the request that made it. */
+  readonly requestId: string;
   /** Trace and span of the request that made it, for span links. */
-  traceId: z.string().nullable(),
-  spanId: z.string().nullable(),
-});
+  readonly traceId: string | null;
+  readonly spanId: string | null;
+}
 
 /** A cached answer: complete, whatever way it was delivered. */
-export interface StoredAnswer extends Readonly<z.infer<typeof storedFactsSchema>> {
-  /** `chat.completion` without a gateway block, as JSON text. */
-  readonly completionJson: string;
+export interface StoredAnswer extends StoredFacts {
+  /** `chat.completion` without a gateway block. */
+  readonly completion: JsonAnswer;
 }
 
 /** Ends the facts; JSON has none unescaped. */
@@ -46,27 +39,74 @@ function holdsChoices({ choices }: ChatCompletion, n: number): boolean {
 }
 
 /**
- * What may be cached of a whole answer; null when it is empty, has other choices than the client asked for,
- * or is larger than the tables allow.
+ * What may be cached of a whole answer; null when it is empty, has other choices than the client asked for, is larger
+ * than the tables allow, or cost what no number tells exactly.
  */
 export function storedAnswer(
   call: ChatCall,
   { provider, model }: Candidate,
   completion: ChatCompletion,
-  completionJson: string,
+  { json, bytes }: JsonAnswer,
   usage: Usage,
   cost: bigint,
 ): StoredAnswer | null {
-  if (Buffer.byteLength(completionJson) > call.tables.document.limits.cache_entry_bytes) return null;
+  if (bytes > call.tables.document.limits.cache_entry_bytes) return null;
   if (!saysSomething(completion) || !holdsChoices(completion, call.request.n ?? 1)) return null;
+  const costMicroUsd = Number(cost);
+  if (!Number.isSafeInteger(costMicroUsd)) return null;
   const { traceId = null, spanId = null } = call.trace ?? {};
   const { requestId } = call;
-  return { completionJson, provider, model, usage, costMicroUsd: String(cost), requestId, traceId, spanId };
+  return { completion: { json, bytes }, provider, model, usage, costMicroUsd, requestId, traceId, spanId };
 }
 
-/** A line of JSON with the facts, then the answer as it is: a hit parses the one and passes on the other. */
-export function encodeStoredAnswer({ completionJson, ...facts }: StoredAnswer): Buffer {
-  return Buffer.from(`${JSON.stringify(facts)}\n${completionJson}`);
+const countNames = [
+  'inputTokens',
+  'outputTokens',
+  'cachedInputTokens',
+  'cacheWriteTokens',
+  'cacheWriteLongTokens',
+  'reasoningTokens',
+] as const satisfies readonly (keyof Usage)[];
+
+/**
+ * A line of JSON with the facts, then the answer as it is: a hit parses the one and passes on the other. The facts are
+ * a list, which is read in half the time of an object.
+ */
+export function encodeStoredAnswer({ completion, usage, ...facts }: StoredAnswer): Buffer {
+  const { provider, model, costMicroUsd, requestId, traceId, spanId } = facts;
+  const counts = countNames.map((name) => usage[name]);
+  const list = [provider, model, costMicroUsd, requestId, traceId, spanId, usage.basis, ...counts];
+  return Buffer.from(`${JSON.stringify(list)}\n${completion.json}`);
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isTextOrNull = (value: unknown): value is string | null => value === null || isText(value);
+const isProvider = (value: unknown): value is ProviderName => providerNames.includes(value as ProviderName);
+const isBasis = (value: unknown): value is UsageBasis => usageBases.includes(value as UsageBasis);
+
+function usageOf(basis: unknown, counts: readonly unknown[]): Usage | null {
+  if (!isBasis(basis) || counts.length !== countNames.length || !counts.every(isTokenCount)) return null;
+  const [inputTokens, outputTokens, cachedInputTokens] = counts as [number, number, number];
+  const [cacheWriteTokens, cacheWriteLongTokens, reasoningTokens] = counts.slice(3) as [
+    number,
+    number,
+    number,
+  ];
+  return {
+    ...{ basis, inputTokens, outputTokens, cachedInputTokens },
+    ...{ cacheWriteTokens, cacheWriteLongTokens, reasoningTokens },
+  };
+}
+
+/** Null for a list that was not encoded here. */
+function factsOf(list: unknown): StoredFacts | null {
+  if (!Array.isArray(list)) return null;
+  const [provider, model, cost, requestId, traceId, spanId, basis, ...counts] = list as unknown[];
+  const usage = usageOf(basis, counts);
+  if (usage === null || !isProvider(provider) || !isText(model) || !isText(requestId)) return null;
+  if (!isTextOrNull(traceId) || !isTextOrNull(spanId)) return null;
+  if (!Number.isSafeInteger(cost) || (cost as number) < 0) return null;
+  return { provider, model, usage, costMicroUsd: cost as number, requestId, traceId, spanId };
 }
 
 /** Null for anything that this version did not write. */
@@ -74,8 +114,10 @@ export function decodeStoredAnswer(bytes: Buffer): StoredAnswer | null {
   const end = bytes.indexOf(lineFeed);
   if (end === -1) return null;
   try {
-    const facts = storedFactsSchema.safeParse(JSON.parse(bytes.toString('utf8', 0, end)));
-    return facts.success ? { ...facts.data, completionJson: bytes.toString('utf8', end + 1) } : null;
+    const facts = factsOf(JSON.parse(bytes.toString('utf8', 0, end)));
+    if (facts === null) return null;
+    const completion = { json: bytes.toString('utf8', end + 1), bytes: bytes.length - end - 1 };
+    return { ...facts, completion };
   } catch {
     return null;
   }

@@ -1,4 +1,5 @@
 import type { ChatCompletion, WireUsage } from '../core/answer/chat-completion.ts';
+import type { JsonAnswer } from '../core/answer/json-answer.ts';
 import type { Usage } from '../core/answer/usage.ts';
 import type { Feature } from '../core/capability.ts';
 import type { FailureCode } from '../core/error-codes.ts';
@@ -30,10 +31,9 @@ export interface UpstreamRequest {
 }
 
 /** A whole answer in OpenAI shape. */
-export interface TranslatedAnswer {
+/** `json`: the `chat.completion` as text that ends with `}`, without a `gateway` block: ready for splicing. */
+export interface TranslatedAnswer extends JsonAnswer {
   readonly kind: 'answer';
-  /** `chat.completion` as JSON text that ends with `}`, without a `gateway` block: ready for splicing. */
-  readonly json: string;
   readonly completion: ChatCompletion;
   readonly usage: Usage;
 }

@@ -58,11 +58,12 @@ const cachedStream: CallParts = { ...streamed, ...cached };
 
 function storeAnswer(world: World): void {
   const call = callOf(cached);
+  const json = JSON.stringify(answer);
   const stored = storedAnswer(
     call,
     candidateOf('openai', call.tables),
     answer as never,
-    JSON.stringify(answer),
+    { json, bytes: json.length },
     noUsage,
     0n,
   );

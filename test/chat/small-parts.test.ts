@@ -127,11 +127,11 @@ describe('the address of a candidate', () => {
 });
 
 const stored: StoredAnswer = {
-  completionJson: '{"id":"x"}',
+  completion: { json: '{"id":"x"}', bytes: 10 },
   provider: 'openai',
   model: 'm',
   usage: { ...noUsage },
-  costMicroUsd: '46',
+  costMicroUsd: 46,
   requestId: 'r',
   traceId: null,
   spanId: null,
@@ -168,7 +168,8 @@ describe('what may be stored', () => {
     const call = callOf({ request: n === undefined ? {} : { n } });
     const completion = answered(indexes);
     const candidate = { provider: 'openai', model: 'm' } as Candidate;
-    const entry = storedAnswer(call, candidate, completion, JSON.stringify(completion), noUsage, 0n);
+    const json = JSON.stringify(completion);
+    const entry = storedAnswer(call, candidate, completion, { json, bytes: json.length }, noUsage, 0n);
     expect(entry !== null).toBe(may);
   });
 });
@@ -181,14 +182,9 @@ describe('a stored answer', () => {
     expect(decodeStoredAnswer(encodeStoredAnswer(stored))).toEqual(stored);
   });
 
-  test('of before its request was kept is read too', () => {
-    const { requestId: _later, ...earlier } = stored;
-    const bytes = encodeStoredAnswer(earlier as StoredAnswer);
-    expect(decodeStoredAnswer(bytes)).toEqual({ ...stored, requestId: null });
-  });
-
   test('keeps every character of its text', () => {
-    const answer = { ...stored, completionJson: '{"id":"नमस्ते 🙂","text":"a\\nb"}\n' };
+    const json = '{"id":"नमस्ते 🙂","text":"a\\nb"}\n';
+    const answer = { ...stored, completion: { json, bytes: Buffer.byteLength(json) } };
     expect(decodeStoredAnswer(encodeStoredAnswer(answer))).toEqual(answer);
   });
 
@@ -198,10 +194,15 @@ describe('a stored answer', () => {
     ['null', 'null\n{}'],
     ['an answer without its facts', '{"id":"x"}'],
     ['facts without their cost', written({ costMicroUsd: undefined })],
-    ['facts with a negative cost', written({ costMicroUsd: '-1' })],
-    ['facts with a cost of no sane size', written({ costMicroUsd: '1'.repeat(19) })],
+    ['facts with a negative cost', written({ costMicroUsd: -1 })],
+    ['facts with a cost of no sane size', written({ costMicroUsd: 2 ** 53 })],
+    ['facts of a provider that is none', written({ provider: 'other' })],
+    ['facts without their request', written({ requestId: null })],
     ['facts of another version', written({ usage: { input: 1 } })],
+    ['facts with a count too many', written({}).replace(']', ',0]')],
+    ['facts with a count that is none', written({ usage: { ...noUsage, outputTokens: -1 } })],
     ['one text, as earlier versions wrote it', JSON.stringify(stored)],
+    ['an object of facts, as earlier versions wrote it', `${JSON.stringify(stored)}\n{}`],
   ])('that is %s is none', (_name, bytes) => {
     expect(decodeStoredAnswer(Buffer.from(bytes))).toBeNull();
   });

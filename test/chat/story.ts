@@ -356,7 +356,8 @@ export class World {
   commit: Promise<void> = Promise.resolve();
   readonly bugs: unknown[] = [];
   readonly deps: ChatDeps;
-  readonly answerChat: AnswerChat;
+  /** With the JSON answer as its text. */
+  readonly answerChat: (...asked: Parameters<AnswerChat>) => Promise<string | null>;
   #ids = 0;
   #micros = 0;
 
@@ -402,7 +403,14 @@ export class World {
       reportBug: (cause) => void this.bugs.push(cause),
       reportUnopenedKey: (keyId, { requestId }) => void this.unopened.push([keyId, requestId]),
     };
-    this.answerChat = createChat(this.deps);
+    const chat = createChat(this.deps);
+    this.answerChat = async (...asked) => {
+      const answer = await chat(...asked);
+      if (answer === null) return null;
+      if (answer.bytes !== Buffer.byteLength(answer.json))
+        throw new Error('The answer states a wrong length.');
+      return answer.json;
+    };
   }
 
   /** What a whole answer of this call is counted by. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Usage } from '../../src/core/answer/usage.ts';
 import { noUsage } from '../../src/core/answer/usage.ts';
@@ -42,6 +43,7 @@ describe('whole answers', () => {
     expect(given.unreadable).toBeUndefined();
     expect(answer.json.endsWith('}')).toBe(true);
     expect(JSON.parse(answer.json)).toEqual(answer.completion);
+    expect(answer.bytes).toBe(Buffer.byteLength(answer.json));
     expect(answer.completion).not.toHaveProperty('gateway');
     for (const count of ['prompt_tokens', 'completion_tokens', 'total_tokens'] as const) {
       expect(Number.isSafeInteger(answer.completion.usage[count])).toBe(true);
@@ -50,4 +52,24 @@ describe('whole answers', () => {
     else expect(answer.completion).toEqual(given.completion);
     if (given.usage !== undefined) expect(answer.usage).toEqual({ ...noUsage, ...given.usage });
   });
+});
+
+test('an answer says how many bytes its text has, whatever bytes its vendor sent', () => {
+  const [before, after] = JSON.stringify({
+    ...{ id: 'a', object: 'chat.completion', created: 1, model: 'm' },
+    choices: [{ index: 0, message: { role: 'assistant', content: '@' }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+  }).split('@') as [string, string];
+  const content = fc
+    .uint8Array()
+    .map((bytes) => Buffer.from(bytes.filter((byte) => byte >= 0x20 && byte !== 0x22)));
+  const space = fc.constantFrom('', ' ', '\r\n', '\ufeff', '\u00a0');
+  fc.assert(
+    fc.property(space, content, space, (first, bytes, last) => {
+      const parts = [Buffer.from(first + before), bytes, Buffer.from(after + last)];
+      const answer = providers.openai.translateAnswer(Buffer.concat(parts), contextFor('openai', {}));
+      if (answer.kind !== 'answer') return;
+      expect(answer.bytes).toBe(Buffer.byteLength(answer.json));
+    }),
+  );
 });

@@ -92,6 +92,7 @@ describe('with types swapped anywhere', () => {
         const answer = providers[provider].translateAnswer(Buffer.from(text), contextFor(provider, {}));
         if (answer.kind !== 'answer') return;
         expect(parseExactly(answer.json)).toEqual(answer.completion);
+        expect(answer.bytes).toBe(Buffer.byteLength(answer.json));
         for (const { message, finish_reason: reason } of answer.completion.choices) {
           expect(reason).toBeTypeOf('string');
           expect(message.content === null || typeof message.content === 'string').toBe(true);

@@ -1,5 +1,6 @@
 import type { AnsweringProvider, ShownResidency } from '../settled-request.ts';
 import { formatMicroUsd } from './cost.ts';
+import type { JsonAnswer } from './json-answer.ts';
 import { frame } from './sse-frame.ts';
 
 /** The `gateway` block (SPEC 2.4). */
@@ -48,9 +49,15 @@ function blockText(block: GatewayMetadata): string {
 }
 
 /** Splices the block into a completion's own text: the answer is not serialised a second time. */
-export function withGatewayBlock(completionJson: string, metadata: GatewayMetadata): string {
-  const end = completionJson.lastIndexOf('}');
-  return `${completionJson.slice(0, end)},"gateway":${blockText(metadata)}}`;
+export function withGatewayBlock(completion: JsonAnswer, metadata: GatewayMetadata): JsonAnswer {
+  const end = completion.json.lastIndexOf('}');
+  // Behind the last brace there is white space at most, a byte each.
+  const after = completion.json.length - end;
+  const block = `,"gateway":${blockText(metadata)}}`;
+  return {
+    json: completion.json.slice(0, end) + block,
+    bytes: completion.bytes - after + Buffer.byteLength(block),
+  };
 }
 
 export interface ChunkIdentity {

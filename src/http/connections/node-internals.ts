@@ -1,6 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex, Readable } from 'node:stream';
+import { headText } from '../answers/head-text.ts';
 
 /**
  * What we rest on of Node that its documentation does not have, read in lib/_http_server.js and lib/_http_incoming.js
@@ -13,6 +14,8 @@ import { Duplex, Readable } from 'node:stream';
  * - A response whose body comes in chunks has `chunkedEncoding` once its head is written; without it, what is written
  *   goes out as it is, and its end adds nothing.
  * - When an answer is out, a message with `readableEnded` is let go of with all that its client sent.
+ * - `response._header` is the head that goes out with the first bytes of the body, and beside it nothing is made of a
+ *   head but what `keptSeconds` asks for.
  *
  * `checkNodeInternals` looks for their names at start, so that under a Node that has others the gateway does not begin,
  * instead of forgetting who reads its answers. What they do is judged by the tests of those files.
@@ -40,6 +43,27 @@ export function takeOverChunks(response: ServerResponse): boolean {
   return true;
 }
 
+type HeadedResponse = ServerResponse & {
+  _header: string | null;
+  readonly _keepAliveTimeout: number;
+  readonly _expect_continue: boolean;
+  readonly _sent100: boolean;
+};
+
+/** So long its connection is kept, as Node tells the client; null where it would say, or do, anything else. */
+export function keptSeconds(response: ServerResponse): number | null {
+  const { shouldKeepAlive, _keepAliveTimeout, _expect_continue, _sent100 } = response as HeadedResponse;
+  // Where the client waits for a 100 that was not sent, nobody knows what comes next on its connection.
+  if (!shouldKeepAlive || (_expect_continue && !_sent100)) return null;
+  return Math.floor(_keepAliveTimeout / 1000);
+}
+
+/** Gives a response of status 200 its whole head, from the status line to the empty line. */
+export function setHead(response: ServerResponse, head: string): void {
+  response.statusMessage = 'OK';
+  (response as HeadedResponse)._header = head;
+}
+
 const streamEnded = Object.getOwnPropertyDescriptor(Readable.prototype, 'readableEnded');
 
 /** Messages of this class have ended when `wasRead` says so, too. */
@@ -52,6 +76,18 @@ export function endWhenRead<T extends IncomingMessage>(
       return wasRead(this) || (streamEnded?.get?.call(this) as boolean);
     },
   });
+}
+
+/** Whether Node's own head of a kept connection is the one that `headText` makes, by what `keptSeconds` reads. */
+function writesHeadAsWeDo(message: IncomingMessage): boolean {
+  const response = new ServerResponse(message) as HeadedResponse & { _keepAliveTimeout: number };
+  response._keepAliveTimeout = 4_000;
+  const seconds = keptSeconds(response);
+  const isAsked = response._expect_continue !== false || response._sent100 !== false;
+  response.writeHead(200, { 'content-length': '1' });
+  const { _header: head } = response;
+  const date = /^Date: (.*)\r$/m.exec(head ?? '')?.[1] ?? '';
+  return seconds === 4 && !isAsked && head === headText({ 'content-length': '1' }, date, seconds);
 }
 
 /** What of the above is there, by its name. */
@@ -74,6 +110,7 @@ function found(): Readonly<Record<string, boolean>> {
     'socket._httpMessage': seen[0] === null && seen[1] === response && seen[2] === null,
     'the event "socket" of responses': turns === 1,
     'response.chunkedEncoding': takeOverChunks(response) && !takeOverChunks(response),
+    'response._header': writesHeadAsWeDo(message),
     'message.push': typeof message.push === 'function',
     'message.upgrade': Object.hasOwn(message, 'upgrade'),
     'message.readableEnded': streamEnded?.get !== undefined,

@@ -132,8 +132,8 @@ export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
       if (limits !== null) admitted = await deps.limits.admit(limits, request, reply, isStream(call));
       const client = new ReplyClient(reply, deps.life, call.userId);
       const refresh = () => deps.refreshAccount(request.serviceKeyHash);
-      const json = await deps.answerChat(call, takeKeys(request), client, refresh);
-      if (json !== null) client.answer(json);
+      const answer = await deps.answerChat(call, takeKeys(request), client, refresh);
+      if (answer !== null) client.answer(answer);
     } finally {
       deps.life.unsettled -= 1;
       admitted?.end();

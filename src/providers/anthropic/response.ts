@@ -87,9 +87,11 @@ export function translateAnthropicAnswer(
     ],
     usage: reader.wire ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
   };
+  const json = JSON.stringify(completion);
   return {
     kind: 'answer',
-    json: JSON.stringify(completion),
+    json,
+    bytes: Buffer.byteLength(json),
     completion,
     usage: reader.usage(true),
   };

@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer';
 import { answerBounds, maxChoices, maxToolCalls } from '../../core/answer/answer-limits.ts';
 import type { ChatCompletion, WireUsage } from '../../core/answer/chat-completion.ts';
 import { noUsage } from '../../core/answer/usage.ts';
@@ -123,6 +124,7 @@ export function translateCompatibleAnswer(
   return {
     kind: 'answer',
     json,
+    bytes: json === text && isAscii(body) ? json.length : Buffer.byteLength(json),
     completion: answer as unknown as ChatCompletion,
     usage: reported?.usage ?? noUsage,
   };

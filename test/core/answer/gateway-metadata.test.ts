@@ -50,13 +50,17 @@ describe('the gateway block', () => {
     });
   });
 
+  const text = fc.string({ unit: 'binary' });
+
   test('joins any completion without changing a byte of it', () => {
     fc.assert(
-      fc.property(fc.dictionary(fc.string(), fc.json(), { minKeys: 1 }), (completion) => {
-        const text = JSON.stringify(completion);
-        const joined = withGatewayBlock(text, metadata);
-        expect(joined.startsWith(text.slice(0, -1))).toBe(true);
-        expect((JSON.parse(joined) as Record<string, unknown>)['gateway']).toEqual(metadata);
+      fc.property(fc.dictionary(text, fc.json(), { minKeys: 1 }), text, (completion, model) => {
+        const block = { ...metadata, model };
+        const json = JSON.stringify(completion);
+        const joined = withGatewayBlock({ json, bytes: Buffer.byteLength(json) }, block);
+        expect(joined.json.startsWith(json.slice(0, -1))).toBe(true);
+        expect((JSON.parse(joined.json) as Record<string, unknown>)['gateway']).toEqual(block);
+        expect(joined.bytes).toBe(Buffer.byteLength(joined.json));
       }),
     );
   });

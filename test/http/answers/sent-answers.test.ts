@@ -25,7 +25,9 @@ beforeEach(async () => {
   edge = await startEdge((scope) => {
     scope.get('/page', async () => ({ page }));
     scope.get('/small', async () => ({ small }));
-    scope.get('/chat', (_request, reply) => new ReplyClient(reply, edge.life, 'hoarder').answer(page));
+    scope.get('/chat', (_request, reply) =>
+      new ReplyClient(reply, edge.life, 'hoarder').answer({ json: page, bytes: pageBytes }),
+    );
     scope.get('/stream', (_request, reply) => {
       const client = new ReplyClient(reply, edge.life, 'hoarder');
       client.open();
