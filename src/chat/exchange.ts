@@ -170,7 +170,16 @@ export class Exchange implements UpstreamListener, OpenStream {
     this.#abortUpstream();
   };
 
+  /** Called by the client's signal. */
   readonly #onAbort = (): void => {
+    try {
+      this.#cancel();
+    } catch (cause) {
+      this.#onBug(cause);
+    }
+  };
+
+  #cancel(): void {
     const reason = this.#job.signal.reason as CancelReason;
     if (this.#progress.state === 'streaming' && reason === 'client-gone' && this.translator.answerEnded) {
       this.#progress.to('usage-only');
@@ -178,9 +187,18 @@ export class Exchange implements UpstreamListener, OpenStream {
     }
     this.#end({ kind: 'cancelled', reason }, { kind: 'cancelled', reason });
     this.#abortUpstream();
+  }
+
+  /** Called by the timer of all exchanges. */
+  readonly #onDue = (nowMs: number): void => {
+    try {
+      this.#timeOut(nowMs);
+    } catch (cause) {
+      this.#onBug(cause);
+    }
   };
 
-  readonly #onDue = (nowMs: number): void => {
+  #timeOut(nowMs: number): void {
     const { isOpen, isUnread, lastActivityMs } = this.#progress;
     const { call, telemetry, requestDueMs, startedAtMs } = this.#job;
     const end = overdueEnd(isUnread, nowMs >= requestDueMs);
@@ -188,7 +206,7 @@ export class Exchange implements UpstreamListener, OpenStream {
     if (isSilent) telemetry.streamStalled(call, nowMs - lastActivityMs);
     this.#end(end, { kind: 'timed-out', afterMs: nowMs - startedAtMs });
     this.#abortUpstream(isSilent);
-  };
+  }
 
   #fail(failure: TransportFailure): void {
     this.#end({ kind: 'failed', reason: failure.message }, { kind: 'transport', failure });

@@ -3,14 +3,14 @@ import type { OpenStream, StreamConsumer, StreamEnd } from './open-stream.ts';
 
 /**
  * Carries an opened stream to the client, as fast as the client reads and no faster. `tee` sees every byte
- * that is sent. Resolves with the way the upstream ended; the last bytes are the caller's.
+ * that is sent. Resolves with the way the upstream ended; the last bytes are the caller's. The client's answer begins
+ * with the bytes that are there, in the same turn: what throws here is then an error of the stream, which ends it.
  */
 export function relay(
   stream: OpenStream,
   client: ClientStream,
   tee: ((bytes: Buffer) => void) | null,
 ): Promise<StreamEnd> {
-  client.open();
   return new Promise((resolve) => {
     stream.attach(new Relay(stream, client, tee, resolve));
   });
@@ -36,6 +36,7 @@ class Relay implements StreamConsumer {
   }
 
   onBytes(bytes: Buffer): void {
+    if (!this.#client.isOpen) this.#client.open();
     this.#tee?.(bytes);
     if (this.#client.write(bytes) || this.#waiting) return;
     this.#waiting = true;

@@ -79,8 +79,7 @@ export async function respondWithAnswer(
   const cost = costMicroUsd(usage, price);
   const latencyMs = settlement.latencyMs();
   const ttftMs = call.request.stream === true ? latencyMs : null;
-  const { length } = answer.json;
-  const came = { answerBytes: length, answerCharacters: length };
+  const came = { answerBytes: answer.bytes, answerCharacters: answer.json.length };
   const facts: SettledFacts = { latencyMs, ttftMs, usage, costMicroUsd: cost, came };
   const metadata = metadataOf(context, { provider, model, latencyMs, cost, residency });
   const stored =
@@ -89,7 +88,7 @@ export async function respondWithAnswer(
       : storedAnswer(call, candidate, completion, answer, usage, cost);
   if (call.request.stream === true) {
     const wireUsage = usage.basis === 'none' ? null : completion.usage;
-    const sending = sendWhole(context, { completion, bytes: answer.json.length }, wireUsage, metadata, facts);
+    const sending = sendWhole(context, { completion, bytes: answer.bytes }, wireUsage, metadata, facts);
     return { kind: 'replayed', sending, stored };
   }
   // Put together first: what throws here must not leave a row that says success.
@@ -201,9 +200,8 @@ export function respondFromCache(
   answer: StoredAnswer,
 ): Promise<ChatResponse> | null {
   const { call, room } = context;
-  const { json } = answer.completion;
-  const hasRoom =
-    call.request.stream === true ? room.countParsed(Buffer.from(json)) : room.count(json.length);
+  const { json, bytes } = answer.completion;
+  const hasRoom = call.request.stream === true ? room.countParsed(Buffer.from(json)) : room.count(bytes);
   return hasRoom ? sendFromCache(context, answer) : null;
 }
 
@@ -229,10 +227,9 @@ async function sendFromCache(context: RequestContext, answer: StoredAnswer): Pro
     await settlement.settle(wholeEnd(context.client), facts);
     return { kind: 'json', answer: whole, stored: null };
   }
-  const { json } = answer.completion;
-  const completion = parseExactly(json) as ChatCompletion;
-  const whole = { completion, bytes: json.length };
-  const sending = sendWhole(context, whole, completion.usage, metadata, facts);
+  const { json, bytes } = answer.completion;
+  const whole = { completion: parseExactly(json) as ChatCompletion, bytes };
+  const sending = sendWhole(context, whole, whole.completion.usage, metadata, facts);
   return { kind: 'replayed', sending, stored: null };
 }
 

@@ -6,6 +6,8 @@ import { settledRequest } from '../core/settled-request.ts';
 import { AttemptLedger } from './attempt-ledger.ts';
 import type { ChatDeps } from './chat-deps.ts';
 
+type SettlementDeps = Pick<ChatDeps, 'requestLog' | 'telemetry' | 'clock' | 'newId' | 'reportBug'>;
+
 /**
  * The end-of-request record, made exactly once. `settle` is awaited before the last byte leaves, so a
  * client that has its answer finds its row.
@@ -15,12 +17,12 @@ export class Settlement {
   /** Set by whoever looks. */
   cache: CacheResult = 'bypass';
   readonly #call: ChatCall;
-  readonly #deps: Pick<ChatDeps, 'requestLog' | 'telemetry' | 'clock' | 'newId'>;
+  readonly #deps: SettlementDeps;
   #settled = false;
   #usage = noUsage;
   #costMicroUsd = 0n;
 
-  constructor(call: ChatCall, deps: Pick<ChatDeps, 'requestLog' | 'telemetry' | 'clock' | 'newId'>) {
+  constructor(call: ChatCall, deps: SettlementDeps) {
     this.#call = call;
     this.#deps = deps;
   }
@@ -50,7 +52,16 @@ export class Settlement {
     this.#settled = true;
     const settledAtMs = clock.monotonicMs();
     const kept = requestLog.record(settled);
-    telemetry.settled(this.#call, settled);
-    return kept.then(() => telemetry.rowKept(clock.monotonicMs() - settledAtMs));
+    this.#tell(() => telemetry.settled(this.#call, settled));
+    return kept.then(() => this.#tell(() => telemetry.rowKept(clock.monotonicMs() - settledAtMs)));
+  }
+
+  /** The row is on its way: what goes wrong in telling of it must not make another end of its request. */
+  #tell(told: () => void): void {
+    try {
+      told();
+    } catch (cause) {
+      this.#deps.reportBug(cause, this.#call);
+    }
   }
 }

@@ -168,15 +168,6 @@ const cases: Record<string, Case> = {
     asked: true,
     open: true,
   },
-  'a stored answer that is none': {
-    parts: cached,
-    break: (world) => {
-      storeAnswer(world);
-      Object.assign(world.telemetry, { settled: fails });
-    },
-    asked: false,
-    open: false,
-  },
   'the replay of a stored answer': {
     parts: cachedStream,
     break: (world, client) => {
@@ -200,15 +191,79 @@ const cases: Record<string, Case> = {
       Object.assign(world.deps, {
         newId: () => {
           calls += 1;
-          return calls === 2 ? fails() : newId();
+          return calls === 1 ? fails() : newId();
         },
       });
     },
     asked: true,
     open: false,
   },
-  'telling of the row': { parts: {}, break: telemetryBug('settled'), asked: true, open: false },
 };
+
+describe.each(['settled', 'rowKept'])('a bug in telling of the row (%s)', (name) => {
+  test('is told, and the answer of the row goes out', async () => {
+    const world = new World();
+    telemetryBug(name)(world);
+    const ended = world.answerChat(callOf(), accountOf([heldKey('openai')]), new FakeClient(), () =>
+      Promise.resolve(null),
+    );
+    (await world.transport.call(0)).reply(200, answer);
+    expect(await ended).toContain('"gateway"');
+    expect(world.rows).toMatchObject([{ status: 'success' }]);
+    expect(world.bugs).toEqual([bug]);
+  });
+});
+
+describe('a bug that a stream meets outside of its bytes', () => {
+  async function opened(world: World, client: FakeClient) {
+    const ended = world.answerChat(callOf(streamed), accountOf([heldKey('openai')]), client, () =>
+      Promise.resolve(null),
+    );
+    const call = await world.transport.call(0);
+    call.stream();
+    for (const event of openAiStream('gpt-test', { text: ['Hel', 'lo'] }).slice(0, 2)) call.data(event);
+    return {
+      call,
+      ended: ended.catch((error: unknown) => (error instanceof ApiError ? error.cause : error)),
+    };
+  }
+
+  test.each<
+    [
+      when: string,
+      happen: (client: FakeClient) => unknown,
+      breakIt: (world: World, client: FakeClient) => void,
+    ]
+  >([
+    [
+      'when its client leaves',
+      (client) => client.controller.abort('client-gone'),
+      (world) =>
+        breakTranslator(world, () => ({
+          get answerEnded() {
+            return fails();
+          },
+        })),
+    ],
+    [
+      'when its answer begins',
+      () => undefined,
+      (_world, client) => void Object.assign(client, { open: fails }),
+    ],
+    ['when its vendor is silent', () => vi.advanceTimersByTimeAsync(600_000), telemetryBug('streamStalled')],
+  ])('%s ends it, with one row, and is told', async (_when, happen, breakIt) => {
+    const world = new World();
+    const client = new FakeClient();
+    breakIt(world, client);
+    const { call, ended } = await opened(world, client);
+    await vi.advanceTimersByTimeAsync(1);
+    await happen(client);
+    expect([await ended, ...world.bugs]).toContain(bug);
+    expect(world.rows).toHaveLength(1);
+    expect(call.aborted).toBe(true);
+    expect(client.text).not.toContain('[DONE]');
+  });
+});
 
 describe.each(Object.entries(cases))('a bug in %s', (name, { parts, break: breakIt, asked, open }) => {
   test('ends the request, with one row, and is told', async () => {

@@ -16,7 +16,7 @@ export interface CutAnswer {
   readonly promptCharacters: number;
   /** That had come of it. */
   readonly answerBytes: number;
-  /** Of its text, reasoning and calls: some vendors send a dozen tokens in an event. */
+  /** Of its text, reasoning and calls, of a whole answer all of it: some vendors send a dozen tokens in an event. */
   readonly answerCharacters: number;
 }
 

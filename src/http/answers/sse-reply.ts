@@ -58,16 +58,18 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   }
 
   open(): void {
-    const headers = this.#begin(streamHeaders);
+    const headers = this.#headers(streamHeaders);
     if (headers !== null) this.#raw.writeHead(200, headers);
+    this.#reply.hijack();
     this.#body = new ChunkedWriter(this.#raw);
   }
 
   /** Writes a whole answer, for which Fastify's pipeline takes 3 µs more. */
   answer({ json, bytes }: JsonAnswer): void {
-    const headers = this.#begin({ 'content-type': jsonType, 'content-length': String(bytes) });
+    const headers = this.#headers({ 'content-type': jsonType, 'content-length': String(bytes) });
+    if (headers !== null) writeAnswerHead(this.#raw, headers);
+    this.#reply.hijack();
     if (headers === null) return;
-    writeAnswerHead(this.#raw, headers);
     this.#life.unread.sent.wrote(bytes);
     this.keeps(bytes);
     this.#raw.end(json);
@@ -102,9 +104,11 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
     return this.#body;
   }
 
-  /** The headers set so far and these, for status 200. Null: the client has left. */
-  #begin(headers: Readonly<Record<string, string>>): Record<string, string> | null {
-    this.#reply.hijack();
+  /**
+   * The headers set so far and these, for status 200. Null: the client has left. Until they are written the answer is
+   * Fastify's: what throws before is an error that its client is told.
+   */
+  #headers(headers: Readonly<Record<string, string>>): Record<string, string> | null {
     if (this.#raw.destroyed) return null;
     this.#life.unread.sent.answers(this.#userId, this.#raw);
     const all = this.#reply.getHeaders() as Record<string, string>;

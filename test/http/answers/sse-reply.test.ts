@@ -45,6 +45,21 @@ async function textOf(response: IncomingMessage): Promise<string> {
   return text;
 }
 
+test.each<[name: string, begin: (client: ReplyClient) => void]>([
+  ['a stream', (client) => client.open()],
+  ['a whole answer', (client) => client.answer({ json: '{}', bytes: 2 })],
+])('%s whose head cannot be written is an error that the client is told', async (_name, begin) => {
+  app = fastify({ forceCloseConnections: true });
+  const life = new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers());
+  app.get('/', async (_request, reply) => {
+    reply.header('x-request-id', 'two\nlines');
+    begin(new ReplyClient(reply, life, 'u-1'));
+  });
+  app.setErrorHandler((_error, _request, reply) => reply.removeHeader('x-request-id').code(500).send('told'));
+  const answer = await fetch(await app.listen({ host: '127.0.0.1', port: 0 }));
+  expect([answer.status, await answer.text()]).toEqual([500, 'told']);
+});
+
 test('an opened stream has the headers of a stream and those set before', async () => {
   const { client, answer, life } = await exchange();
   expect(life.activeCount).toBe(1);
