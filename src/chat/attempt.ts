@@ -4,10 +4,11 @@ import { attemptLimitMs } from '../core/request/chat-call.ts';
 import { residencyAllows } from '../core/request/residency.ts';
 import { maskEchoes } from '../core/secret/mask-echo.ts';
 import { redactReason } from '../core/secret/redact.ts';
-import type { StreamContext, StreamTranslator, UpstreamRequest } from '../providers/provider.ts';
+import type { StreamTranslator, UpstreamRequest } from '../providers/provider.ts';
 import type { AnswerHold } from './answer-budget.ts';
 import type { AttemptContext, AttemptOutcome } from './attempt-outcome.ts';
 import { outcomeOfExchange, outcomeOfUnusableKey } from './attempt-outcome.ts';
+import { AttemptTranslation } from './attempt-translation.ts';
 import type { CancelSignal } from './cancellation.ts';
 import type { ChatDeps } from './chat-deps.ts';
 import { Exchange } from './exchange.ts';
@@ -22,6 +23,7 @@ import type { UpstreamCall } from './ports.ts';
 interface PreparedAttempt extends AttemptContext {
   readonly candidate: Candidate;
   readonly key: OpenedKey;
+  readonly streamContext: AttemptTranslation;
   /** Monotonic milliseconds. */
   readonly startedAtMs: number;
   readonly requestDueMs: number;
@@ -55,7 +57,7 @@ export async function attempt(
     candidate,
     key,
     provider: deps.providers[candidate.provider],
-    streamContext: streamContext(candidate, call, deps),
+    streamContext: new AttemptTranslation(candidate, call, deps),
     startedAtMs: opened.startedAtMs,
     requestDueMs,
     room,
@@ -64,22 +66,11 @@ export async function attempt(
   const first = await send(prepared, opened, deps, signal);
   const form = otherForm(prepared, first.end);
   if (form === null) return outcomeOfExchange(prepared, first.end, first.translator, deps.clock);
-  const again = { ...prepared, streamContext: { ...prepared.streamContext, form } };
+  const again = { ...prepared, streamContext: prepared.streamContext.in(form) };
   const second = await send(again, opened, deps, signal);
   // Only an answer proves that the form was the trouble; a mistaken lesson would cost later requests dearly.
   if (isOk(second.end)) deps.requestForms.learn(candidate.key.id, form);
   return outcomeOfExchange(again, second.end, second.translator, deps.clock);
-}
-
-function streamContext({ model, facts, key }: Candidate, call: ChatCall, deps: ChatDeps): StreamContext {
-  return {
-    model,
-    facts,
-    form: deps.requestForms.of(key.id),
-    fallbackId: `chatcmpl-${deps.newId()}`,
-    createdSeconds: Math.floor(deps.clock.wallMs() / 1000),
-    maxEventBytes: call.tables.document.limits.event_bytes,
-  };
 }
 
 function isOk(end: ExchangeEnd): boolean {

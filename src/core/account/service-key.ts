@@ -53,9 +53,9 @@ export function newServiceKey(randomBytes32: Buffer): string {
   return body + checksumOf(body, body.length);
 }
 
-/** True for the form of a key, whatever its checksum says. */
-export function isCurrentKey(text: string): boolean {
-  return currentShape.test(text);
+/** Whether a service key is of today's form; nothing is said of a text that is none. */
+export function isOfTodaysForm(key: string): boolean {
+  return key.startsWith(prefix);
 }
 
 /**
@@ -63,7 +63,7 @@ export function isCurrentKey(text: string): boolean {
  * service's former name while its surface is accepted (SPEC 5.4), else null.
  */
 export function hasServiceKeyShape(text: string, legacyName: string | null): 'current' | 'legacy' | null {
-  if (isCurrentKey(text)) {
+  if (currentShape.test(text)) {
     const bodyLength = prefix.length + bodyDigits;
     if (text.endsWith(checksumOf(text, bodyLength))) return 'current';
   }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Accounts, Caller, Clock } from '../../chat/ports.ts';
-import { hashServiceKey, hasServiceKeyShape, isCurrentKey } from '../../core/account/service-key.ts';
+import { hashServiceKey, hasServiceKeyShape, isOfTodaysForm } from '../../core/account/service-key.ts';
 import { AuthenticationError } from '../../core/errors.ts';
 import { clientNetwork } from '../../core/net/client-network.ts';
 import type { RoutingTables } from '../../core/tables/tables.ts';
@@ -32,13 +32,13 @@ export interface AuthDeps {
   readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed' | 'authenticated' | 'legacyUsed' | 'within'>;
 }
 
-/** Null for what can be no service key. Of a key that was good not long ago the checksum need not be made again. */
+/** Null for what can be no service key. What hashes as a key that was good not long ago is that key. */
 function shapeOf(
   token: string,
   hash: string,
   { accounts, tables, clock }: AuthDeps,
 ): 'current' | 'legacy' | null {
-  if (isCurrentKey(token) && accounts.remembers(hash)) return 'current';
+  if (isOfTodaysForm(token) && accounts.remembers(hash)) return 'current';
   return hasServiceKeyShape(token, activeLegacyName(tables(), clock));
 }
 

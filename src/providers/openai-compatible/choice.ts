@@ -2,6 +2,7 @@ import { maxChoices } from '../../core/answer/answer-limits.ts';
 import { isKeptNumber } from '../../core/json/exact-json.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
+import type { StreamContext } from '../provider.ts';
 import { toolCallId } from '../tool-call-id.ts';
 import { finishReason } from './finish-reason.ts';
 import type { CalledFunction, TextPart, WireChoice, WireMessage, WireToolCall } from './wire.ts';
@@ -34,6 +35,9 @@ function properToolCall(value: unknown, makeId: () => string): Untrusted<WireToo
   };
 }
 
+/** By which ids of calls are made that have none: asked for only then. */
+type Seeded = Pick<StreamContext, 'fallbackId'>;
+
 /** Content as text, null as it is, parts of text joined; undefined for what no text can be made of. */
 export function properContent(given: unknown): string | null | undefined {
   if (typeof given === 'string') return given;
@@ -49,13 +53,13 @@ export function properContent(given: unknown): string | null | undefined {
 }
 
 /** The same list when every call has its form, null as it is; undefined for anything that is no list of calls. */
-function properToolCalls(given: unknown, choiceIndex: number, seed: string): unknown {
+function properToolCalls(given: unknown, choiceIndex: number, seeded: Seeded): unknown {
   if (given === undefined || given === null) return given;
   if (!Array.isArray(given)) return undefined;
   let same = true;
   const calls: Untrusted<WireToolCall>[] = [];
   for (const [index, call] of given.entries()) {
-    const proper = properToolCall(call, () => toolCallId(seed, choiceIndex, index));
+    const proper = properToolCall(call, () => toolCallId(seeded.fallbackId, choiceIndex, index));
     if (proper === null) return undefined;
     same &&= proper === call;
     calls.push(proper);
@@ -67,9 +71,9 @@ function properToolCalls(given: unknown, choiceIndex: number, seed: string): unk
 function properMessage(
   given: Untrusted<WireMessage>,
   choiceIndex: number,
-  seed: string,
+  seeded: Seeded,
 ): Untrusted<WireMessage> | null {
-  const calls = properToolCalls(given.tool_calls, choiceIndex, seed);
+  const calls = properToolCalls(given.tool_calls, choiceIndex, seeded);
   const callsChanged = calls !== given.tool_calls;
   const content = properContent(given.content);
   if (content === undefined || (calls === undefined && callsChanged)) return null;
@@ -89,13 +93,13 @@ export function choiceIndex(given: unknown, position: number): number | null {
  * whose arguments are JSON text. The same object when it has that form; null when there is no message, its index,
  * content, calls or finish reason cannot be read, or it ends for calls that it does not hold.
  */
-export function properChoice(value: unknown, position: number, seed: string): Untrusted<WireChoice> | null {
+export function properChoice(value: unknown, position: number, seeded: Seeded): Untrusted<WireChoice> | null {
   if (!isRecord(value)) return null;
   const given: Untrusted<WireChoice> = value;
   if (!isRecord(given.message)) return null;
   const index = choiceIndex(given.index, position);
   if (index === null) return null;
-  const message = properMessage(given.message, index, seed);
+  const message = properMessage(given.message, index, seeded);
   if (message === null) return null;
   const calls = message.tool_calls;
   const hasCalls = Array.isArray(calls) && calls.length > 0;

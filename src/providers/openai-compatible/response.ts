@@ -110,7 +110,7 @@ export function translateCompatibleAnswer(
   }
   const choices: Untrusted<WireChoice>[] = [];
   for (const [position, choice] of givenChoices.entries()) {
-    const proper = properChoice(choice, position, context.fallbackId);
+    const proper = properChoice(choice, position, context);
     if (proper === null) return unreadable('a choice of the answer holds no message that can be read');
     choices.push(proper);
   }
