@@ -7,6 +7,7 @@ import { DueTimer } from '../due-timer.ts';
 import type { CancelSignal } from './cancellation.ts';
 import type { Follower, Leader } from './in-flight-requests.ts';
 import { InFlightRequests } from './in-flight-requests.ts';
+import { KnownCacheKeys } from './known-cache-keys.ts';
 import type { LaterTurns } from './later-turn.ts';
 import { longestOfOneTurn } from './later-turn.ts';
 import type { Clock, ResponseCache } from './ports.ts';
@@ -70,6 +71,7 @@ export class AnswerCache {
   readonly #store: ResponseCache;
   readonly #monotonicMs: Clock['monotonicMs'];
   readonly #later: LaterTurns;
+  readonly #known = new KnownCacheKeys();
   readonly #inFlight = new InFlightRequests<StoredAnswer>(maxInFlight);
 
   constructor(store: ResponseCache, monotonicMs: Clock['monotonicMs'], later: LaterTurns) {
@@ -92,7 +94,9 @@ export class AnswerCache {
     const { userId, request, options } = call;
     const target = targetOf(call, candidates);
     const parts = { userId, options, mode: modeLabel(call), target, request };
-    const found = keyOf(parts, this.#later);
+    const { bodyText, tables } = call;
+    const found =
+      bodyText === null ? keyOf(parts, this.#later) : this.#known.keyOf(parts, tables.hash, bodyText);
     if (typeof found !== 'string') return this.#joinLater(found, call, ttlSeconds, signal);
     const bytes = this.#store.get(found);
     if (bytes instanceof Promise) return this.#joinLater(found, call, ttlSeconds, signal, bytes);

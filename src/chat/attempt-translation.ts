@@ -4,7 +4,7 @@ import type { ModelFacts } from '../core/tables/model-facts.ts';
 import type { StreamContext } from '../providers/provider.ts';
 import type { ChatDeps } from './chat-deps.ts';
 
-/** What the translation of one attempt goes by. Id and time are made when they are asked for: most vendors give both. */
+/** What one attempt is translated by. Id and time are made when they are asked for: most vendors give them. */
 export class AttemptTranslation implements StreamContext {
   readonly model: string;
   readonly facts: ModelFacts;

@@ -97,14 +97,13 @@ export interface CallParts {
 }
 
 export function callOf(parts: CallParts = {}): ChatCall {
+  const messages = [{ role: 'user', content: 'hello' }] as const;
+  const request = { model: 'gw/balanced', messages, ...parts.request } as ChatRequest;
   return {
     userId: parts.userId ?? 'user-1',
     requestId: 'request-1',
-    request: {
-      model: 'gw/balanced',
-      messages: [{ role: 'user', content: 'hello' }],
-      ...parts.request,
-    } as ChatRequest,
+    request,
+    bodyText: JSON.stringify(request),
     options: { ...noOptions, ...parts.options },
     residencyBoundBy: parts.options?.residency === 'india' ? 'request' : null,
     mode: 'gw/balanced',

@@ -47,6 +47,13 @@ export function cachedFor(parts: CacheKeyParts): string {
   return `${keyVersion}\n${text}`;
 }
 
+/** What a key covers beside the body, a line each: none of it has a line feed. */
+export function askedBeside({ userId, options, mode, target }: Omit<CacheKeyParts, 'request'>): string {
+  let text = `${userId}\n${mode}\n${target}`;
+  for (const name of keyedOptions) text += `\n${options[name]}`;
+  return text;
+}
+
 /** Names the stored answer of a request by what it is stored for: `v3:` and 64 hex digits of SHA-256. */
 export function cacheKey(text: string): string {
   return `${keyVersion}:${hash('sha256', text, 'hex')}`;

@@ -39,6 +39,8 @@ export interface ChatCall {
   readonly userId: string;
   readonly requestId: string;
   readonly request: ChatRequest;
+  /** As it was sent, of a short one that asks for the cache; else null. */
+  readonly bodyText: string | null;
   readonly options: ChatOptions;
   /** By whose word it is bound to its residency; null where it is not. */
   readonly residencyBoundBy: ResidencyBinder | null;

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { longestKnownBody } from '../../chat/known-cache-keys.ts';
 import type { LaterTurns } from '../../chat/later-turn.ts';
 import { longestOfOneTurn } from '../../chat/later-turn.ts';
 import { HttpRequestError, InvalidRequestError, overloaded } from '../../core/errors.ts';
@@ -20,6 +21,8 @@ declare module 'fastify' {
     bodyHold: BodyHold | null;
     /** What is left for texts of the body that are read as JSON later. */
     jsonAllowance: JsonAllowance;
+    /** The text of a short body. */
+    bodyText: string | null;
   }
 }
 
@@ -61,6 +64,7 @@ function* readWithin(
   }
   yield;
   const text = body.toString('utf8');
+  if (text.length <= longestKnownBody) request.bodyText = text;
   yield;
   const parsed = parseStrictJson(text, tally.spellsByNumber);
   if (parsed.kind === 'no-json') return notJson('The body is not valid JSON.');
@@ -97,6 +101,7 @@ export function acceptOnlyJson(
     done();
   });
   app.decorateRequest('bodyHold', null);
+  app.decorateRequest('bodyText', null);
   app.decorateRequest('jsonAllowance');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', (request, _payload, done) => {

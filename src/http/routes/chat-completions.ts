@@ -11,7 +11,7 @@ import {
 } from '../../core/errors.ts';
 import { limitsOf } from '../../core/limits/user-limits.ts';
 import { isUserServer } from '../../core/provider-name.ts';
-import type { ChatCall } from '../../core/request/chat-call.ts';
+import type { ChatCall, ChatOptions } from '../../core/request/chat-call.ts';
 import type { ResidencyBound } from '../../core/request/residency.ts';
 import { residencyBinder, strictestResidency } from '../../core/request/residency.ts';
 import { parseMode } from '../../core/tables/mode.ts';
@@ -89,6 +89,7 @@ function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteD
     userId: request.account.userId,
     requestId: request.id,
     request: body,
+    bodyText: takeText(request, options),
     options,
     residencyBoundBy: residencyBinder(...demands),
     mode: parsed.mode,
@@ -97,6 +98,13 @@ function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteD
     enteredAtMs: request.enteredAtMs,
     trace: request.trace,
   };
+}
+
+/** The request lets go of it: a stream must not keep what only the cache asks for. */
+function takeText(request: FastifyRequest, { cacheTtlSeconds }: ChatOptions): string | null {
+  const { bodyText } = request;
+  request.bodyText = null;
+  return cacheTtlSeconds === null ? null : bodyText;
 }
 
 const isStream = ({ request }: ChatCall): boolean => request.stream === true;
