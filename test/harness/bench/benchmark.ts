@@ -99,7 +99,7 @@ async function measureAll(stage: Stage, start: Start, only: BenchmarkOptions['on
   console.log('Warming up ...');
   await warmUp(stage, targets);
   const [floor, ...others] = targets as [Target, ...Target[]];
-  const direct: Target = { ...vendor, headers: json, name: DIRECT, suites: ['latency'] };
+  const direct: Target = { ...vendor, headers: json, name: DIRECT, suites: ['latency', 'first'] };
   const turns = await measure(stage, floor, only === undefined ? [...others, direct] : others);
   for (const target of targets) await target.stop();
   if (only !== undefined) return { turns, held: {} };

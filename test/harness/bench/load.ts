@@ -19,6 +19,8 @@ export interface LoopOrder extends Sending {
   readonly connections: number;
   readonly count?: number;
   readonly ms?: number;
+  /** Up to where an answer is timed: its end, or its first bytes. */
+  readonly until: 'end' | 'first bytes';
 }
 
 /** Opens `count` streams; answered when each has had its first event. */
@@ -31,7 +33,7 @@ export type LoadOrder = LoopOrder | HoldOrder | { readonly kind: 'release' };
 
 export interface LoopResult {
   readonly count: number;
-  /** Median time of an answer, in ms. */
+  /** Median time of an answer, up to where it is timed, in ms. */
   readonly p50: number;
 }
 
@@ -103,13 +105,17 @@ class Reading implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Resolves when the answer is whole; rejects otherwise. */
-function exchange(to: Pool, order: Sending): Promise<void> {
+/** Resolves when the answer is whole, with the time at which its first bytes were there; rejects otherwise. */
+function exchange(to: Pool, order: Sending): Promise<number> {
   return new Promise((resolve, reject) => {
+    let firstMs = 0;
     const reading = new Reading(order.stream, (problem) => {
-      if (problem === null) resolve();
+      if (problem === null) resolve(firstMs);
       else reject(new Error(problem));
     });
+    reading.onEvent = () => {
+      firstMs ||= performance.now();
+    };
     to.dispatch(requestOf(order), reading);
   });
 }
@@ -127,8 +133,8 @@ async function runLoop(to: Pool, order: LoopOrder): Promise<LoopResult> {
     while (performance.now() < end && begun < (order.count ?? Number.POSITIVE_INFINITY)) {
       begun += 1;
       const start = performance.now();
-      await exchange(to, order);
-      times.push(performance.now() - start);
+      const firstMs = await exchange(to, order);
+      times.push((order.until === 'end' ? performance.now() : firstMs) - start);
     }
   };
   await Promise.all(Array.from({ length: order.connections }, client));

@@ -36,11 +36,12 @@ const suites = {
     stream: true,
     connections: STREAMS,
     ms: 1_300,
-    slices: 4,
+    slices: 8,
     paceMs: PACE_MS,
     units: EVENTS_PER_STREAM,
   },
   latency: { stream: false, connections: 1, ms: 500, slices: 5, paceMs: 0, units: 1 },
+  first: { stream: true, connections: 1, ms: 500, slices: 5, paceMs: 0, units: EVENTS_PER_STREAM },
 } as const;
 
 export type Suite = keyof typeof suites;
@@ -71,7 +72,7 @@ interface Slice {
   readonly cpu: number;
   /** CPU time of Postgres in µs per request. */
   readonly postgres: number;
-  /** Median time of an answer, in ms. */
+  /** Median time of an answer, in the suite `first` of its first bytes, in ms. */
   readonly p50: number;
 }
 
@@ -108,7 +109,7 @@ export async function warmUp(stage: Stage, targets: readonly Target[]): Promise<
 
 /** The floor and each of the others take turns, slice by slice: what disturbs the machine disturbs neighbours alike. */
 export async function measure(stage: Stage, floor: Target, others: readonly Target[]): Promise<Turns> {
-  const found: Record<Suite, Turn[]> = { json: [], burst: [], paced: [], latency: [] };
+  const found: Record<Suite, Turn[]> = { json: [], burst: [], paced: [], latency: [], first: [] };
   for (const suite of Object.keys(suites) as Suite[]) {
     const visited = others.filter((target) => target.suites.includes(suite));
     if (visited.length === 0) continue;
@@ -146,6 +147,7 @@ async function measureSlice(stage: Stage, target: Target, suite: Suite): Promise
     stream,
     connections,
     ms: ms * (stage.quick ? QUICK : 1),
+    until: suite === 'first' ? 'first bytes' : 'end',
   });
   const cpu = (cpuMicroseconds(target.pid) - before) / (count * units);
   return { cpu, p50, postgres: (childrenMicroseconds(stage.postgresPid) - postgresBefore) / count };
@@ -162,10 +164,10 @@ async function leadIn(stage: Stage, target: Target, suite: Suite): Promise<void>
 async function run(
   { load }: Stage,
   { url, headers }: Addressee,
-  loop: Omit<LoopOrder, 'kind' | 'url' | 'headers'>,
+  loop: Omit<LoopOrder, 'kind' | 'url' | 'headers' | 'until'> & Partial<Pick<LoopOrder, 'until'>>,
 ): Promise<LoopResult> {
   if (isStopped()) throw new StageError('Stopped.');
-  return (await load.ask({ kind: 'loop', url, headers, ...loop })) as LoopResult;
+  return (await load.ask({ kind: 'loop', until: 'end', url, headers, ...loop })) as LoopResult;
 }
 
 /** What 1,000 open streams take of a fresh process, in MiB. */

@@ -82,7 +82,7 @@ const explanation = `## How to read it
 - The first three columns of numbers are CPU time (user and system, all threads of the process) divided by that of
   ${FLOOR}. The two take turns in slices of a quarter of a second (paced: 1.3 s), each after a tenth of a second of the same
   that is not counted; each slice is compared with the floor's just before and just after it, and left out where these
-  two differ by more than a quarter: something else ran. The median of the slices, with its standard error. The second
+  two differ by more than a quarter: something else ran. The median of the slices, with its standard error, which the middle half of them tells. The second
   table divides by ${FLOOR_TLS}, the third by the gateway without telemetry, turn by turn.
 - **${FLOOR}** is the floor: Fastify with the body as bytes and \`Pool.dispatch\` of undici, whose handler writes to
   the raw response. **bare node:http** is the same without Fastify. Neither does any of a gateway's duties.
@@ -99,6 +99,7 @@ const explanation = `## How to read it
   *burst* the vendor sends all at once, so that many arrive in one read, *paced* one every 10 ms.
 - **added p50**: the median time of a JSON request on a single connection, less that of the vendor asked directly. For
   the gateway it has the commit of the log row in it.
+- **first token**: the same up to the first bytes of a stream, without that commit.
 - **MiB per ${HELD_STREAMS.toLocaleString('en')} streams**: how much a fresh process grows while that many streams are open. One measurement.
 
 ## What it leaves out

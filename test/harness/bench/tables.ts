@@ -1,16 +1,6 @@
 import type { Figures, Suite, Turns } from './measure.ts';
 import type { Measurement } from './micro.ts';
-import {
-  BARE_HTTP,
-  DIRECT,
-  dutyRows,
-  FLOOR,
-  FLOOR_TLS,
-  GATEWAY,
-  telemetryRows,
-  tlsRows,
-  UNWATCHED,
-} from './targets.ts';
+import { DIRECT, dutyRows, FLOOR, FLOOR_TLS, GATEWAY, telemetryRows, tlsRows, UNWATCHED } from './targets.ts';
 import { HELD_STREAMS } from './workload.ts';
 
 /** What was measured, as Markdown. */
@@ -21,11 +11,12 @@ const suiteHead = ['JSON request', 'event, burst', 'event, paced', 'CPU, µs: re
 /** What the gateway costs, against the floor. `held` are MiB by target. */
 export function dutyTable(turns: Turns, held: Readonly<Record<string, number>>): string {
   const streams = HELD_STREAMS.toLocaleString('en');
-  const head = ['target', ...suiteHead, 'added p50, ms', `MiB per ${streams} streams`];
+  const head = ['target', ...suiteHead, 'added p50, ms', 'first token, ms', `MiB per ${streams} streams`];
   const rows = dutyRows.map((name) => [
     name,
     ...suiteCells(turns, name, FLOOR),
-    [FLOOR, BARE_HTTP, GATEWAY].includes(name) ? addedLatency(turns, name) : '',
+    addedLatency(turns, 'latency', name),
+    addedLatency(turns, 'first', name),
     held[name]?.toFixed(0) ?? '',
   ]);
   return markdown(head, rows);
@@ -80,12 +71,20 @@ function ratioCell(turns: Turns, suite: Suite, name: string, base: string): stri
   return `${middle.toFixed(2)} ± ${error.toFixed(2)}`;
 }
 
-/** CPU against another target of the same turn: the median, and its standard error. */
+/** Of a normal distribution: its quartiles lie so many deviations apart, and a median errs so many times a mean. */
+const quartileRange = 1.349;
+const medianError = 1.2533;
+
+/**
+ * CPU against another target of the same turn: the median, and its standard error, which is told by the middle half:
+ * where something else ran in one slice, the median does not mind.
+ */
 export function ratio(turns: Turns, suite: Suite, name: string, base: string) {
   const ratios = compared(turns, suite, name, base, (own, other) => own.ratio / other.ratio);
-  const mean = ratios.reduce((sum, one) => sum + one, 0) / ratios.length;
-  const variance = ratios.reduce((sum, one) => sum + (one - mean) ** 2, 0) / Math.max(1, ratios.length - 1);
-  return { middle: median(ratios), error: Math.sqrt(variance / ratios.length) };
+  const sorted = ratios.toSorted((a, b) => a - b);
+  const quarter = Math.floor(sorted.length / 4);
+  const range = (sorted.at(-1 - quarter) ?? Number.NaN) - (sorted[quarter] ?? Number.NaN);
+  return { middle: median(ratios), error: (medianError * range) / quartileRange / Math.sqrt(ratios.length) };
 }
 
 function absolute(turns: Turns, suite: Suite, name: string): string {
@@ -96,8 +95,8 @@ function absolute(turns: Turns, suite: Suite, name: string): string {
 }
 
 /** Milliseconds on top of the vendor's own, one request at a time. */
-function addedLatency(turns: Turns, name: string): string {
-  const added = compared(turns, 'latency', name, DIRECT, (own, direct) => own.p50 - direct.p50);
+function addedLatency(turns: Turns, suite: 'latency' | 'first', name: string): string {
+  const added = compared(turns, suite, name, DIRECT, (own, direct) => own.p50 - direct.p50);
   return added.length === 0 ? '' : median(added).toFixed(2);
 }
 

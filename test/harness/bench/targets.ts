@@ -28,7 +28,7 @@ export const tlsRows: readonly string[] = [FLOOR_TLS, GATEWAY_TLS];
 /** The rows of the third one. */
 export const telemetryRows: readonly string[] = [UNWATCHED, METRICS, GATEWAY, SOME_TRACES, ALL_TRACES, AUTO];
 
-const everySuite: readonly Suite[] = ['json', 'burst', 'paced', 'latency'];
+const everySuite: readonly Suite[] = ['json', 'burst', 'paced', 'latency', 'first'];
 const streamSuites: readonly Suite[] = ['json', 'burst', 'paced'];
 const noAccessLine = { GW_LOG_LEVEL: 'warn' };
 
