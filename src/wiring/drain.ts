@@ -2,10 +2,13 @@ import type { Server } from 'node:http';
 import { Server as Listener } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { usageReadMs } from '../chat/exchange-limits.ts';
 import type { Life } from '../http/life.ts';
 
-/** After the grace period, for error events to leave and rows to be written. */
+/** After the grace period, for error events to leave. */
 const cutGraceMs = 2_000;
+/** For the rows of those whose usage was read to the last moment. */
+const lastRowsMs = 1_000;
 /** Connections are looked at this often while draining. */
 const sweepMs = 100;
 /** How often it is looked whether the last rows are settled. */
@@ -60,6 +63,7 @@ export async function drain(
   app.server.closeAllConnections();
   await gone;
   await app.close();
-  // Clients may have left with their answers while the usage of these is still being read (2 s at most).
-  for (let waitedMs = 0; life.unsettled > 0 && waitedMs < cutGraceMs; waitedMs += pollMs) await sleep(pollMs);
+  // Clients may have left with their answers while the usage of these is still being read.
+  const settledByMs = performance.now() + usageReadMs + lastRowsMs;
+  while (life.unsettled > 0 && performance.now() < settledByMs) await sleep(pollMs);
 }

@@ -1,6 +1,7 @@
 /** From SIGTERM to the last answer, as clients with open connections see it. */
 import { setTimeout as think } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { usageReadMs } from '../../../src/chat/exchange-limits.ts';
 import { drain } from '../../../src/wiring/drain.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 import type { Client, Edge } from '../edge.ts';
@@ -12,6 +13,8 @@ const moreThanSocketsHold = 32 * 1024 * 1024;
 const delayMs = 1_500;
 const thoughtMs = 250;
 const drainMs = 30_000;
+/** A database that is slow takes this long for a row. */
+const rowMs = 500;
 
 let edge: Edge;
 /** Ends what a drain still waits for. */
@@ -118,6 +121,15 @@ test('new work is taken on kept connections until half of the time for answers i
   expect(performance.now() - openedAtMs).toBeGreaterThan(400);
   letAnswer();
   await drained;
+});
+
+test('a usage that is read for as long as may be, and its row, are waited for when the client is gone', async () => {
+  edge.life.unsettled = 1;
+  setTimeout(() => {
+    edge.life.unsettled = 0;
+  }, usageReadMs + rowMs);
+  await begin({ delayMs: 0, drainMs: 0 });
+  expect(edge.life.unsettled).toBe(0);
 });
 
 test('in a hurry, idle connections are let go at once, before those that still read', async () => {
