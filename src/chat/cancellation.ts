@@ -3,8 +3,8 @@ import type { CancelReason } from '../core/outcome.ts';
 /** As much of an AbortSignal as the story uses. */
 export interface CancelSignal {
   readonly aborted: boolean;
-  /** A CancelReason, once aborted. */
-  readonly reason: unknown;
+  /** There once aborted. */
+  readonly reason: CancelReason | undefined;
   addEventListener(type: 'abort', listener: () => void): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }

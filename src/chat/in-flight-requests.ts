@@ -1,4 +1,6 @@
+import type { CancelReason } from '../core/outcome.ts';
 import type { CancelSignal } from './cancellation.ts';
+import { Cancellation } from './cancellation.ts';
 
 /** The duty to get the value. One of `resolve` and `reject` must be called, once, whatever happened. */
 export interface Leader<Value> {
@@ -75,12 +77,12 @@ interface Participant<Value> {
 
 class InFlight<Value> {
   readonly #over: () => void;
-  readonly #abort = new AbortController();
+  readonly #cancellation = new Cancellation();
   /** In the order they came. */
   readonly #inside = new Set<Participant<Value>>();
   #leader: Participant<Value> | null = null;
-  /** Why a caller was gone; one that only waits no longer has no reason of its own. */
-  #lastReason: unknown;
+  /** Why a caller was gone; one that only waits no longer has no reason of its own, and nobody is there for it. */
+  #lastReason: CancelReason = 'client-gone';
 
   constructor(over: () => void) {
     this.#over = over;
@@ -118,11 +120,10 @@ class InFlight<Value> {
   }
 
   #leave(participant: Participant<Value>): void {
-    const { aborted, reason } = participant.signal;
-    if (aborted) this.#lastReason = reason;
+    this.#lastReason = participant.signal.reason ?? this.#lastReason;
     if (!this.#remove(participant) || this.#inside.size > 0) return;
     this.#over();
-    this.#abort.abort(this.#lastReason);
+    this.#cancellation.abort(this.#lastReason);
   }
 
   #remove(participant: Participant<Value>): boolean {
@@ -134,7 +135,7 @@ class InFlight<Value> {
     this.#leader = leader;
     return {
       kind: 'leader',
-      signal: this.#abort.signal,
+      signal: this.#cancellation,
       resolve: (value) => {
         if (this.#leader === leader) this.#resolve(value);
       },

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { Cancellation } from '../../src/chat/cancellation.ts';
 import type { Follower, FollowerResult, Joined, Leader } from '../../src/chat/in-flight-requests.ts';
 import { InFlightRequests } from '../../src/chat/in-flight-requests.ts';
 
@@ -120,6 +121,18 @@ test('the work is aborted for the reason of the last client that left', () => {
   clients[0]?.abort('gone');
   followers[0]?.leave();
   expect([lead.signal.aborted, lead.signal.reason]).toEqual([true, 'gone']);
+});
+
+test('work that is left by one who came to lead without wanting it has ended for a reason all the same', async () => {
+  const { lead, followers } = joinAll(new InFlightRequests<string>(10), 2);
+  lead.reject();
+  followers[0]?.leave();
+  const next = (await followers[0]?.result) as Leader<string>;
+  expect([next.signal.aborted, next.signal.reason]).toEqual([true, 'client-gone']);
+});
+
+test('the signal of the work is the small one of our own', () => {
+  expect(joinAll(new InFlightRequests<string>(10), 1).lead.signal).toBeInstanceOf(Cancellation);
 });
 
 test('a client that leaves after the landing changes nothing', async () => {
