@@ -25,6 +25,11 @@ export class DueList {
     this.#monotonicMs = monotonicMs;
   }
 
+  /** How many wait: what tells of one that was left behind, since their one timer does not. */
+  get length(): number {
+    return this.#waiting.length;
+  }
+
   /** It waits, or waits until another time than before. */
   wait(entry: DueEntry): void {
     if (entry.place < 0) this.#waiting.add(entry);
@@ -33,14 +38,6 @@ export class DueList {
 
   leave(entry: DueEntry): void {
     this.#waiting.remove(entry);
-  }
-
-  /** Puts the timer off where nobody waits: for whoever looks at what is left behind. */
-  rest(): void {
-    if (this.#waiting.length > 0 || this.#timer === null) return;
-    clearTimeout(this.#timer);
-    this.#timer = null;
-    this.#firesAtMs = Number.POSITIVE_INFINITY;
   }
 
   #arm(dueMs: number): void {

@@ -80,10 +80,11 @@ async function createServers(foundation: Foundation): Promise<Servers> {
   const breakers = new CandidateBreakers(clock.monotonicMs);
   const answers = new AnswerBudget(settings.heapBytes * answersHeapShare, randomInt(2 ** 31));
   const later = new LaterTurns();
+  const dues = new DueList(clock.monotonicMs);
   const version = packageVersion();
   const asking = askingOf(foundation);
   const app = await createServer(settings, life, later, log, telemetry, () => tables.current());
-  watchGauges(metrics, { settings, tables, stores, life, breakers, upstream, version });
+  watchGauges(metrics, { settings, tables, stores, life, breakers, dues, upstream, version });
   watchPressure(metrics, () => app.memoryUsage(), settings, life.bodies, answers);
   const store = routesStore(settings, stores, sealer, clock.monotonicMs, {
     metrics: metrics.stores,
@@ -98,7 +99,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
   const limits = limitGateOn(foundation);
   app.addHook('onClose', async () => limits.close());
   await registerRoutes(app, {
-    answerChat: chatOn(foundation, asking, { breakers, answers, later }, limits),
+    answerChat: chatOn(foundation, asking, { breakers, answers, later, dues }, limits),
     limits: new LimitAnswers(limits, (limit) => metrics.http.limitRefused(limit)),
     checkKey: (key, occasion, signal) => checkKey(key, occasion, asking, signal),
     acceptsWork: () => stores.requestLog.accepting(),
@@ -146,7 +147,7 @@ function askingOf({ settings, sealer, metrics, upstream, clock, log }: Foundatio
 function chatOn(
   foundation: Foundation,
   asking: KeyCheckDeps,
-  shared: Pick<ChatDeps, 'breakers' | 'answers' | 'later'>,
+  shared: Pick<ChatDeps, 'breakers' | 'answers' | 'later' | 'dues'>,
   limits: LimitGate,
 ): AnswerChat {
   const { stores, clock, metrics, telemetry, log } = foundation;
@@ -157,7 +158,6 @@ function chatOn(
     requestLog: countedBy(limits, stores.requestLog),
     ...shared,
     telemetry,
-    dues: new DueList(clock.monotonicMs),
     newId: randomUUID,
     // As the errors that reach the client as a 500.
     reportBug: (cause, call) => log.error({ err: cause, ...idsOf(call) }, 'unhandled error behind an answer'),

@@ -2,6 +2,7 @@ import type { TablesSource } from '../adapters/tables/last-good-tables.ts';
 import type { UpstreamHttp } from '../adapters/upstream/upstream-http-port.ts';
 import type { AnswerBudget } from '../chat/answer-budget.ts';
 import type { CandidateBreakers } from '../chat/candidate-breakers.ts';
+import type { DueList } from '../chat/due-list.ts';
 import type { BreakerState } from '../core/breaker-state.ts';
 import { breakerStates } from '../core/breaker-state.ts';
 import { providerNames, vendorNames } from '../core/provider-name.ts';
@@ -18,16 +19,18 @@ export interface WatchedParts {
   readonly stores: Stores;
   readonly life: Life;
   readonly breakers: CandidateBreakers;
+  readonly dues: Pick<DueList, 'length'>;
   readonly upstream: Pick<UpstreamHttp, 'connections'>;
   readonly version: string;
 }
 
 /** Numbers that other parts own, read when they are scraped. */
 export function watchGauges(metrics: Metrics, parts: WatchedParts): void {
-  const { life, version } = parts;
+  const { life, dues, version } = parts;
   const build = [[{ version, node: process.versions.node }, 1]] as const;
   metrics.observe('gw_build_info', () => build);
   metrics.observe('gw_inflight_requests', () => life.activeCount);
+  metrics.observe('gw_inflight_attempts', () => dues.length);
   metrics.observe('gw_inflight_streams', () => metrics.chat.openStreams);
   metrics.observe('gw_stream_buffered_bytes', () => life.bufferedBytes);
   metrics.observe('gw_draining', () => Number(life.phase !== 'serving'));

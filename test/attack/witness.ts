@@ -17,6 +17,7 @@ export interface WitnessReport {
   readonly externalBytes: number;
   /** Ports of open sockets, seen from the gateway. */
   readonly sockets: readonly { readonly localPort: number; readonly remotePort: number }[];
+  /** Exchanges share one that keeps nothing alive: what is left of them is in `gw_inflight_attempts`. */
   readonly timers: number;
   /** Kinds of everything else that keeps the loop alive, with their counts. */
   readonly resources: Readonly<Record<string, number>>;

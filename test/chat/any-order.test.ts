@@ -4,6 +4,7 @@ import { doneFrame } from '../../src/core/answer/sse-frame.ts';
 import { openAiAnswer, openAiChunk, openAiError, openAiStream, sse } from '../harness/vendors/openai-wire.ts';
 import type { FakeUpstream } from './story.ts';
 import { accountOf, callOf, FakeClient, heldKey, settled, World } from './story.ts';
+import { expectNobodyWaits } from './watched-dues.ts';
 
 /** What no order of events may break: whoever does what when, one row, and nobody takes a cut answer for a whole one. */
 
@@ -153,7 +154,7 @@ test.each([
         await settled();
 
         expect(world.rows).toHaveLength(1);
-        expect(vi.getTimerCount()).toBe(0);
+        expectNobodyWaits();
         expect(client.opened).toBe(play.callsWhenOpened === null ? 0 : 1);
         if (client.opened === 0) expect(client.text).toBe('');
         else expect(world.transport.calls).toHaveLength(play.callsWhenOpened as number);

@@ -9,13 +9,14 @@ import type { AttemptFailure } from '../../src/core/outcome.ts';
 import { openAiAnswer, openAiError, openAiStream } from '../harness/vendors/openai-wire.ts';
 import type { CallParts, FakeUpstream } from './story.ts';
 import { callOf, candidateOf, heldKey, secretOf, settled, testTables, World } from './story.ts';
+import { expectNobodyWaits } from './watched-dues.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
 });
 
 afterEach(() => {
-  expect(vi.getTimerCount()).toBe(0);
+  expectNobodyWaits();
   vi.useRealTimers();
 });
 

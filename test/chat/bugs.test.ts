@@ -9,6 +9,7 @@ import { providers } from '../../src/providers/registry.ts';
 import { openAiAnswer, openAiStream } from '../harness/vendors/openai-wire.ts';
 import type { CallParts } from './story.ts';
 import { accountOf, callOf, candidateOf, FakeClient, heldKey, World } from './story.ts';
+import { expectNobodyWaits } from './watched-dues.ts';
 
 const bug = new Error('a bug');
 const fails = (): never => {
@@ -20,7 +21,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
-  expect(vi.getTimerCount(), 'no timer is left').toBe(0);
+  expectNobodyWaits();
   vi.useRealTimers();
 });
 

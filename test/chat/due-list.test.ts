@@ -59,19 +59,20 @@ test('one that leaves is not called, and the timer that finds nobody comes to it
   expect([...first.calledAtMs, ...second.calledAtMs]).toEqual([]);
 });
 
-test('its timer keeps no process alive, and is put off where nobody waits', () => {
+test('its timer keeps no process alive, and its length is how many wait', () => {
   const set = vi.spyOn(globalThis, 'setTimeout');
   const only = new Waiter(dues, 10).wait();
   const timer = set.mock.results[0]?.value as NodeJS.Timeout | undefined;
   expect(timer?.hasRef()).toBe(false);
-  dues.rest();
-  expect(vi.getTimerCount()).toBe(1);
+  expect(dues.length).toBe(1);
+  const later = new Waiter(dues, 30).wait().wait(40);
+  expect(dues.length).toBe(2);
   dues.leave(only);
-  dues.rest();
-  expect(vi.getTimerCount()).toBe(0);
-  const later = new Waiter(dues, 30).wait();
+  dues.leave(only);
+  expect(dues.length).toBe(1);
   vi.runAllTimers();
-  expect(later.calledAtMs).toEqual([30]);
+  expect(later.calledAtMs).toEqual([40]);
+  expect(dues.length).toBe(0);
 });
 
 test('a time that moves later is heeded, and one that moves earlier', () => {

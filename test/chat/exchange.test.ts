@@ -8,9 +8,9 @@ import type { ExchangeEnd, ExchangeJob, StreamEnd } from '../../src/chat/open-st
 import type { UpstreamCall } from '../../src/chat/ports.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { openAiStream } from '../harness/vendors/openai-wire.ts';
-import { RestingDues } from './resting-dues.ts';
 import type { FakeUpstream } from './story.ts';
 import { callOf, FakeTransport, World } from './story.ts';
+import { expectNobodyWaits, watchedDues } from './watched-dues.ts';
 
 const states = Object.keys(exchangeMoves) as ExchangeState[];
 
@@ -98,7 +98,7 @@ class Run {
       requestDueMs: nowMs + 600_000,
       startedAtMs: nowMs,
       monotonicMs: () => performance.now(),
-      dues: new RestingDues(() => performance.now()),
+      dues: watchedDues(),
       signal,
       telemetry: world.telemetry,
       answers: world.answers,
@@ -131,7 +131,7 @@ describe('an exchange', () => {
   });
 
   afterEach(() => {
-    expect(vi.getTimerCount(), 'no timer is left').toBe(0);
+    expectNobodyWaits();
     vi.useRealTimers();
   });
 

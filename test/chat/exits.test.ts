@@ -18,6 +18,7 @@ import {
   testTables,
   World,
 } from './story.ts';
+import { expectNobodyWaits } from './watched-dues.ts';
 
 /** Every way out of one chat request, with the vendor, the client and the clock in the test's hand. */
 
@@ -26,7 +27,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
-  expect(vi.getTimerCount()).toBe(0);
+  expectNobodyWaits();
   vi.useRealTimers();
 });
 

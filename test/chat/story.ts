@@ -40,7 +40,7 @@ import { readGatewayHeaders } from '../../src/http/gateway-headers.ts';
 import { providers } from '../../src/providers/registry.ts';
 import type { TablesInput } from '../harness/gateway/tables.ts';
 import { tables as tablesInput } from '../harness/gateway/tables.ts';
-import { RestingDues } from './resting-dues.ts';
+import { watchedDues } from './watched-dues.ts';
 
 /** The story with everything around it faked but the provider translations: those are the real ones. */
 
@@ -378,7 +378,7 @@ export class World {
           return this.#micros;
         },
       },
-      dues: new RestingDues(() => performance.now()),
+      dues: watchedDues(),
       newId: () => {
         this.#ids += 1;
         return createHash('sha256').update(String(this.#ids)).digest('hex').slice(0, 12);

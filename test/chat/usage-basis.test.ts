@@ -7,6 +7,7 @@ import { defaultOpenAiUsage, openAiChunk, sse } from '../harness/vendors/openai-
 import { readExposition, sumOf } from '../telemetry/exposition.ts';
 import type { CallParts, FakeUpstream, SettledRow } from './story.ts';
 import { accountOf, balancedKeys, callOf, FakeClient, settled, World } from './story.ts';
+import { expectNobodyWaits } from './watched-dues.ts';
 
 /** What a row knows of its tokens when the answer was cut, or its client left: what was stated, nothing else. */
 
@@ -15,7 +16,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
-  expect(vi.getTimerCount()).toBe(0);
+  expectNobodyWaits();
   vi.useRealTimers();
 });
 

@@ -435,7 +435,7 @@ describe('a client that leaves', () => {
     }
     await eventually(() => Promise.resolve(together.openSockets() === 0 || undefined));
     await eventually(async () => (await handles()) <= base + 2 || undefined);
-    for (const gauge of ['gw_inflight_requests', 'gw_inflight_streams'])
+    for (const gauge of ['gw_inflight_requests', 'gw_inflight_attempts', 'gw_inflight_streams'])
       await eventually(async () => (await metric(gateway, gauge)) === 0 || undefined);
     expect(sarvam.ledger).toEqual([]);
     const rows = await eventually(async () => {

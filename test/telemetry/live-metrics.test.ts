@@ -149,9 +149,12 @@ test('sockets to vendors are told by provider and state', async () => {
     sumOf(await scrape(gateway), 'gw_upstream_connections', { provider, state });
   expect(await sockets('openai', 'active')).toBe(1);
   expect(await sockets('together', 'active')).toBe(0);
+  const attempts = async () => sumOf(await scrape(gateway), 'gw_inflight_attempts');
+  expect(await attempts()).toBe(1);
   first.open();
   await asked;
   expect(await sockets('openai', 'active')).toBe(0);
+  expect(await attempts()).toBe(0);
   expect(await sockets('openai', 'idle')).toBeGreaterThan(0);
 });
 

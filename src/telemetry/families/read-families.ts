@@ -5,6 +5,9 @@ export const readFamilies = {
   // Requests, tables, providers, log rows: wiring/watch-gauges.ts.
   gw_build_info: gaugeOf('What is running; always 1.', 'version', 'node'),
   gw_inflight_requests: gaugeOf('Chat requests under way.'),
+  gw_inflight_attempts: gaugeOf(
+    'Calls to providers under way, those included whose usage or end is still read when the client has its answer.',
+  ),
   gw_inflight_streams: gaugeOf('Streams open now.'),
   gw_stream_buffered_bytes: gaugeOf('Bytes written to clients that they have not taken yet.'),
   gw_draining: gaugeOf('1 after SIGTERM.'),

@@ -10,7 +10,7 @@ const memoryLooks = 12;
 const memoryPauseMs = 250;
 const mostGrowthBytes = 32 * 1024 * 1024;
 
-/** Gauges that are zero when nobody is being served. */
+/** Gauges that are zero when nobody is being served; what waits on a timer it shares with others shows nowhere else. */
 const idleGauges =
   /^(gw_inflight_\w+|gw_stream_buffered_bytes|gw_\w*body\w*_bytes|gw_log_queue_depth|gw_log_spool_bytes|gw_log_oldest_row_age_seconds|gw_pressure_ratio\{resource="(?:body|answer)_bytes"[^}]*\}|gw_upstream_connections\{[^}]*state="(?:active|waiting)"[^}]*\})$/;
 /** Of the same shape, but no amounts of use. */
