@@ -159,14 +159,12 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
   if (env.GW_REGISTRATION === 'token' && env.GW_REGISTRATION_TOKEN === undefined) {
     throw new SettingsError('GW_REGISTRATION=token needs GW_REGISTRATION_TOKEN (at least 16 characters).');
   }
-  const vendorBaseUrls = Object.fromEntries(
-    Object.entries({
-      openai: env.GW_OPENAI_BASE_URL,
-      anthropic: env.GW_ANTHROPIC_BASE_URL,
-      together: env.GW_TOGETHER_BASE_URL,
-      sarvam: env.GW_SARVAM_BASE_URL,
-    }).filter(([, url]) => url !== undefined),
-  );
+  const baseUrls = {
+    openai: env.GW_OPENAI_BASE_URL,
+    anthropic: env.GW_ANTHROPIC_BASE_URL,
+    together: env.GW_TOGETHER_BASE_URL,
+    sarvam: env.GW_SARVAM_BASE_URL,
+  } satisfies Record<VendorName, string | undefined>;
   return {
     // A sidecar serves its own pod only.
     host: env.GW_HOST ?? (env.GW_PROFILE === 'sidecar' ? '127.0.0.1' : '0.0.0.0'),
@@ -183,7 +181,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     sealingKeys: readSealingKeys(env.GW_SEALING_KEYS ?? ''),
     tablesFile: env.GW_TABLES_FILE ?? null,
     tablesConfigMap: namespace !== undefined && name !== undefined ? { namespace, name } : null,
-    vendorBaseUrls,
+    vendorBaseUrls: Object.fromEntries(Object.entries(baseUrls).filter(([, url]) => url !== undefined)),
     upstreamClient: env.GW_UPSTREAM_CLIENT,
     outboundPolicy: env.GW_OUTBOUND_POLICY,
     outboundAllowedCidrs: env.GW_OUTBOUND_ALLOWED_CIDRS.split(',').filter((cidr) => cidr.trim() !== ''),

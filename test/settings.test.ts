@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { vendorNames } from '../src/core/provider-name.ts';
 import { environmentSchema } from '../src/environment.ts';
 import { readSettings, SettingsError } from '../src/settings.ts';
 
@@ -83,6 +84,12 @@ test('what is set is read', () => {
     tracing: { enabled: false, auto: true },
     migrateAtBoot: false,
   });
+});
+
+test.each(vendorNames)('%s may have another address, and then no other vendor has', (vendor) => {
+  const address = 'http://127.0.0.1:9000';
+  const { vendorBaseUrls } = readSettings({ [`GW_${vendor.toUpperCase()}_BASE_URL`]: address });
+  expect(vendorBaseUrls).toEqual({ [vendor]: address });
 });
 
 test('the direct database is the database where no other is named', () => {

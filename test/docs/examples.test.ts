@@ -33,6 +33,12 @@ test(
       text.trim(),
     );
     insert('src/core/provider-name.ts', '  sarvam: {', name);
+    insert(
+      'src/environment.ts',
+      '  GW_SARVAM_BASE_URL:',
+      "  GW_ACME_BASE_URL: httpUrl.optional().describe('x'),",
+    );
+    insert('src/settings.ts', '    sarvam: env.', '    acme: env.GW_ACME_BASE_URL,');
     writeFileSync(join(folder.path, 'src/providers/openai-compatible/acme.ts'), dialect);
     insert(
       'src/providers/registry.ts',
