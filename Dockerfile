@@ -1,5 +1,5 @@
 # docker build -t model-gateway .
-# A release names its base by digest, and itself: --build-arg NODE_DIGEST=sha256:… (of node:24-slim), VERSION, REVISION
+# A release names its base by digest, and itself: --build-arg NODE_DIGEST=sha256:… (of NODE_IMAGE), VERSION, REVISION
 ARG NODE_IMAGE=node:24-slim
 ARG NODE_DIGEST=
 

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { baseImage } from '../../test/harness/stage/base-image.ts';
 import { digestIn } from './digest.ts';
 import type { ReleaseFacts } from './facts.ts';
 import type { Command } from './must-run.ts';
 import { mustRun, shownCommand } from './must-run.ts';
 
-/** The base of the Dockerfile. */
-const baseName = 'node:24-slim';
 /** One image each, in one index. */
 export const platforms: readonly string[] = ['linux/amd64', 'linux/arm64'];
 
@@ -27,7 +26,7 @@ export async function hasDocker(): Promise<boolean> {
 /** What the name of the base leads to today: it is part of the release, so that it can be built again. */
 export async function baseDigest(): Promise<string> {
   const format = '{{.Manifest.Digest}}';
-  const command: Command = ['docker', 'buildx', 'imagetools', 'inspect', baseName, '--format', format];
+  const command: Command = ['docker', 'buildx', 'imagetools', 'inspect', baseImage(), '--format', format];
   return digestIn(await mustRun(command), command);
 }
 

@@ -6,6 +6,7 @@ import { platforms } from '../../scripts/release/image.ts';
 import { mustRun } from '../../scripts/release/must-run.ts';
 import { findEmulator, findForeignBase, ownArchitecture } from '../harness/cluster/foreign-base.ts';
 import { patient } from '../harness/measure/crowding.ts';
+import { baseImage } from '../harness/stage/base-image.ts';
 import { configOf, imagesOf, LastLayer, manifestOf } from './support/registry-view.ts';
 
 /** What a node pulls, gzipped; of it the stand-in base of the tests is 67 MB; the real one is not weighed here. */
@@ -76,7 +77,7 @@ test.each(platforms)('says what it is, from which commit, and is not root: %s', 
     'org.opencontainers.image.licenses': 'Apache-2.0',
     'org.opencontainers.image.version': version,
     'org.opencontainers.image.revision': revision,
-    'org.opencontainers.image.base.name': 'node:24-slim',
+    'org.opencontainers.image.base.name': baseImage(),
   });
   expect(Date.parse(created)).toBe(committedAt * 1000);
 });

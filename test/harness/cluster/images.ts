@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { baseImage } from '../stage/base-image.ts';
 import { runQuietly } from '../stage/children.ts';
 import { root, StageError } from '../stage/project.ts';
 import { imageName } from '../stage/version.ts';
@@ -10,8 +11,8 @@ import { ownArchitecture } from './foreign-base.ts';
 import type { NodePrograms } from './node-programs.ts';
 import { toolPath } from './tools.ts';
 
-/** The name in the Dockerfile. No registry is asked for it: the stand-in is there before. */
-const baseName = 'docker.io/library/node:24-slim';
+/** As buildah spells the name in the Dockerfile. No registry is asked for it: the stand-in is there before. */
+const baseName = `docker.io/library/${baseImage()}`;
 const baseFile = `FROM scratch
 COPY . /
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
