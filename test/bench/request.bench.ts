@@ -1,7 +1,7 @@
 /** What the gateway does once per request beside reading and writing: against the one JSON.parse of its body. */
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { encodeLogRow } from '../../src/adapters/postgres/encode-log-rows.ts';
+import { binaryRows, encodeLogRow } from '../../src/adapters/postgres/encode-log-rows.ts';
 import { createSealer } from '../../src/adapters/system/sealer.ts';
 import { costMicroUsd, formatMicroUsd } from '../../src/core/answer/cost.ts';
 import type { Usage } from '../../src/core/answer/usage.ts';
@@ -60,6 +60,8 @@ const row = logRow({
     },
   ],
 });
+/** Of the type of new rows, as a database may have it. */
+const rowType = 16_500;
 const question = { userId: call.userId, options: call.options, mode: call.mode, target: 'balanced' };
 
 const parts: readonly Part[] = [
@@ -76,7 +78,11 @@ const parts: readonly Part[] = [
     name: 'cache key of the request',
     run: () => cacheKey(cachedFor({ ...question, request: call.request })),
   },
-  { name: 'log row: encode', run: () => encodeLogRow(row) },
+  {
+    name: 'log row: in binary, for Postgres',
+    run: () => binaryRows(rowType, [{ settled: row, isOther: false }]),
+  },
+  { name: 'log row: as a line of JSON, for the spool', run: () => encodeLogRow(row) },
 ];
 
 const parse: Part = {

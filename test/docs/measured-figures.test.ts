@@ -1,7 +1,7 @@
 /** What `npm run bench` found stands in docs/performance.md; whoever repeats a figure repeats the newest. */
 import { describe, expect, test } from 'vitest';
 import { fewestPods, gatewayMicros, podUse } from '../harness/scale/capacity.ts';
-import { readDocument, tableRows } from './documents.ts';
+import { filesBelow, readDocument, tableRows } from './documents.ts';
 import { measuredFigures } from './measured-figures.ts';
 
 const found = measuredFigures();
@@ -73,4 +73,11 @@ describe('the table of loads in docs/sizing.md', () => {
     expect(loads.map(([text = '']) => load.exec(text)?.groups?.['events'])).toContain('20');
     expect(loads.length).toBeGreaterThan(2);
   });
+});
+
+test('the parts of docs/performance.md have the names by which test/bench measures them', () => {
+  const benches = filesBelow('test/bench', '.bench.ts').map(readDocument).join('\n');
+  const parts = tableRows(readDocument('docs/performance.md'), 'part', 'against').map(([name = '']) => name);
+  expect(parts.length).toBeGreaterThan(8);
+  expect(parts.filter((name) => !benches.includes(`'${name}'`))).toEqual([]);
 });

@@ -66,7 +66,7 @@ function partsOf(text: string): string | null {
 
 const parts = (body: string) => `${partsHeading}
 The median time of one call, against one \`JSON.parse\` of what it is about (a request of 1 KB, or one streamed event),
-taken just before it. \`npm run bench:micro\` measures these.
+taken just before it. \`npm run bench:micro\` measures these: day and machine are those named below the table.
 
 ${body}
 `;
