@@ -1,6 +1,9 @@
 /**
- * The one timer of a flight, of a key check, or of a connection. Moving the due time later costs an assignment: when
- * the timer fires early it goes back to sleep. Moving it earlier re-arms it.
+ * The one timer of something that waits alone: for an equal request, for a vendor's word on a key, for the client of a
+ * whole answer that goes out as a stream, for Postgres. Exchanges share theirs (`chat/due-list.ts`).
+ *
+ * Moving the due time later costs an assignment: when the timer fires early it goes back to sleep. Moving it earlier
+ * re-arms it.
  */
 export class DueTimer {
   readonly #monotonicMs: () => number;

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { codeSpans, exists, readDocument, tableRows } from '../docs/documents.ts';
 
 /** What the linter cannot say about the sources: who may know whom, and where vendors have a name. */
 
@@ -239,6 +240,23 @@ describe('imports', () => {
       return !typeOnly && above > below;
     });
     expect(up.map(show)).toEqual([]);
+  });
+});
+
+describe('the column of ARCHITECTURE.md on what may be imported', () => {
+  const rows = tableRows(readDocument('ARCHITECTURE.md'), 'folder', 'holds', 'may import');
+
+  test.each(rows)('says for %s what the table here says', (name, _holds, said = '') => {
+    const [folder = ''] = codeSpans(name);
+    const isPure = folder === 'core/' || folder === 'providers/';
+    const within = Object.entries(rooms).flatMap(([room, allowed]) => (holds(folder, room) ? allowed : []));
+    const shown = (named: readonly string[]): string[] =>
+      named.filter((to) => !holds(folder, to) && (isPure || exists(`src/${to}`)));
+    const values = new Set(shown(within.flatMap((room) => room.values)));
+    const types = new Set(shown(within.flatMap((room) => room.types ?? [])));
+    const [saidOfValues = '', saidOfTypes = ''] = said.split('; types of ');
+    expect(codeSpans(saidOfValues).sort()).toEqual([...values].sort());
+    expect(codeSpans(saidOfTypes).sort()).toEqual([...types].filter((to) => !values.has(to)).sort());
   });
 });
 

@@ -33,6 +33,21 @@ test('CONTRIBUTING.md has a row for every folder of tests', () => {
   expect(named.sort()).toEqual(folders.sort());
 });
 
+test('the list of migrations in ARCHITECTURE.md has a word on each, in their order', () => {
+  const [list = ''] = /^The migrations are below[\s\S]*?\n\n/m.exec(readDocument('ARCHITECTURE.md')) ?? [];
+  const numbers = filesBelow('src/adapters/postgres/migrations', '.sql')
+    .map((path) => /\d{4}/.exec(path)?.[0])
+    .sort();
+  expect([...list.matchAll(/\((\d{4})\)/g)].map(([, number]) => number)).toEqual(numbers);
+});
+
+test('ARCHITECTURE.md names all who use a due-timer.ts of their own', () => {
+  const [said = ''] = /`due-timer\.ts` is[\s\S]*?\. /.exec(readDocument('ARCHITECTURE.md')) ?? [];
+  const users = filesBelow('src', '.ts').filter((path) => readDocument(path).includes("/due-timer.ts'"));
+  const named = codeSpans(said).filter((text) => text !== 'due-timer.ts');
+  expect(named.map((path) => `src/${path}`).sort()).toEqual(users.sort());
+});
+
 describe('the code map', () => {
   const text = readDocument('ARCHITECTURE.md');
   const entries = new Set(filesBelow('src', '.ts').map((path) => path.split('/')[1] ?? ''));
