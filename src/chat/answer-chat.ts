@@ -54,7 +54,7 @@ export function createChat(deps: ChatDeps): AnswerChat {
       const plan = planned instanceof Promise ? await planned : planned;
       context.settlement.ledger.skipped = plan.skipped;
       if (plan.kind === 'refused') throw await settleError(context.settlement, plan.error);
-      deps.telemetry.candidatesSkipped(call, plan.skipped);
+      deps.telemetry.planned(call, plan.skipped);
       const response = await respond(context, plan);
       if (response.kind === 'json') return response.answer;
       if (response.kind === 'replayed') await response.sending;

@@ -20,7 +20,11 @@ export type TraceHeaders = Readonly<Record<string, string>>;
 
 /** What the story reports to its watchers. Calls are cheap and never throw. */
 export interface ChatTelemetry {
-  candidatesSkipped(call: ChatCall, skipped: readonly SkippedCandidate[]): void;
+  /**
+   * There is a plan, so that something will be tried and settled: to be called for each, also of one that skips nobody,
+   * since the span of a client that leaves waits for the settlement from here on.
+   */
+  planned(call: ChatCall, skipped: readonly SkippedCandidate[]): void;
   attemptStarted(call: ChatCall, candidate: Candidate, number: number): void;
   /** About to be written to `origin`; a second time for the same attempt when it is sent again. */
   attemptSent(call: ChatCall, candidate: Candidate, origin: string): TraceHeaders;

@@ -96,7 +96,7 @@ export class ChatMetrics {
     }
   }
 
-  candidatesSkipped(_call: ChatCall, skipped: readonly SkippedCandidate[]): void {
+  planned(_call: ChatCall, skipped: readonly SkippedCandidate[]): void {
     for (const { provider, reason } of skipped) this.#skips.of(provider, reason).add();
   }
 

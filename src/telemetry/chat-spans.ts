@@ -43,7 +43,8 @@ export class ChatSpans {
     this.#propagateTo = new Set(propagateTo);
   }
 
-  candidatesSkipped(call: ChatCall, skipped: readonly SkippedCandidate[]): void {
+  /** The story begins. */
+  planned(call: ChatCall, skipped: readonly SkippedCandidate[]): void {
     const request = recorded(call);
     if (request === null) return;
     request.begin();

@@ -97,9 +97,9 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
     this.#metrics.http.legacyUsed(surface);
   }
 
-  candidatesSkipped(call: ChatCall, skipped: readonly SkippedCandidate[]): void {
-    this.#metrics.chat.candidatesSkipped(call, skipped);
-    this.#spans?.candidatesSkipped(call, skipped);
+  planned(call: ChatCall, skipped: readonly SkippedCandidate[]): void {
+    this.#metrics.chat.planned(call, skipped);
+    this.#spans?.planned(call, skipped);
   }
 
   attemptStarted(call: ChatCall, candidate: Candidate, number: number): void {

@@ -83,7 +83,7 @@ const cases: Record<string, Case> = {
     asked: false,
     open: false,
   },
-  'telling of the plan': { parts: {}, break: telemetryBug('candidatesSkipped'), asked: false, open: false },
+  'telling of the plan': { parts: {}, break: telemetryBug('planned'), asked: false, open: false },
   'the cache': {
     parts: cached,
     break: (world) => void Object.assign(world.deps.cache, { join: () => Promise.reject(bug) }),

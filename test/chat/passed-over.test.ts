@@ -59,6 +59,13 @@ const features: readonly [name: string, request: object, fact: object, reason: s
   ],
 ];
 
+test('a plan that passes nobody over is told of as well: who watches the story learns that it has begun', async () => {
+  const { world, end } = begin({});
+  (await world.transport.call(0)).reply(200, answer);
+  await end;
+  expect([world.telemetry.plans, world.telemetry.skipped]).toEqual([1, []]);
+});
+
 describe.each(features)('%s', (_name, request, fact, reason) => {
   const tables = lacking('anthropic', fact);
   const skipped = {

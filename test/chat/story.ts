@@ -291,8 +291,10 @@ export class FakeTelemetry implements ChatTelemetry {
   readonly streamEnds: string[] = [];
   readonly stalls: number[] = [];
   streams = 0;
+  plans = 0;
 
-  candidatesSkipped: ChatTelemetry['candidatesSkipped'] = (_call, skipped) => {
+  planned: ChatTelemetry['planned'] = (_call, skipped) => {
+    this.plans += 1;
     for (const { provider, reason } of skipped) this.skipped.push(`${provider} ${reason}`);
   };
   attemptEnded: ChatTelemetry['attemptEnded'] = (_call, record) => void this.attempts.push(record);

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import type { ChatCall } from '../../src/core/request/chat-call.ts';
 import { ChatSpans } from '../../src/telemetry/chat-spans.ts';
 import { startRequestSpan } from '../../src/telemetry/request-span.ts';
+import { logRow } from '../adapters/postgres/log-rows.ts';
 import { callOf, candidateOf, testTables } from '../chat/story.ts';
 
 const tables = testTables();
@@ -15,17 +16,25 @@ type Event = readonly [name: string, attributes: Attributes | undefined];
 /** A call whose spans keep their events, sampled or not. */
 function begin(traceFlags: TraceFlags) {
   const events: Event[] = [];
+  const ended: Span[] = [];
   const startSpan = (): Span => {
     const span = trace.wrapSpanContext({ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), traceFlags });
     const addEvent = (name: string, attributes?: Attributes) => {
       events.push([name, attributes]);
       return span;
     };
-    return Object.assign(span, { addEvent });
+    const end = () => void ended.push(span);
+    return Object.assign(span, { addEvent, end });
   };
   const tracer = { startSpan } as unknown as Tracer;
   const request = startRequestSpan(tracer, 'POST', '/v1/chat/completions', {});
-  return { events, spans: new ChatSpans(tracer, []), call: { ...callOf({ tables }), trace: request } };
+  return {
+    events,
+    ended,
+    request,
+    spans: new ChatSpans(tracer, []),
+    call: { ...callOf({ tables }), trace: request },
+  };
 }
 
 function tellStalls(spans: ChatSpans, call: ChatCall): void {
@@ -63,4 +72,15 @@ test('nothing is noted for a request that is not sampled', () => {
   tellStalls(spans, call);
   expect(events).toEqual([]);
   expect(call.trace.attempt).toBeNull();
+});
+
+test('the span of a client that left ends with the settlement, also where the plan skipped nobody', () => {
+  const { ended, request, spans, call } = begin(TraceFlags.SAMPLED);
+  const { span } = request;
+  spans.planned(call, []);
+  const left = { method: 'POST', route: null, status: 499, whole: false, durationMs: 1, trace: request };
+  request.end({ ...left, toUserServer: false });
+  expect(ended).toEqual([]);
+  spans.settled(call, logRow({ end: { status: 'client_closed' } }));
+  expect(ended).toEqual([span]);
 });
