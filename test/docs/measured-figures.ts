@@ -21,7 +21,7 @@ export interface MeasuredFigures {
 export function measuredFigures(text = readDocument('docs/performance.md')): MeasuredFigures {
   const rows = tableRows(text, 'target', 'JSON request', 'event, burst', 'event, paced');
   const cellsOf = (target: string): readonly string[] => rows.find(([name]) => name === target) ?? [];
-  const [, request, , event, micros = '', , mebibytes] = cellsOf('gateway');
+  const [, request, , event, micros = ''] = cellsOf('gateway');
   const [requestMicros, , eventMicros] = micros.split(' / ');
   const [, date, machine] = /^Measured on (\S+): Node [\d.]+, (\d+ × [^,]+),/m.exec(text) ?? [];
   if (date === undefined || machine === undefined)
@@ -33,7 +33,7 @@ export function measuredFigures(text = readDocument('docs/performance.md')): Mea
     eventMicros: numberIn(eventMicros),
     requestRatio: numberIn(request),
     eventRatio: numberIn(event),
-    mebibytes: numberIn(mebibytes),
+    mebibytes: numberIn(cellsOf('gateway').at(-1)),
     floorMebibytes: numberIn(cellsOf('bare Fastify').at(-1)),
   };
 }
