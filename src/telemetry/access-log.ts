@@ -50,13 +50,14 @@ const endText = (
     ',"ttft_ms":',
   );
 
-/** Of nearly all requests. */
-const usualAnswer = endText('success', 'complete', false, 1);
-const usualStream = endText('success', 'complete', true, 1);
+/** Of nearly all requests: answers and streams by how many were tried, which is none of one from the cache. */
+const usualAnswers = [0, 1].map((tries) => endText('success', 'complete', false, tries));
+const usualStreams = [0, 1].map((tries) => endText('success', 'complete', true, tries));
 
 function endTextOf(settled: SettledRequest): string {
   const { end, stream, tries } = settled;
-  if (end.status === 'success' && tries === 1) return stream ? usualStream : usualAnswer;
+  const usual = (stream ? usualStreams : usualAnswers)[tries];
+  if (end.status === 'success' && usual !== undefined) return usual;
   return endText(end.status, endOf(settled), stream, tries);
 }
 

@@ -37,9 +37,10 @@ interface Spending {
 /** What requests of one mode that one model answered are counted in; what is null is made when it is needed. */
 interface ModelSeries {
   readonly duration: HistogramSeries;
-  /** Of the two ways in which nearly all requests end: served, without the cache. */
+  /** Of the ways in which nearly all requests end: served, without the cache, or from it. */
   answers: CounterSeries | null;
   streams: CounterSeries | null;
+  hits: CounterSeries | null;
   spending: Spending | null;
 }
 
@@ -141,7 +142,13 @@ export class ChatMetrics {
     const labels = [mode, provider, model];
     const known = this.#series.get(labels);
     if (known !== undefined) return known;
-    const series = { duration: this.#duration.of(mode), answers: null, streams: null, spending: null };
+    const series = {
+      duration: this.#duration.of(mode),
+      answers: null,
+      streams: null,
+      hits: null,
+      spending: null,
+    };
     this.#series.set(labels, series);
     return series;
   }
@@ -150,7 +157,12 @@ export class ChatMetrics {
     const { mode, stream, cache } = settled;
     const made = (): CounterSeries =>
       this.#requests.of(mode, provider, model, outcomeOf(settled), stream ? 'true' : 'false', cache);
-    if (settled.end.status !== 'success' || cache !== 'bypass') return made();
+    if (settled.end.status !== 'success') return made();
+    if (cache === 'hit' && !stream) {
+      series.hits ??= made();
+      return series.hits;
+    }
+    if (cache !== 'bypass') return made();
     if (stream) {
       series.streams ??= made();
       return series.streams;

@@ -6,6 +6,9 @@ import { cachedFor, cacheKey } from '../../src/core/request/cache-key.ts';
 import type { ChatRequest } from '../../src/core/request/chat-request.ts';
 import { noOptions } from './story.ts';
 
+/** They differ in one character, far from the ends and the middle. */
+const longBody = (letter: string): string => `{"model":"${'a'.repeat(60)}${letter}${'b'.repeat(200)}"}`;
+
 /** Requests of few different parts, so that many are equal but for one of them. */
 const asked = fc.record({
   userId: fc.constantFrom('u', 'u2'),
@@ -17,7 +20,8 @@ const asked = fc.record({
     '{"model":"a"}',
     '{"model":"a" }',
     '{"user":"b","model":"a"}',
-    '{"model":"a","user":"b"}',
+    longBody('x'),
+    longBody('y'),
   ),
 });
 
