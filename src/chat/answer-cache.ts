@@ -41,17 +41,23 @@ async function hashedLater(text: string, later: LaterTurns): Promise<string> {
 }
 
 /** What a cacheable request finds. */
-export type CacheLookup =
-  | { readonly kind: 'hit'; readonly answer: StoredAnswer }
-  | {
-      readonly kind: 'miss';
-      /** Governs the upstream calls: outlives this client while others wait for the same answer. */
-      readonly signal: CancelSignal;
-      /** One of the two must be called, once. Null: answered, but nothing to be stored and shared. */
-      resolve(answer: StoredAnswer | null): void;
-      /** Not answered: whoever waits longest goes on. */
-      reject(): void;
-    };
+export type CacheLookup = CacheHit | CacheMiss;
+
+interface CacheHit {
+  readonly kind: 'hit';
+  readonly answer: StoredAnswer;
+}
+
+/** The duty to get the answer. */
+export interface CacheMiss {
+  readonly kind: 'miss';
+  /** Governs the upstream calls: outlives this client while others wait for the same answer. */
+  readonly signal: CancelSignal;
+  /** One of the two must be called, once. Null: answered, but nothing to be stored and shared. */
+  resolve(answer: StoredAnswer | null): void;
+  /** Not answered: whoever waits longest goes on. */
+  reject(): void;
+}
 
 /** The duty of one request to get its answer alone. */
 function alone(signal: CancelSignal): CacheLookup {

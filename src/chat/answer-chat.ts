@@ -10,6 +10,7 @@ import { planCandidates } from '../core/plan.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { StoreAway } from '../core/store-away.ts';
 import { AnswerHold } from './answer-budget.ts';
+import type { CacheLookup, CacheMiss } from './answer-cache.ts';
 import type { CancelSignal } from './cancellation.ts';
 import type { ChatDeps } from './chat-deps.ts';
 import type { Client } from './client-stream.ts';
@@ -71,25 +72,33 @@ export function createChat(deps: ChatDeps): AnswerChat {
 function respond(context: RequestContext, plan: PlannedCandidates): Promise<ChatResponse> {
   const { call, client } = context;
   const { cacheTtlSeconds } = call.options;
-  if (cacheTtlSeconds !== null) return respondCached(context, plan, cacheTtlSeconds);
-  return tryCandidates(context, plan, client.signal);
+  if (cacheTtlSeconds === null) return tryCandidates(context, plan, client.signal);
+  const found = context.deps.cache.join(call, plan.candidates, cacheTtlSeconds, client.signal);
+  return found instanceof Promise
+    ? found.then((lookup) => respondAsFound(context, plan, lookup))
+    : respondAsFound(context, plan, found);
 }
 
-async function respondCached(
+/** Not async by itself: a promise that one hands out takes three turns of the queue. */
+function respondAsFound(
   context: RequestContext,
   plan: PlannedCandidates,
-  cacheTtlSeconds: number,
+  lookup: CacheLookup | null,
 ): Promise<ChatResponse> {
   const { call, client, settlement, deps } = context;
-  const joined = deps.cache.join(call, plan.candidates, cacheTtlSeconds, client.signal);
-  const lookup = joined instanceof Promise ? await joined : joined;
   // The client left while waiting: the row is written on the way out.
   if (lookup === null) return tryCandidates(context, plan, client.signal);
   settlement.cache = lookup.kind;
-  if (lookup.kind === 'hit') {
-    deps.telemetry.cacheHit(call, lookup.answer);
-    return respondFromCache(context, lookup.answer) ?? refuseForRoom(settlement);
-  }
+  if (lookup.kind === 'miss') return respondAndStore(context, plan, lookup);
+  deps.telemetry.cacheHit(call, lookup.answer);
+  return respondFromCache(context, lookup.answer) ?? refuseForRoom(settlement);
+}
+
+async function respondAndStore(
+  context: RequestContext,
+  plan: PlannedCandidates,
+  lookup: CacheMiss,
+): Promise<ChatResponse> {
   let response: ChatResponse | null = null;
   try {
     response = await tryCandidates(context, plan, lookup.signal);

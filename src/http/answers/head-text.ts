@@ -1,3 +1,5 @@
+const lineEnd = /[\r\n]/;
+
 /**
  * The head of an answer of status 200 on a connection that stays open for `keptSeconds`, in the words of Node's own,
  * which takes 1.3 µs to look at each name and value again. A value of two lines would be two headers, or two answers:
@@ -11,8 +13,7 @@ export function headText(
   let text = 'HTTP/1.1 200 OK\r\n';
   for (const name in headers) {
     const value = headers[name] as string;
-    if (value.includes('\n') || value.includes('\r'))
-      throw new TypeError(`The header ${name} has two lines.`);
+    if (lineEnd.test(value)) throw new TypeError(`The header ${name} has two lines.`);
     text += `${name}: ${value}\r\n`;
   }
   return `${text}Date: ${date}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${keptSeconds}\r\n\r\n`;
