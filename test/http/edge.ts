@@ -22,6 +22,8 @@ export interface Edge {
   readonly shed: Shortage[];
   /** One for each reader that was let go. */
   readonly stalled: number[];
+  /** Lines of warnings and errors. */
+  readonly logged: readonly string[];
   /** Requests that are over: status, and whether the client had everything. */
   readonly ended: { readonly status: number; readonly whole: boolean }[];
   /** Lets the look-up of accounts that are waited for (`x-wait`) go on. */
@@ -107,7 +109,8 @@ export async function startEdge(
     adminRequestEnded: () => undefined,
     keyChecked: () => undefined,
   };
-  const log = pino({ level: 'silent' });
+  const logged: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line) => void logged.push(line) });
   const tables = () => ({ hash: '0123456789abcdef', legacy: null }) as RoutingTables;
   const later = new LaterTurns();
   const app = await createServer({ ...limitsOfTests, ...limits }, life, later, log, telemetry, tables);
@@ -130,6 +133,7 @@ export async function startEdge(
     shed,
     stalled,
     ended,
+    logged,
     letIn: () => {
       const waiting = letIn;
       letIn = [];

@@ -104,7 +104,7 @@ export function createAdminServer(deps: AdminDeps, log: FastifyBaseLogger): Fast
   });
   refuseOddRequests(app);
   const methods = methodsOf(adminRouteList);
-  handleErrors(app, (url) => allowedMethods(app, url, methods));
+  handleErrors(app, log, (url) => allowedMethods(app, url, methods));
   serveProbes(app, deps);
   if (deps.api?.store === null) refuseStoreRoutes(app, adminRouteList);
   else if (deps.api !== null) serveAdminApi(app, deps.api, deps.api.store);

@@ -88,9 +88,10 @@ export function writeError(
  */
 export function handleErrors(
   app: FastifyInstance,
+  log: FastifyBaseLogger,
   methodsOf: (url: string) => readonly string[] | null,
 ): void {
-  app.setErrorHandler((error, request, reply) => writeError(error, request, reply, app.log));
+  app.setErrorHandler((error, request, reply) => writeError(error, request, reply, log));
   app.addHook('onRequest', (request, _reply, done) => {
     done(request.is404 ? noRoute(methodsOf(request.raw.url ?? '')) : undefined);
   });
