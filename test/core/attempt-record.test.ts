@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { AttemptRecord, CandidateRecord } from '../../src/core/attempt-record.ts';
-import { attemptReport, attemptRow, readAttempts } from '../../src/core/attempt-record.ts';
+import {
+  attemptReport,
+  attemptRow,
+  isSameServed,
+  readAttempts,
+  servedFacts,
+} from '../../src/core/attempt-record.ts';
 import type { Candidate } from '../../src/core/candidate.ts';
 import type { AttemptFailure } from '../../src/core/outcome.ts';
 
@@ -99,4 +105,11 @@ describe('what is written of an attempt is read again', () => {
     const [read] = readAttempts([stored(one)], served);
     expect(read).toEqual({ report: attemptReport(one), ...expected });
   });
+});
+
+test('attempts that served are the same only where each fact that is written of them is', () => {
+  const facts = servedFacts(record);
+  expect(isSameServed(facts, servedFacts({ ...record }))).toBe(true);
+  for (const name of Object.keys(facts))
+    expect(isSameServed(facts, { ...facts, [name]: 'another' }), name).toBe(false);
 });

@@ -1,7 +1,6 @@
 import { ratesFor } from '../answer/cost.ts';
-import type { AttemptRecord, AttemptRow } from '../attempt-record.ts';
-import { attemptRow, shownLatency } from '../attempt-record.ts';
-import type { Candidate } from '../candidate.ts';
+import type { AttemptRecord, AttemptRow, ServedFacts } from '../attempt-record.ts';
+import { attemptRow, isSameServed, servedFacts, servedRow, shownLatency } from '../attempt-record.ts';
 import type { CandidateFate } from '../candidate-fate.ts';
 import { candidateFate } from '../candidate-fate.ts';
 import type { ProviderName } from '../provider-name.ts';
@@ -32,11 +31,9 @@ export const plainJson = (text: string): string => `"${text}"`;
 
 export type StoredAttempts = readonly AttemptRow[];
 
-/** The text of an attempt that served and left nothing out, around its latency: the same for all of one candidate's. */
-interface ServedText
-  extends Pick<AttemptRecord, 'addressClass'>,
-    Pick<Candidate, 'provider' | 'model' | 'residency'> {
-  readonly declaredRegion: string | null;
+/** The text of an attempt that served and left nothing out, around its latency. */
+interface ServedText {
+  readonly facts: ServedFacts;
   readonly before: string;
   readonly after: string;
 }
@@ -44,25 +41,20 @@ interface ServedText
 /** Of the attempt before at each model: nearly every request has one such attempt, which takes 0.4 µs to write anew. */
 const servedTexts = new WeakMap<ModelFacts, ServedText>();
 
+/** Made of the facts that are compared and of nothing else, so that no request is told of by another's text. */
+function madeServedText(facts: ServedFacts): ServedText {
+  const text = storableJson([servedRow(facts, 0)]);
+  const [before = '', after = ''] = text.split(/(?<="latency_ms":)0(?=,"end")/);
+  return { facts, before, after };
+}
+
 function servedTextOf(record: AttemptRecord): ServedText {
-  const { candidate, addressClass } = record;
-  const { provider, model, residency } = candidate;
-  const { declaredRegion } = candidate.key;
-  const known = servedTexts.get(candidate.facts);
-  if (
-    known !== undefined &&
-    known.provider === provider &&
-    known.model === model &&
-    known.residency === residency &&
-    known.declaredRegion === declaredRegion &&
-    known.addressClass === addressClass
-  )
-    return known;
-  const [before = '', after = ''] = storableJson([attemptRow({ ...record, durationMs: 0 })]).split(
-    /(?<="latency_ms":)0(?=,"end")/,
-  );
-  const made = { provider, model, residency, declaredRegion, addressClass, before, after };
-  servedTexts.set(candidate.facts, made);
+  const { facts: model } = record.candidate;
+  const known = servedTexts.get(model);
+  if (known !== undefined && isSameServed(known.facts, servedFacts(record))) return known;
+  // Facts that are only compared need no object; these are kept, in one of their own.
+  const made = madeServedText(servedFacts(record));
+  servedTexts.set(model, made);
   return made;
 }
 

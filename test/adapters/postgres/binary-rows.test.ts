@@ -4,11 +4,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { columnKinds } from '../../../src/adapters/postgres/column-kinds.ts';
 import { binaryRows, encodedColumns } from '../../../src/adapters/postgres/encode-log-rows.ts';
+import { noUsage, usageBases } from '../../../src/core/answer/usage.ts';
 import type { AttemptRecord, CandidateRecord } from '../../../src/core/attempt-record.ts';
 import { attemptRow } from '../../../src/core/attempt-record.ts';
 import { candidateFate } from '../../../src/core/candidate-fate.ts';
 import { logColumnNames, logColumns } from '../../../src/core/log/log-columns.ts';
 import { attemptsJson, fatesJson, storableJson } from '../../../src/core/log/stored-json.ts';
+import { residencies } from '../../../src/core/request/residency.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { candidateOf, heldKey, testTables } from '../../chat/story.ts';
 import { logRow } from './log-rows.ts';
@@ -75,30 +77,39 @@ const end: fc.Arbitrary<AttemptRecord['end']> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: 'cancelled' as const, reason: 'client-gone' as const }) },
 );
 
+const answer = fc.record({ id: text, model: text, finishReasons: fc.array(text, { maxLength: 2 }) });
+
+/** All that a record holds varies, whether rows show it or not: what is kept of one must be no other's. */
 const tried: fc.Arbitrary<AttemptRecord> = fc
   .record({
     provider,
     model: fc.oneof(fc.constant(null), text),
+    residency: fc.constantFrom(...residencies),
     declaredRegion: fc.constantFrom(null, 'mumbai', '"latency_ms":0,"end"'),
-    addressClass: fc.constantFrom(null, 'public', 'private'),
-    durationMs: fc.double({ min: 0, max: 1e6, noNaN: true }),
-    end,
-    dropped: fc.constantFrom([], [], ['user', 'a b']),
+    heldBack: fc.boolean(),
+    keyId: fc.uuid(),
+    rest: fc.record({
+      kind: fc.constant('tried' as const),
+      number: fc.integer({ min: 1, max: 5 }),
+      addressClass: fc.constantFrom(null, 'public', 'private'),
+      end,
+      startedAtMs: fc.nat(),
+      durationMs: fc.double({ min: 0, max: 1e6, noNaN: true }),
+      firstTokenMs: fc.option(fc.nat()),
+      usage: fc.option(
+        fc.record({ basis: fc.constantFrom(...usageBases), inputTokens: count, outputTokens: count }),
+      ),
+      answer: fc.option(answer),
+      dropped: fc.constantFrom([], [], ['user', 'a b']),
+    }),
   })
-  .map((given) => {
-    const { durationMs, addressClass, dropped } = given;
-    const { declaredRegion, model } = given;
-    const candidate = candidateOf(given.provider, tables, heldKey(given.provider, { declaredRegion }));
+  .map(({ provider: of, model, residency, declaredRegion, heldBack, keyId, rest }) => {
+    const candidate = candidateOf(of, tables, heldKey(of, { id: keyId, declaredRegion }));
     return {
-      kind: 'tried',
-      candidate: model === null ? candidate : { ...candidate, model },
-      number: 1,
-      startedAtMs: 0,
-      firstTokenMs: null,
-      usage: null,
-      answer: null,
-      ...{ addressClass, durationMs, dropped, end: given.end },
-    };
+      ...rest,
+      usage: rest.usage === null ? null : { ...noUsage, ...rest.usage },
+      candidate: { ...candidate, residency, heldBack, model: model ?? candidate.model },
+    } satisfies Record<keyof AttemptRecord, unknown>;
   });
 const passedOver: fc.Arbitrary<CandidateRecord> = fc.constant({
   kind: 'passed-over',
