@@ -40,11 +40,17 @@ export class BinaryStatement implements pg.Submittable {
   /** Set by `pg`. */
   callback: ((error: Error | null) => void) | undefined;
   readonly #value: Buffer;
+  readonly #end = Promise.withResolvers<void>();
 
   constructor(name: string, text: string, value: Buffer) {
     this.name = name;
     this.text = text;
     this.#value = value;
+  }
+
+  /** Comes for whatever was handed to a connection, also to one that is lost. */
+  get ended(): Promise<void> {
+    return this.#end.promise;
   }
 
   submit(connection: pg.Connection): void {
@@ -60,11 +66,13 @@ export class BinaryStatement implements pg.Submittable {
   }
 
   handleError(error: Error): void {
+    this.#end.reject(error);
     this.callback?.(error);
   }
 
   /** The server's answer to it is whole. */
   handleReadyForQuery(): void {
+    this.#end.resolve();
     this.callback?.(null);
   }
 
@@ -73,7 +81,11 @@ export class BinaryStatement implements pg.Submittable {
   }
 }
 
-/** Resolves when the server has done it, which the types of `pg` do not know; rejects with its error. */
-export function runStatement(pool: pg.Pool, statement: BinaryStatement): Promise<void> {
-  return pool.query(statement) as unknown as Promise<void>;
+/**
+ * Resolves when the server has done it, and committed it; rejects with its error, or that of a connection that was not
+ * to be had or is lost. A pool's word alone will not do: where it puts statements into transactions, it asks a client,
+ * which gives a statement of this sort back at once.
+ */
+export async function runStatement(pool: pg.Pool, statement: BinaryStatement): Promise<void> {
+  await Promise.all([pool.query(statement), statement.ended]);
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { aroundAll, beforeEach, onTestFinished } from 'vitest';
+import type { PoolOptions } from '../../../src/adapters/postgres/pool.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { patient } from '../measure/crowding.ts';
 import type { TestDatabase } from './postgres.ts';
@@ -68,10 +69,15 @@ export function useDatabase(around: Around = aroundAll, options: { migrated?: bo
 const answerLimitMs = 10_000;
 
 /** As many connections to it at most. */
-export function usePool(database: TestDatabase, connections: number, around: Around = aroundAll): pg.Pool {
+export function usePool(
+  database: TestDatabase,
+  connections: number,
+  around: Around = aroundAll,
+  options: PoolOptions = {},
+): pg.Pool {
   const limitMs = Math.round(patient(answerLimitMs));
   const create = () => {
-    const pool = createPool(database.url, connections, { patienceMs: limitMs });
+    const pool = createPool(database.url, connections, { patienceMs: limitMs, ...options });
     pool.options.connectionTimeoutMillis = limitMs;
     return pool;
   };
