@@ -46,6 +46,12 @@ export const encodedColumns: readonly EncodedColumn[] = logColumnNames.map((name
 /** With what stands before each value. */
 const members = encodedColumns.map(({ name, json }) => ({ before: `,"${name}":`, json }));
 
+const createdMicros: Pick<EncodedColumn, 'name' | 'json'> = {
+  name: 'created_micros',
+  json: ({ createdAtMicros }) => String(createdAtMicros),
+};
+const lineMembers = [createdMicros, ...encodedColumns];
+
 /** The row as one line of JSON: what the insert reads, the spool keeps, and is printed when nothing else is left. */
 export function encodeLogRow(settled: SettledRequest): string {
   let text = `{"created_micros":${settled.createdAtMicros}`;
@@ -61,6 +67,35 @@ export function asOther(line: string): string {
 export function lineOf({ settled, isOther }: LogRow): string {
   const line = encodeLogRow(settled);
   return isOther ? asOther(line) : line;
+}
+
+/**
+ * The same; null where a column throws, which is a bug of ours: such a row must take neither the process nor other rows
+ * with it, and `toldColumns` has what is left of it.
+ */
+export function lineIfTold(row: LogRow): string | null {
+  try {
+    return lineOf(row);
+  } catch {
+    return null;
+  }
+}
+
+/** As much of a row's line as can be told, and why which columns cannot. */
+export function toldColumns(settled: SettledRequest): {
+  readonly line: string;
+  readonly missing: Readonly<Record<string, string>>;
+} {
+  const missing: Record<string, string> = {};
+  const told = lineMembers.flatMap(({ name, json }) => {
+    try {
+      return `"${name}":${json(settled)}`;
+    } catch (error) {
+      missing[name] = String(error);
+      return [];
+    }
+  });
+  return { line: `{${told.join(',')}}`, missing };
 }
 
 /**

@@ -3,7 +3,7 @@ import { newRowType } from '../../core/log/log-columns.ts';
 import { otherName } from '../../core/other-name.ts';
 import { BinaryStatement, runStatement } from './binary-statement.ts';
 import type { LogRow } from './encode-log-rows.ts';
-import { binaryRows, encodedColumns, lineOf } from './encode-log-rows.ts';
+import { binaryRows, encodedColumns, lineIfTold } from './encode-log-rows.ts';
 import { isAway, isCheckViolation } from './pool.ts';
 import { unsummedColumns } from './rollup-sums.ts';
 
@@ -65,13 +65,18 @@ export async function insertLogRows(pool: pg.Pool, rows: readonly string[]): Pro
   return result.rows[0]?.inserted ?? 0;
 }
 
-/** Commits rows that nobody has inserted before. Rejects with the error of `pg`. */
-export type InsertNewRows = (rows: readonly LogRow[]) => Promise<unknown>;
+/**
+ * Commits rows that nobody has inserted before, but for those that cannot be told: resolves to where these are in
+ * `rows`. Rejects with the error of `pg`; nothing is kept then.
+ */
+export type InsertNewRows = (rows: readonly LogRow[]) => Promise<readonly number[]>;
+
+const nowhere: readonly number[] = [];
 
 /**
  * The same for rows that are new, at half the cost to the server: read in binary form, without looking for those that
  * are there. Whatever it refuses is inserted the other way: a row that the spool's replay was faster with, a value
- * beyond its column, a partition attached meanwhile.
+ * beyond its column, a partition attached meanwhile, those in a batch with one that cannot be told.
  */
 export function newRowsInto(pool: pg.Pool): InsertNewRows {
   let type: number | null = null;
@@ -80,12 +85,20 @@ export function newRowsInto(pool: pg.Pool): InsertNewRows {
       type ??= await newRowTypeOid(pool);
       const value = binaryRows(type, rows);
       await runStatement(pool, new BinaryStatement('insert-new-rows', newSql, value));
+      return nowhere;
     } catch (error) {
       if (isAway(error)) throw error;
       type = null;
-      await insertLogRows(pool, rows.map(lineOf));
+      return insertLines(pool, rows.map(lineIfTold));
     }
   };
+}
+
+/** Resolves to where there is no line. */
+async function insertLines(pool: pg.Pool, lines: readonly (string | null)[]): Promise<readonly number[]> {
+  const told = lines.filter((line) => line !== null);
+  if (told.length > 0) await insertLogRows(pool, told);
+  return lines.flatMap((line, at) => (line === null ? [at] : []));
 }
 
 /** Another in every database. */

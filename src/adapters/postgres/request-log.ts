@@ -2,13 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { RowSpool } from '../spool/row-spool.ts';
 import { openSpool } from '../spool/spool-slots.ts';
-import { lineOf } from './encode-log-rows.ts';
+import { lineIfTold } from './encode-log-rows.ts';
 import type { InsertNewRows } from './log-insert.ts';
 import { newRowsInto } from './log-insert.ts';
 import { recoverInBackground } from './log-recovery.ts';
 import type { LogState } from './log-state.ts';
 import { moved } from './log-state.ts';
 import { isDataError } from './pool.ts';
+import { PrintedRows } from './printed-rows.ts';
 import type { PostgresRequestLog, RequestLogOptions, RequestLogStats } from './request-log-contract.ts';
 import { RollupNames } from './rollup-names.ts';
 import { SpoolReplay } from './spool-replay.ts';
@@ -47,17 +48,18 @@ class GroupCommitLog implements PostgresRequestLog {
   readonly #batches: (InsertBatch | null)[] = new Array<null>(maxWriters).fill(null);
   readonly #recovering: Promise<void>;
   readonly #unsettled = new UnsettledRows();
+  readonly #printed: PrintedRows;
   /** Those that no writer has in hand yet. */
   #queue: PendingRow[] = [];
   #state: LogState = 'committing';
   #scheduled = false;
   #deadline: NodeJS.Timeout | null = null;
   #drained: Promise<void> | null = null;
-  #printed = 0;
 
   constructor(options: RequestLogOptions, spool: RowSpool) {
     this.#options = options;
     this.#spool = spool;
+    this.#printed = new PrintedRows(options.print);
     this.#insert = options.insert ?? newRowsInto(options.pool);
     this.#replay = new SpoolReplay({
       pool: options.pool,
@@ -112,7 +114,7 @@ class GroupCommitLog implements PostgresRequestLog {
       dropped: settled.dropped,
       replayed: this.#replay.replayed,
       bad: this.#replay.bad,
-      printed: this.#printed,
+      printed: this.#printed.count,
       queueDepth: waiting,
       spoolBytes: this.#spool.bytes,
       oldestRowAgeMs: oldest === null ? 0 : Math.round(this.#nowMs() - oldest.enteredAtMs),
@@ -155,18 +157,21 @@ class GroupCommitLog implements PostgresRequestLog {
     }
     this.#batches[writer] = { rows, startedAtMs: this.#nowMs() };
     try {
-      await this.#insert(rows.map(({ row }) => row));
-      for (const row of rows) this.#unsettled.settle(row, 'committed');
+      const untold = await this.#insert(rows.map(({ row }) => row));
+      for (const [at, row] of rows.entries())
+        if (untold.includes(at)) this.#drop(row);
+        else this.#unsettled.settle(row, 'committed');
     } catch (error) {
       // A row that Postgres refuses for its content is found by the replay, which takes batches apart.
       if (!isDataError(error)) this.#startAway();
       await Promise.all(rows.map((row) => this.#spoolOrPrint(row)));
+    } finally {
+      this.#batches[writer] = null;
     }
-    this.#batches[writer] = null;
     this.#startWriters();
   }
 
-  /** True when the row has its place, in the spool or, before that, by its commit. Who asks meanwhile shares it. */
+  /** True when the row has its place: the spool, before that its commit, or none. Who asks meanwhile shares it. */
   #trySpool(row: PendingRow): Promise<boolean> {
     row.spooling ??= this.#appendToSpool(row);
     return row.spooling;
@@ -174,8 +179,10 @@ class GroupCommitLog implements PostgresRequestLog {
 
   async #appendToSpool(row: PendingRow): Promise<boolean> {
     if (row.isSettled) return true;
+    const line = lineIfTold(row.row);
+    if (line === null) return this.#drop(row);
     row.to('spooling');
-    const kept = await this.#spool.append(lineOf(row.row));
+    const kept = await this.#spool.append(line);
     row.spooling = null;
     if (row.isSettled) return true;
     if (kept) return this.#unsettled.settle(row, 'spooled');
@@ -185,13 +192,15 @@ class GroupCommitLog implements PostgresRequestLog {
   }
 
   async #spoolOrPrint(row: PendingRow): Promise<void> {
-    if (await this.#trySpool(row)) return;
-    if (this.#unsettled.settle(row, 'dropped')) this.#print(lineOf(row.row));
+    if (!(await this.#trySpool(row))) this.#drop(row);
   }
 
-  #print(text: string): void {
-    this.#printed += 1;
-    this.#options.print(`{"event":"request_log_row","row":${text}}\n`);
+  /** True when the row has its place: stdout, unless it has one already. One that is on its way to the spool waits. */
+  #drop(row: PendingRow): boolean {
+    if (row.state !== 'waiting') return row.isSettled;
+    this.#unsettled.settle(row, 'dropped');
+    this.#printed.print(row.row);
+    return true;
   }
 
   /** Rows that waited long enough go to the spool; what the spool does not take goes on waiting for its commit. */
@@ -235,7 +244,7 @@ class GroupCommitLog implements PostgresRequestLog {
     await Promise.all(this.#unsettled.all().map((row) => this.#spoolOrPrint(row)));
     await this.#recovering;
     // What cannot be read now, the next process to take its slot will try.
-    for await (const row of this.#spool.rows(this.#replay.onBroken)) this.#print(row);
+    for await (const row of this.#spool.rows(this.#replay.onBroken)) this.#printed.printLine(row);
     await this.#spool.close();
   }
 }

@@ -19,7 +19,16 @@ export class RollupNames {
   readonly #known = new Set<string>();
   readonly #counts = new Map<string, number>();
 
+  /** False where that cannot be told, by a bug: of such a row no line can be made either. */
   isOther(settled: SettledRequest): boolean {
+    try {
+      return this.#count(settled);
+    } catch {
+      return false;
+    }
+  }
+
+  #count(settled: SettledRequest): boolean {
     const { userId, createdAtMicros, mode } = settled;
     if (mode !== 'override') return false;
     this.#begin(Math.floor(createdAtMicros / hourMicros));

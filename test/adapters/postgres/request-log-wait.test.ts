@@ -23,7 +23,7 @@ let waiting: Set<{ readonly sinceMs: number; readonly recorded: Promise<void> }>
 
 const insertHeld: InsertNewRows = () =>
   new Promise((resolve) => {
-    held.push({ sinceMs: performance.now(), release: () => resolve(undefined) });
+    held.push({ sinceMs: performance.now(), release: () => resolve([]) });
   });
 
 beforeEach(async () => {
