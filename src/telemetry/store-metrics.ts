@@ -1,5 +1,5 @@
 import type { OpenKey, ResponseCache } from '../chat/ports.ts';
-import type { Families, HistogramSeries } from './series.ts';
+import type { CounterSeries, Families, HistogramSeries } from './series.ts';
 
 const seconds = (sinceMs: number): number => (performance.now() - sinceMs) / 1000;
 
@@ -35,6 +35,7 @@ export class StoreMetrics {
   readonly #unseal: HistogramSeries;
   readonly #queries;
   readonly #flush: HistogramSeries;
+  readonly #refused: CounterSeries;
 
   constructor(families: Families) {
     const operations = families.histogram('gw_cache_operation_seconds');
@@ -45,6 +46,7 @@ export class StoreMetrics {
     this.#queries = families.histogram('gw_db_query_seconds');
     for (const name of queryNames) this.#queries.of(name);
     this.#flush = families.histogram('gw_log_flush_seconds').of();
+    this.#refused = families.counter('gw_log_batches_refused_total').of();
   }
 
   cache(store: ResponseCache): ResponseCache {
@@ -80,6 +82,11 @@ export class StoreMetrics {
     run: (...args: Args) => Promise<Result>,
   ): (...args: Args) => Promise<Result> {
     return timed(this.#flush, run);
+  }
+
+  /** A group commit that took the slow insert. */
+  batchRefused(): void {
+    this.#refused.add();
   }
 
   openKey(open: OpenKey): OpenKey {

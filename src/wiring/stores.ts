@@ -35,6 +35,7 @@ import { countedWindowMs } from '../limits/window-counter.ts';
 import type { Settings } from '../settings.ts';
 import type { StdoutLines } from '../telemetry/stdout-lines.ts';
 import type { StoreMetrics } from '../telemetry/store-metrics.ts';
+import { refusedBatches } from './refused-batches.ts';
 
 /** Pages of logs and statistics have connections of their own, so that they never delay a chat request. */
 const queryPoolSize = 4;
@@ -157,7 +158,7 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
     whenFull: spoolFull,
     clock,
     print: (line) => lines.print(line),
-    insert: metrics.timeFlush(newRowsInto(logPool)),
+    insert: metrics.timeFlush(newRowsInto(logPool, refusedBatches(log, clock, metrics))),
   });
   opened.push(() => requestLog.drain(closeTimeoutMs));
   const read = metrics.timeQuery('find_account', readAccount);

@@ -107,6 +107,9 @@ test('work of the stores and time of our own are observed where they occur', asy
   expect(grown('gw_db_query_seconds_count', { query: 'list_keys' })).toBe(1);
   expect(sumOf(after, 'gw_db_query_seconds_count', { query: 'find_account' })).toBeGreaterThan(0);
   expect(grown('gw_log_flush_seconds_count')).toBeGreaterThan(0);
+  expect(sumOf(after, 'gw_log_batches_refused_total')).toBeLessThan(
+    sumOf(after, 'gw_log_flush_seconds_count'),
+  );
   const pools = after.series
     .filter(({ name }) => name === 'gw_db_pool_max')
     .map(({ labels }) => labels['pool']);

@@ -76,9 +76,10 @@ const nowhere: readonly number[] = [];
 /**
  * The same for rows that are new, at half the cost to the server: read in binary form, without looking for those that
  * are there. Whatever it refuses is inserted the other way: a row that the spool's replay was faster with, a value
- * beyond its column, a partition attached meanwhile, those in a batch with one that cannot be told.
+ * beyond its column, a partition attached meanwhile, those in a batch with one that cannot be told. `onRefused`
+ * hears of each such batch: the rows are there all the same, and nothing else shows a fast way that is dead.
  */
-export function newRowsInto(pool: pg.Pool): InsertNewRows {
+export function newRowsInto(pool: pg.Pool, onRefused: (error: unknown) => void): InsertNewRows {
   let type: number | null = null;
   return async (rows) => {
     try {
@@ -89,6 +90,7 @@ export function newRowsInto(pool: pg.Pool): InsertNewRows {
     } catch (error) {
       if (isAway(error)) throw error;
       type = null;
+      onRefused(error);
       return insertLines(pool, rows.map(lineIfTold));
     }
   };

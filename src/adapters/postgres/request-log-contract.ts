@@ -42,8 +42,8 @@ export interface RequestLogOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Writes one line of NDJSON to stdout: the last resort for a row. */
   readonly print: (line: string) => void;
-  /** Given: `newRowsInto` of the pool, watched, for the group commit. */
-  readonly insert?: InsertNewRows;
+  /** The group commit: `newRowsInto` of the pool, watched. */
+  readonly insert: InsertNewRows;
 }
 
 export interface PostgresRequestLog extends RequestLog {

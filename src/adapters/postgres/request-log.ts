@@ -4,7 +4,6 @@ import type { RowSpool } from '../spool/row-spool.ts';
 import { openSpool } from '../spool/spool-slots.ts';
 import { lineIfTold } from './encode-log-rows.ts';
 import type { InsertNewRows } from './log-insert.ts';
-import { newRowsInto } from './log-insert.ts';
 import { recoverInBackground } from './log-recovery.ts';
 import type { LogState } from './log-state.ts';
 import { moved } from './log-state.ts';
@@ -60,7 +59,7 @@ class GroupCommitLog implements PostgresRequestLog {
     this.#options = options;
     this.#spool = spool;
     this.#printed = new PrintedRows(options.print);
-    this.#insert = options.insert ?? newRowsInto(options.pool);
+    this.#insert = options.insert;
     this.#replay = new SpoolReplay({
       pool: options.pool,
       spool,

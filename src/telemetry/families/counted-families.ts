@@ -181,4 +181,7 @@ export const countedFamilies = {
     'query',
   ),
   gw_log_flush_seconds: histogram('One group commit of log rows, failed ones included.', queryBuckets),
+  gw_log_batches_refused_total: counter(
+    'Group commits that the fast insert refused, kept by the slow one, which costs Postgres twice as much. A few are normal: values beyond their column, rows that the spool was faster with; where it is as many as gw_log_flush_seconds counts, the fast one is dead: a line on stdout says why.',
+  ),
 } as const;

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { LogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { lineOf } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { insertLogRows, newRowsInto } from '../../../src/adapters/postgres/log-insert.ts';
 import { createPool, isDataError } from '../../../src/adapters/postgres/pool.ts';
 import { noUsage } from '../../../src/core/answer/usage.ts';
-import { logColumnNames, newRowType } from '../../../src/core/log/log-columns.ts';
+import { logColumnNames, logColumns, newRowType } from '../../../src/core/log/log-columns.ts';
 import { residencyBinders } from '../../../src/core/request/residency.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { cacheResults } from '../../../src/core/settled-request.ts';
@@ -15,6 +15,13 @@ import { logRow, rolledUp } from './log-rows.ts';
 
 const database = useDatabase();
 const pool = usePool(database, 2);
+
+/** What the fast way refused; it is told of, since the rows are there all the same. */
+let refused: unknown[];
+const insertNew = newRowsInto(pool, (error) => refused.push(error));
+beforeEach(() => {
+  refused = [];
+});
 
 const rowOf = (change: Partial<SettledRequest> = {}, isOther = false): LogRow => ({
   settled: logRow(change),
@@ -67,12 +74,20 @@ const change = fc.record({
   cache: fc.constantFrom(...cacheResults),
 });
 
+/** No text of Postgres holds it; the slow way puts another character there. */
+const hasNul = (settled: SettledRequest): boolean =>
+  logColumnNames.some((name) => {
+    const { kind, of } = logColumns[name];
+    return kind !== 'json' && String(of(settled)).includes('\0');
+  });
+
 test('a row is the same by either way, whatever it says', async () => {
-  const insert = newRowsInto(pool);
   const world = fc.asyncProperty(change, fc.boolean(), async (fields, isOther) => {
     const userId = randomUUID();
     const fast = rowOf({ ...fields, userId }, isOther);
-    await insert([fast]);
+    refused = [];
+    await insertNew([fast]);
+    expect(refused).toHaveLength(hasNul(fast.settled) ? 1 : 0);
     const seen = await stored(fast);
     await pool.query('DELETE FROM request_logs; DELETE FROM unsummed_requests');
     await insertLogRows(pool, [lineOf(fast)]);
@@ -85,7 +100,8 @@ test('rows are committed together, however many and long they are', async () => 
   const before = await rolledUp(pool);
   const long = { target: { provider: 'openai', model: 'é'.repeat(5_000) } } as const;
   const rows = [rowOf(), rowOf(long), ...Array.from({ length: 198 }, () => rowOf())];
-  await newRowsInto(pool)(rows);
+  await insertNew(rows);
+  expect(refused).toEqual([]);
   expect(await rolledUp(pool)).toBe(before + 200);
   expect(await stored(rows[1] as LogRow)).toMatchObject({ model: long.target.model });
 });
@@ -94,7 +110,8 @@ test('rows that the replay was faster with keep the others of their batch from n
   const before = await rolledUp(pool);
   const rows = [rowOf(), rowOf(), rowOf()];
   await insertLogRows(pool, [lineOf(rows[1] as LogRow)]);
-  await newRowsInto(pool)(rows);
+  await insertNew(rows);
+  expect(refused).toHaveLength(1);
   for (const row of rows) await stored(row);
   expect(await rolledUp(pool)).toBe(before + 3);
 });
@@ -107,14 +124,15 @@ test.each([
   ['a null where there must be a value', { userId: null as never }],
 ])('%s is refused as data, and nothing is kept of its batch', async (_name, fields) => {
   const before = await rolledUp(pool);
-  const error = await newRowsInto(pool)([rowOf(), rowOf(fields)]).catch((reason: unknown) => reason);
+  const error = await insertNew([rowOf(), rowOf(fields)]).catch((reason: unknown) => reason);
   expect(isDataError(error)).toBe(true);
+  expect(refused).toHaveLength(1);
   expect(await rolledUp(pool)).toBe(before);
 });
 
 test('a database that was made anew, with another type, takes rows', async () => {
   const own = createPool(database.url, 1);
-  const insert = newRowsInto(own);
+  const insert = newRowsInto(own, (error) => refused.push(error));
   await insert([rowOf()]);
   const { rows } = await pool.query<{ columns: string }>(
     `SELECT string_agg(attname || ' ' || format_type(atttypid, null), ', ' ORDER BY attnum) AS columns
@@ -129,7 +147,35 @@ test('a database that was made anew, with another type, takes rows', async () =>
     await insert([row]);
     await stored(row);
   }
+  // Once, by a server that compares the types of a database's own; later ones do not.
+  expect(refused.length).toBeLessThanOrEqual(1);
   await own.end();
+});
+
+test('a fast way that is dead is told of with every batch, which is kept by the slow one', async () => {
+  await pool.query(`ALTER TYPE ${newRowType} RENAME TO renamed`);
+  const insert = newRowsInto(pool, (error) => refused.push(error));
+  for (let batch = 1; batch <= 3; batch += 1) {
+    const row = rowOf();
+    await insert([row]);
+    await stored(row);
+    expect(refused).toHaveLength(batch);
+  }
+  expect(String(refused[0])).toContain(`type "${newRowType}" does not exist`);
+  await pool.query(`ALTER TYPE renamed RENAME TO ${newRowType}`);
+  await insert([rowOf()]);
+  expect(refused).toHaveLength(3);
+});
+
+test('a row that cannot be told is named, and refuses the fast way to the others of its batch alone', async () => {
+  const untold = rowOf({ usage: null as never });
+  const rows = [rowOf(), untold, rowOf(), untold];
+  expect(await insertNew(rows)).toEqual([1, 3]);
+  expect(refused).toHaveLength(1);
+  for (const row of [rows[0], rows[2]]) await stored(row as LogRow);
+  expect(await insertNew([untold])).toEqual([0]);
+  expect(await insertNew([rowOf()])).toEqual([]);
+  expect(refused).toHaveLength(2);
 });
 
 test('a row that the release before sends, by its own type, is taken beside ours', async () => {

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createAccounts } from '../../../src/adapters/postgres/accounts.ts';
+import { newRowsInto } from '../../../src/adapters/postgres/log-insert.ts';
 import { migrate } from '../../../src/adapters/postgres/migrate.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import {
@@ -148,6 +149,7 @@ test.each(faults)(
       whenFull: 'refuse',
       clock,
       print: () => {},
+      insert: newRowsInto(logPool, () => {}),
     });
     const ids: string[] = [];
     const waitsMs: number[] = [];
@@ -226,6 +228,7 @@ test('with Postgres away from the start, rows are kept and go in once it is ther
     whenFull: 'refuse',
     clock,
     print: () => {},
+    insert: newRowsInto(logPool, () => {}),
   });
   await Promise.all(Array.from({ length: 20 }, () => log.record(logRow())));
   expect(log.stats()).toMatchObject({ spooled: 20, away: true });

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, aroundEach, beforeEach, expect, test } from 'vitest';
 import { encodeLogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
+import { newRowsInto } from '../../../src/adapters/postgres/log-insert.ts';
 import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts';
 import type {
   PostgresRequestLog,
@@ -46,6 +47,7 @@ async function openLog(change: Partial<RequestLogOptions> = {}): Promise<Postgre
     whenFull: 'refuse',
     clock: { monotonicMs: () => performance.now() },
     print: (line) => printed.push(line),
+    insert: newRowsInto(logPool, () => {}),
     ...change,
   });
   logs.push(log);

@@ -9,6 +9,8 @@ import { readStats } from './stored.ts';
 const database = useDatabase(aroundEach);
 const pool = usePool(database, 8, aroundEach);
 
+const unrefused = (error: unknown): never => expect.unreachable(String(error));
+
 const waiting = async (): Promise<number> => {
   const { rows } = await pool.query<{ count: number }>('SELECT count(*)::integer FROM unsummed_requests');
   return rows[0]?.count ?? 0;
@@ -16,7 +18,7 @@ const waiting = async (): Promise<number> => {
 
 test('whoever sums up, and whenever it is read, statistics have every committed request once', async () => {
   const userId = randomUUID();
-  const insert = newRowsInto(pool);
+  const insert = newRowsInto(pool, unrefused);
   const requests = async (): Promise<number> => {
     const query = { since: null, until: null, groupBy: [] } as const;
     return (await readStats(pool, userId, query)).totals.requests;
@@ -51,7 +53,7 @@ test('whoever sums up, and whenever it is read, statistics have every committed 
 });
 
 test('more than one statement takes are summed up all the same', async () => {
-  const insert = newRowsInto(pool);
+  const insert = newRowsInto(pool, unrefused);
   const userId = randomUUID();
   for (let batch = 0; batch < 6; batch += 1) {
     await insert(Array.from({ length: 1000 }, () => ({ settled: logRow({ userId }), isOther: false })));
@@ -62,7 +64,7 @@ test('more than one statement takes are summed up all the same', async () => {
 });
 
 test('while another replica sums up, nothing is done twice and nobody waits', async () => {
-  await newRowsInto(pool)([{ settled: logRow(), isOther: false }]);
+  await newRowsInto(pool, unrefused)([{ settled: logRow(), isOther: false }]);
   const other = await pool.connect();
   await other.query('BEGIN; SELECT pg_advisory_xact_lock(7163003)');
   expect(await sumUp(pool)).toBe(0);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, aroundEach, beforeEach, expect, test } from 'vitest';
 import { lineIfTold } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import type { InsertNewRows } from '../../../src/adapters/postgres/log-insert.ts';
+import { newRowsInto } from '../../../src/adapters/postgres/log-insert.ts';
 import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts';
 import type {
   PostgresRequestLog,
@@ -32,6 +33,7 @@ async function openLog(change: Partial<RequestLogOptions> = {}): Promise<void> {
     whenFull: 'refuse',
     clock: { monotonicMs: () => performance.now() },
     print: (line) => printed.push(line),
+    insert: newRowsInto(logPool, () => {}),
     ...change,
   });
 }

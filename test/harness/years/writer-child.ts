@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { newRowsInto } from '../../../src/adapters/postgres/log-insert.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts';
 import { sumUp } from '../../../src/adapters/postgres/rollup-keeper.ts';
@@ -23,6 +24,7 @@ const log = await createRequestLog({
   whenFull: 'refuse',
   clock: { monotonicMs: () => performance.now() },
   print: () => {},
+  insert: newRowsInto(pool, () => {}),
   onBrokenSpool: (path, reason) => console.log(`${path}: ${reason}`),
 });
 const summing = setInterval(() => void sumUp(pool).catch(() => {}), sumUpEveryMs);
