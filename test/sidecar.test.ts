@@ -38,7 +38,7 @@ function open(keys: readonly object[], { lines } = stdout()): Stores {
   const path = join(folder, 'keys.json');
   writeFileSync(path, JSON.stringify(keys));
   const environment = { GW_PROFILE: 'sidecar', GW_SERVICE_KEY: serviceKey, GW_PROVIDER_KEYS_FILE: path };
-  return openSidecarStores(readSettings(environment), sealer, lines);
+  return openSidecarStores(readSettings(environment), sealer, lines, () => undefined);
 }
 
 const openai = { provider: 'openai', api_key: 'sk-1' };

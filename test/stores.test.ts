@@ -31,6 +31,7 @@ test('stores that cannot be opened leave no connection and nothing that asks for
     log: pino({ level: 'silent' }),
     lines: { print: () => undefined },
     metrics: new Metrics().stores,
+    onKept: () => undefined,
     onStore: () => undefined,
   });
   await expect(opening).rejects.toThrow('ENOTDIR');

@@ -50,18 +50,13 @@ export class Settlement {
       createdAtMicros: clock.stampMicros(),
     });
     this.#settled = true;
-    const settledAtMs = clock.monotonicMs();
     const kept = requestLog.record(settled);
-    this.#tell(() => telemetry.settled(this.#call, settled));
-    return kept.then(() => this.#tell(() => telemetry.rowKept(clock.monotonicMs() - settledAtMs)));
-  }
-
-  /** The row is on its way: what goes wrong in telling of it must not make another end of its request. */
-  #tell(told: () => void): void {
     try {
-      told();
+      telemetry.settled(this.#call, settled);
     } catch (cause) {
+      // The row is on its way: what goes wrong in telling of it must not make another end of its request.
       this.#deps.reportBug(cause, this.#call);
     }
+    return kept;
   }
 }

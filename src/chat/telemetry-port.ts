@@ -40,6 +40,4 @@ export interface ChatTelemetry {
   streamClosed(end: StreamEnding, stalledMs: number): void;
   cacheHit(call: ChatCall, stored: StoringTrace): void;
   settled(call: ChatCall, settled: SettledRequest): void;
-  /** The row lies in Postgres or in the spool: what the last bytes waited for. */
-  rowKept(waitedMs: number): void;
 }

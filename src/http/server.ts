@@ -87,8 +87,8 @@ export async function createServer(
   checkNodeInternals();
   const turns = new Turns(limits.heapBytes * turnsHeapShare);
   const options: FastifyHttpOptions<Server> = {
-    // With a logger of its own, Fastify listens to the end of every response, to log it: 1 µs. What it says of a request
-    // in trouble goes to ours all the same.
+    // With a logger of its own, Fastify listens to the end of every response, to log it: 1 µs. What it says of a
+    // request in trouble goes to ours all the same.
     logger: false,
     childLoggerFactory: () => log,
     logController: new LogController({ disableRequestLogging: true }),

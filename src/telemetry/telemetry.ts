@@ -147,8 +147,4 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
     this.#writeAccess?.(this.#lines.of(call, settled, Date.now()));
     this.#spans?.settled(call, settled);
   }
-
-  rowKept(waitedMs: number): void {
-    this.#metrics.attempts.rowKept(waitedMs);
-  }
 }

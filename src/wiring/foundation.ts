@@ -131,9 +131,11 @@ async function storesOf(
   metrics: Metrics,
 ): Promise<Stores> {
   const { databaseUrl } = settings;
-  if (databaseUrl === null) return openSidecarStores(settings, sealer, lines);
+  const onKept = (waitedMs: number): void => metrics.attempts.rowKept(waitedMs);
+  if (databaseUrl === null) return openSidecarStores(settings, sealer, lines, onKept);
   const onStore = (endpoint: NamedEndpoint): void => own.addName(endpoint);
-  return openStores({ settings, databaseUrl, sealer, clock, log, lines, metrics: metrics.stores, onStore });
+  const io = { settings, databaseUrl, sealer, clock, log, lines, metrics: metrics.stores };
+  return openStores({ ...io, onKept, onStore });
 }
 
 /** The tables' source: the API watch of a ConfigMap, or a file whose directory is watched. */

@@ -8,7 +8,7 @@ import type { Accounts } from '../chat/ports.ts';
 import { hashServiceKey, hasServiceKeyShape } from '../core/account/service-key.ts';
 import type { Settings } from '../settings.ts';
 import { SettingsError } from '../settings.ts';
-import type { Stores } from './stores.ts';
+import type { Stores, StoresIo } from './stores.ts';
 import { maxCacheValueBytes } from './stores.ts';
 
 /** The account that the settings describe. Throws SettingsError. */
@@ -32,11 +32,16 @@ function accountOf(settings: Settings, sealer: Sealer): Accounts {
  * provider keys from mounted files, answers cached in memory, rows as NDJSON on stdout. There is no place behind that
  * one: rows that come while nobody reads it are dropped, and are gone.
  */
-export function openSidecarStores(settings: Settings, sealer: Sealer, lines: Lines): Stores {
+export function openSidecarStores(
+  settings: Settings,
+  sealer: Sealer,
+  lines: Lines,
+  onKept: StoresIo['onKept'],
+): Stores {
   return {
     accounts: { ...accountOf(settings, sealer), invalidate: () => undefined, revoke: () => undefined },
     database: null,
-    requestLog: new RowLines(lines),
+    requestLog: new RowLines(lines, onKept),
     storeState: () => ({ ready: true, reason: null }),
     answers: new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes),
     registrations: null,

@@ -90,6 +90,8 @@ export interface StoresIo {
   readonly log: Logger;
   readonly lines: Pick<StdoutLines, 'print'>;
   readonly metrics: StoreMetrics;
+  /** Told of each row that lies in a store how many milliseconds its answer waited for it. */
+  readonly onKept: (waitedMs: number) => void;
   /** Each server of Redis that is connected to, which sentinels and clusters choose. */
   readonly onStore: (endpoint: NamedEndpoint) => void;
 }
@@ -140,7 +142,7 @@ function createPools(
 }
 
 async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
-  const { settings, databaseUrl, sealer, clock, log, lines, metrics } = io;
+  const { settings, databaseUrl, sealer, clock, log, lines, metrics, onKept } = io;
   const stopping = new AbortController();
   const directUrl = settings.databaseDirectUrl ?? databaseUrl;
   const directHosts = new HostChoice(directUrl);
@@ -158,6 +160,7 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
     whenFull: spoolFull,
     clock,
     print: (line) => lines.print(line),
+    onKept,
     insert: metrics.timeFlush(newRowsInto(logPool, refusedBatches(log, clock, metrics))),
   });
   opened.push(() => requestLog.drain(closeTimeoutMs));

@@ -305,7 +305,6 @@ export class FakeTelemetry implements ChatTelemetry {
   attemptSent = (): TraceHeaders => ({});
   answerBegan = (): void => undefined;
   streamStalled: ChatTelemetry['streamStalled'] = (_call, gapMs) => void this.stalls.push(gapMs);
-  rowKept = (): void => undefined;
   streamOpened = (): void => {
     this.streams += 1;
   };

@@ -32,6 +32,8 @@ describe('counters', () => {
     expect(sumOf(exposition, 'gw_tokens_total', { type: 'output' })).toBe(sum((row) => row.output_tokens));
     expect(sumOf(exposition, 'gw_requests_total')).toBe(data.length);
     expect(sumOf(exposition, 'gw_log_rows_accepted_total')).toBe(data.length);
+    const waits = sumOf(exposition, 'gw_overhead_seconds_count', { phase: 'after_last_byte' });
+    expect(waits).toBe(data.length);
     expect(sumOf(exposition, 'gw_cache_saved_microusd_total')).toBe(46);
   });
 

@@ -42,6 +42,8 @@ export interface RequestLogOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Writes one line of NDJSON to stdout: the last resort for a row. */
   readonly print: (line: string) => void;
+  /** Told of each row that has its place how long that took; must not throw. */
+  readonly onKept?: (waitedMs: number) => void;
   /** The group commit: `newRowsInto` of the pool, watched. */
   readonly insert: InsertNewRows;
 }

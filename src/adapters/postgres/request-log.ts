@@ -83,12 +83,11 @@ class GroupCommitLog implements PostgresRequestLog {
   record(settled: SettledRequest): Promise<void> {
     return new Promise((resolve) => {
       const nowMs = this.#nowMs();
-      const pending = new PendingRow(
-        { settled, isOther: this.#names.isOther(settled) },
-        nowMs,
-        nowMs + waitMs,
-        resolve,
-      );
+      const row = { settled, isOther: this.#names.isOther(settled) };
+      const pending = new PendingRow(row, nowMs, nowMs + waitMs, () => {
+        this.#options.onKept?.(this.#nowMs() - nowMs);
+        resolve();
+      });
       this.#unsettled.add(pending);
       if (this.#state !== 'committing') {
         void this.#spoolOrPrint(pending);
@@ -157,9 +156,10 @@ class GroupCommitLog implements PostgresRequestLog {
     this.#batches[writer] = { rows, startedAtMs: this.#nowMs() };
     try {
       const untold = await this.#insert(rows.map(({ row }) => row));
-      for (const [at, row] of rows.entries())
+      rows.forEach((row, at) => {
         if (untold.includes(at)) this.#drop(row);
         else this.#unsettled.settle(row, 'committed');
+      });
     } catch (error) {
       // A row that Postgres refuses for its content is found by the replay, which takes batches apart.
       if (!isDataError(error)) this.#startAway();

@@ -13,17 +13,21 @@ export interface Lines {
 /** The log of a gateway without a database: rows as NDJSON. Those that come while nobody reads are dropped. */
 export class RowLines implements RequestLog {
   readonly #lines: Lines;
+  readonly #onKept: (waitedMs: number) => void;
   #written = 0;
   #dropped = 0;
 
-  constructor(lines: Lines) {
+  /** `onKept`: told of each row how many milliseconds its answer waited for it. */
+  constructor(lines: Lines, onKept: (waitedMs: number) => void) {
     this.#lines = lines;
+    this.#onKept = onKept;
   }
 
   async record(settled: SettledRequest): Promise<void> {
     if (this.#lines.write(`${encodeLogRow(settled)}\n`)) this.#written += 1;
     else this.#dropped += 1;
     this.#lines.flush();
+    this.#onKept(0);
   }
 
   accepting(): boolean {

@@ -98,7 +98,8 @@ test('rows that wait together share a transaction', async () => {
 });
 
 test('a commit that takes too long lets the answer go once the row lies in the spool', async () => {
-  const log = await openLog();
+  const waits: number[] = [];
+  const log = await openLog({ onKept: (waitedMs) => waits.push(waitedMs) });
   const unlock = await lockLogTable();
   const rows = Array.from({ length: 20 }, () => logRow());
   const startedAtMs = performance.now();
@@ -107,6 +108,7 @@ test('a commit that takes too long lets the answer go once the row lies in the s
   expect(tookMs).toBeGreaterThanOrEqual(45);
   expectInTime(tookMs, 150);
   expect(log.stats()).toMatchObject({ spooled: 20, queueDepth: 0 });
+  expect(waits.filter((waitedMs) => waitedMs >= 45 && waitedMs <= tookMs)).toHaveLength(20);
   await unlock();
   await expect.poll(() => storedRowIds(pool)).toHaveLength(20);
   await expect.poll(() => log.stats().spoolBytes).toBe(0);
