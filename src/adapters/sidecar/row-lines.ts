@@ -1,6 +1,7 @@
 import type { RequestLog } from '../../chat/ports.ts';
+import { storableJson } from '../../core/log/stored-json.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
-import { encodeLogRow } from '../postgres/encode-log-rows.ts';
+import { lineIfTold, toldColumns } from '../postgres/encode-log-rows.ts';
 import type { RequestLogStats } from '../postgres/request-log-contract.ts';
 
 /** The way to stdout. */
@@ -8,6 +9,14 @@ export interface Lines {
   /** False: nobody reads, and the line is gone. */
   write(line: string): boolean;
   flush(): void;
+}
+
+/** Of a row with a column that throws, a bug of ours: the others, and under `missing` why it is not there. */
+function ndjsonOf(settled: SettledRequest): string {
+  const whole = lineIfTold({ settled, isOther: false });
+  if (whole !== null) return whole;
+  const { line, missing } = toldColumns(settled);
+  return `${line.slice(0, -1)},"missing":${storableJson(missing)}}`;
 }
 
 /** The log of a gateway without a database: rows as NDJSON. Those that come while nobody reads are dropped. */
@@ -24,7 +33,7 @@ export class RowLines implements RequestLog {
   }
 
   async record(settled: SettledRequest): Promise<void> {
-    if (this.#lines.write(`${encodeLogRow(settled)}\n`)) this.#written += 1;
+    if (this.#lines.write(`${ndjsonOf(settled)}\n`)) this.#written += 1;
     else this.#dropped += 1;
     this.#lines.flush();
     this.#onKept(0);
