@@ -86,6 +86,7 @@ export class ResidencyWorld {
     this.app.decorateRequest('enteredAtMs', 0);
     this.app.decorateRequest('tables');
     this.app.decorateRequest('jsonAllowance');
+    this.app.decorateRequest('bodyText', null);
     this.app.addHook('onRequest', (request, _reply, done) => {
       const userId = request.headers['x-user'] as UserId;
       request.tables = this.#tables;
@@ -93,6 +94,10 @@ export class ResidencyWorld {
       request.jsonAllowance = jsonAllowanceFor(Buffer.alloc(0));
       const residency = this.#bound.has(userId) ? 'india' : null;
       request.account = { ...callerOf(userId, this.#believed(userId)), residency };
+      done();
+    });
+    this.app.addHook('preHandler', (request, _reply, done) => {
+      request.bodyText = JSON.stringify(request.body);
       done();
     });
     const handlers = chatHandlers({
