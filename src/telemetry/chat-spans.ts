@@ -12,6 +12,7 @@ import { modeLabel } from '../core/request/chat-call.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
 import { outcomeOf } from '../core/settled-request.ts';
 import { errorTypeOf } from './attempt-metrics.ts';
+import { KnownServers } from './known-servers.ts';
 import { RequestSpan } from './request-span.ts';
 import { attribute } from './span-names.ts';
 import { writeTraceparent } from './traceparent.ts';
@@ -37,6 +38,7 @@ function recorded(call: ChatCall): RequestSpan | null {
 export class ChatSpans {
   readonly #tracer: Tracer;
   readonly #propagateTo: ReadonlySet<ProviderName>;
+  readonly #servers = new KnownServers();
 
   constructor(tracer: Tracer, propagateTo: readonly ProviderName[]) {
     this.#tracer = tracer;
@@ -76,7 +78,7 @@ export class ChatSpans {
 
   attemptSent(call: ChatCall, candidate: Candidate, origin: string): TraceHeaders {
     const span = recorded(call)?.attempt ?? null;
-    if (span !== null) noteSend(call.trace as RequestSpan, span, origin);
+    if (span !== null) this.#noteSend(call.trace as RequestSpan, span, origin);
     if (call.trace === null || !this.#propagateTo.has(candidate.provider)) return noHeaders;
     const spanId = span?.spanContext().spanId ?? call.trace.spanId;
     return { traceparent: writeTraceparent({ ...call.trace, spanId }) };
@@ -138,15 +140,15 @@ export class ChatSpans {
     });
     request.settle();
   }
-}
 
-function noteSend(request: RequestSpan, span: Span, origin: string): void {
-  if (request.sends > 0) span.setAttribute(attribute.resendCount, request.sends);
-  request.sends += 1;
-  if (request.sends > 1) return;
-  const { hostname, port, protocol } = new URL(origin);
-  span.setAttribute(attribute.serverAddress, hostname.replace(/^\[|\]$/g, ''));
-  span.setAttribute(attribute.serverPort, port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port));
+  #noteSend(request: RequestSpan, span: Span, origin: string): void {
+    if (request.sends > 0) span.setAttribute(attribute.resendCount, request.sends);
+    request.sends += 1;
+    if (request.sends > 1) return;
+    const { address, port } = this.#servers.of(origin);
+    span.setAttribute(attribute.serverAddress, address);
+    span.setAttribute(attribute.serverPort, port);
+  }
 }
 
 const attemptOutcomes = { served: 'served', failed: 'failed', cut: 'failed', cancelled: 'aborted' } as const;
