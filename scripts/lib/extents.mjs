@@ -8,6 +8,9 @@ export const extents = ['try', 'run', 'all'];
 const loadedOnDemand = [
   '@kubernetes/client-node',
   '@opentelemetry/auto-instrumentations-node',
+  '@opentelemetry/core',
+  '@opentelemetry/otlp-exporter-base',
+  '@opentelemetry/otlp-transformer',
   '@opentelemetry/sdk-node',
   'import-in-the-middle',
 ];

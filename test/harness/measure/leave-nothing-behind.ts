@@ -15,7 +15,7 @@ const pauseMs = 10;
 const startTimer = setTimeout;
 
 // Opened when they are first asked for, by whoever is first.
-void [process.stdout, process.stderr];
+void [process.stdin, process.stdout, process.stderr];
 const before = underWay();
 
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads from it that no fixture is wanted

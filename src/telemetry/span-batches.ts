@@ -1,0 +1,158 @@
+import { diag, TraceFlags } from '@opentelemetry/api';
+import { ProtobufBytes } from './protobuf-bytes.ts';
+import type { ReadableSpan, SpanProcessor } from './span-bytes.ts';
+import { exportRequest, writeSpan } from './span-bytes.ts';
+
+/** The `OTEL_BSP_*` variables; the defaults are those of the specification. */
+export interface BatchLimits {
+  /** Spans that may wait while an export is under way; those beyond are dropped. */
+  readonly maxQueueSize: number;
+  readonly maxExportBatchSize: number;
+  readonly scheduleDelayMs: number;
+  /** After that the next batch goes, whatever becomes of this one. */
+  readonly exportTimeoutMs: number;
+}
+
+/** Takes a batch to the collector, with retries of its own, and says when nothing more will come of it. */
+export interface SpanSink {
+  export(batch: SpanBatch, done: (result: { readonly error?: Error }) => void): void;
+  shutdown(): Promise<void>;
+}
+
+/** About thirty spans of ours; more are a matter of doubling. */
+const firstSize = 16_384;
+
+/** Spans of one provider that have ended, as bytes. */
+export class SpanBatch {
+  readonly resource: ReadableSpan['resource'];
+  count = 0;
+  readonly #scopes = new Map<ReadableSpan['instrumentationScope'], ProtobufBytes>();
+
+  constructor(resource: ReadableSpan['resource']) {
+    this.resource = resource;
+  }
+
+  add(span: ReadableSpan): void {
+    const scope = span.instrumentationScope;
+    let bytes = this.#scopes.get(scope);
+    if (bytes === undefined) {
+      bytes = new ProtobufBytes(firstSize);
+      this.#scopes.set(scope, bytes);
+    }
+    const { length } = bytes;
+    this.count += 1;
+    try {
+      writeSpan(bytes, span);
+    } catch (error) {
+      // Half a span would spoil all that come after it.
+      bytes.length = length;
+      this.count -= 1;
+      diag.error(`A span that cannot be encoded is dropped: ${error}`);
+    }
+  }
+
+  /** The message that exports them. What the resource learns late has to be there. */
+  encode(): Uint8Array {
+    const written = [...this.#scopes].map(([scope, bytes]) => [scope, bytes.written] as const);
+    return exportRequest(this.resource, new Map(written));
+  }
+}
+
+/**
+ * Does what the SDK's BatchSpanProcessor does, with bytes in place of spans: a batch goes when it is full or the delay
+ * is over, one at a time, and what waits behind it is bounded.
+ */
+export class SpanBatches implements SpanProcessor {
+  readonly #sink: SpanSink;
+  readonly #limits: BatchLimits;
+  readonly #full: SpanBatch[] = [];
+  #filling: SpanBatch | null = null;
+  /** Spans in all of them. */
+  #waiting = 0;
+  #dropped = 0;
+  #exporting = false;
+  #stopped: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(sink: SpanSink, limits: BatchLimits) {
+    this.#sink = sink;
+    this.#limits = limits;
+  }
+
+  onStart(): void {}
+
+  onEnd(span: ReadableSpan): void {
+    if (this.#stopped !== null || (span.spanContext().traceFlags & TraceFlags.SAMPLED) === 0) return;
+    if (this.#waiting >= this.#limits.maxQueueSize) {
+      this.#dropped += 1;
+      return;
+    }
+    if (this.#dropped > 0) diag.warn(`${this.#dropped} spans dropped: OTEL_BSP_MAX_QUEUE_SIZE were waiting`);
+    this.#dropped = 0;
+    const batch = this.#filling ?? new SpanBatch(span.resource);
+    this.#filling = batch;
+    this.#waiting -= batch.count;
+    batch.add(span);
+    this.#waiting += batch.count;
+    if (batch.count >= this.#limits.maxExportBatchSize) {
+      this.#full.push(batch);
+      this.#filling = null;
+    }
+    this.#schedule();
+  }
+
+  async forceFlush(): Promise<void> {
+    const exports: Promise<void>[] = [];
+    for (let batch = this.#take(); batch !== null; batch = this.#take()) exports.push(this.#export(batch));
+    await Promise.all(exports);
+  }
+
+  shutdown(): Promise<void> {
+    this.#stopped ??= this.forceFlush().then(() => this.#sink.shutdown());
+    return this.#stopped;
+  }
+
+  #schedule(): void {
+    if (this.#exporting || this.#waiting === 0) return;
+    if (this.#full.length > 0) this.#exportNext();
+    else this.#timer ??= setTimeout(() => this.#exportNext(), this.#limits.scheduleDelayMs).unref();
+  }
+
+  #exportNext(): void {
+    const batch = this.#take();
+    if (batch === null) return;
+    this.#exporting = true;
+    void this.#export(batch).then(() => {
+      this.#exporting = false;
+      this.#schedule();
+    });
+  }
+
+  /** The batch that is to go next. */
+  #take(): SpanBatch | null {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    const batch = this.#full.shift() ?? this.#filling;
+    if (batch === this.#filling) this.#filling = null;
+    this.#waiting -= batch?.count ?? 0;
+    return batch;
+  }
+
+  /** Never rejects: what a collector does not take is lost. */
+  #export(batch: SpanBatch): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const finish = (error?: unknown): void => {
+      clearTimeout(timer);
+      if (error !== undefined) diag.error(`Spans could not be exported: ${error}`);
+      resolve();
+    };
+    const timer = setTimeout(finish, this.#limits.exportTimeoutMs, 'OTEL_BSP_EXPORT_TIMEOUT').unref();
+    const ready = batch.resource.asyncAttributesPending
+      ? batch.resource.waitForAsyncAttributes?.()
+      : undefined;
+    Promise.resolve(ready)
+      .then(() => this.#sink.export(batch, ({ error }) => finish(error)))
+      .catch(finish);
+    return promise;
+  }
+}

@@ -1,0 +1,157 @@
+/** What waits for a collector, and for how long. */
+import { AlwaysOnSampler, TracerProvider } from '@opentelemetry/sdk-trace';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { BatchLimits, SpanBatch, SpanSink } from '../../src/telemetry/span-batches.ts';
+import { SpanBatches } from '../../src/telemetry/span-batches.ts';
+
+const limits: BatchLimits = {
+  maxQueueSize: 100,
+  maxExportBatchSize: 10,
+  scheduleDelayMs: 5_000,
+  exportTimeoutMs: 30_000,
+};
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Promises that have nothing to wait for. */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A collector that answers when it is told to. */
+function pipeline() {
+  const exported: { readonly size: number; readonly batch: SpanBatch; done(error?: Error): void }[] = [];
+  let isShutDown = false;
+  const sink: SpanSink = {
+    export: (batch, done) => {
+      const finish = (error?: Error) => done(error === undefined ? {} : { error });
+      exported.push({ size: batch.count, batch, done: finish });
+    },
+    shutdown: async () => {
+      isShutDown = true;
+    },
+  };
+  const batches = new SpanBatches(sink, limits);
+  const provider = new TracerProvider({ sampler: new AlwaysOnSampler(), spanProcessors: [batches] });
+  const tracer = provider.getTracer('test');
+  const end = async (count: number) => {
+    for (let index = 0; index < count; index += 1) tracer.startSpan('span').end();
+    await settled();
+  };
+  const sizes = () => exported.map(({ size }) => size);
+  return { batches, exported, sizes, end, isShutDown: () => isShutDown };
+}
+
+describe('a batch', () => {
+  test('goes when it is full', async () => {
+    const { end, sizes } = pipeline();
+    await end(9);
+    expect(sizes()).toEqual([]);
+    await end(1);
+    expect(sizes()).toEqual([10]);
+  });
+
+  test('goes when the delay of its first span is over', async () => {
+    const { end, sizes } = pipeline();
+    await end(1);
+    vi.advanceTimersByTime(4_999);
+    await end(1);
+    expect(sizes()).toEqual([]);
+    vi.advanceTimersByTime(1);
+    await settled();
+    expect(sizes()).toEqual([2]);
+  });
+
+  test('waits for the one before it, taken or not', async () => {
+    const { end, sizes, exported } = pipeline();
+    await end(25);
+    expect(sizes()).toEqual([10]);
+    exported[0]?.done();
+    await settled();
+    expect(sizes()).toEqual([10, 10]);
+    exported[1]?.done(new Error('refused'));
+    await settled();
+    expect(sizes()).toEqual([10, 10]);
+    vi.advanceTimersByTime(5_000);
+    await settled();
+    expect(sizes()).toEqual([10, 10, 5]);
+  });
+
+  test('waits for one that hangs no longer than the time limit of exports', async () => {
+    const { end, sizes } = pipeline();
+    await end(20);
+    vi.advanceTimersByTime(29_999);
+    await settled();
+    expect(sizes()).toEqual([10]);
+    vi.advanceTimersByTime(1);
+    await settled();
+    expect(sizes()).toEqual([10, 10]);
+  });
+});
+
+test('behind a collector that hangs wait no more spans than the queue holds; the others are gone', async () => {
+  const { end, sizes, exported } = pipeline();
+  await end(10_000);
+  expect(sizes()).toEqual([10]);
+  for (let batch = 0; batch < exported.length; batch += 1) {
+    exported[batch]?.done();
+    await settled();
+  }
+  expect(sizes()).toEqual(Array.from({ length: 11 }, () => 10));
+  await end(10);
+  expect(sizes()).toHaveLength(12);
+});
+
+test('the end sends all that waits at once, and then takes no more', async () => {
+  const { batches, end, sizes, exported, isShutDown } = pipeline();
+  await end(25);
+  const closed = batches.shutdown();
+  await settled();
+  expect(sizes()).toEqual([10, 10, 5]);
+  await end(10);
+  for (const { done } of exported) done();
+  await closed;
+  expect(isShutDown()).toBe(true);
+  expect(sizes()).toEqual([10, 10, 5]);
+});
+
+test('what a resource learns late is waited for', async () => {
+  const { batches, sizes, exported } = pipeline();
+  const late = Promise.withResolvers<void>();
+  let isPending = true;
+  const resource = {
+    attributes: { 'host.id': 'known-late' },
+    get asyncAttributesPending() {
+      return isPending;
+    },
+    waitForAsyncAttributes: () => late.promise,
+    merge: () => resource,
+    getRawAttributes: () => [],
+  };
+  const provider = new TracerProvider({
+    sampler: new AlwaysOnSampler(),
+    spanProcessors: [batches],
+    resource,
+  });
+  for (let index = 0; index < 10; index += 1) provider.getTracer('test').startSpan('span').end();
+  await settled();
+  expect(sizes()).toEqual([]);
+  isPending = false;
+  late.resolve();
+  await settled();
+  expect(sizes()).toEqual([10]);
+  expect(Buffer.from(exported[0]?.batch.encode() ?? []).includes('known-late')).toBe(true);
+});
+
+test('a span that is recorded and not sampled is not exported', async () => {
+  const { batches, sizes } = pipeline();
+  const span = new TracerProvider({ sampler: new AlwaysOnSampler() }).getTracer('test').startSpan('span');
+  const context = { ...span.spanContext(), traceFlags: 0 };
+  const unsampled = Object.create(span, { spanContext: { value: () => context } });
+  for (let index = 0; index < 10; index += 1) batches.onEnd(unsampled);
+  await settled();
+  expect(sizes()).toEqual([]);
+});
