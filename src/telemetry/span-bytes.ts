@@ -109,6 +109,8 @@ function writeTime(out: ProtobufBytes, field: number, [seconds, nanoseconds]: Hr
 
 function writeAttributes(out: ProtobufBytes, field: number, attributes: Values): void {
   for (const key in attributes) {
+    // The SDK's span inherits what is set as `__proto__`.
+    if (!Object.hasOwn(attributes, key)) continue;
     const start = out.open(field);
     out.text(1, key);
     writeValue(out, 2, attributes[key]);

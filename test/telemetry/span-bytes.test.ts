@@ -176,6 +176,15 @@ describe('the bytes of spans are those of the SDK’s serializer', () => {
     expectSame(spansOf(([tracer]) => tracer?.startSpan('', {}, ROOT_CONTEXT).end()));
   });
 
+  test('for what a span inherits', () => {
+    expectSame(
+      spansOf(([tracer]) => {
+        const span = tracer?.startSpan('span', { attributes: { own: 1 } });
+        span?.setAttribute('__proto__', ['inherited']).end();
+      }),
+    );
+  });
+
   test('for the ids of remote spans in capital letters', () => {
     const parent = { traceId: 'ABCDEF0123456789'.repeat(2), spanId: 'ABCDEF0123456789', traceFlags: 1 };
     const context = trace.setSpanContext(ROOT_CONTEXT, parent);
