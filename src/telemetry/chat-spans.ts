@@ -13,9 +13,11 @@ import type { SettledRequest } from '../core/settled-request.ts';
 import { outcomeOf } from '../core/settled-request.ts';
 import { errorTypeOf } from './attempt-metrics.ts';
 import { KnownServers } from './known-servers.ts';
+import type { PutAttributes } from './put-attributes.ts';
 import { RequestSpan } from './request-span.ts';
 import { attribute } from './span-names.ts';
 import { writeTraceparent } from './traceparent.ts';
+import type { SpanMaker } from './tracing.ts';
 
 /** Vendors and clients choose these texts; nothing sane is longer. */
 const maxTextLength = 256;
@@ -37,11 +39,13 @@ function recorded(call: ChatCall): RequestSpan | null {
  */
 export class ChatSpans {
   readonly #tracer: Tracer;
+  readonly #put: PutAttributes;
   readonly #propagateTo: ReadonlySet<ProviderName>;
   readonly #servers = new KnownServers();
 
-  constructor(tracer: Tracer, propagateTo: readonly ProviderName[]) {
+  constructor({ tracer, put }: SpanMaker, propagateTo: readonly ProviderName[]) {
     this.#tracer = tracer;
+    this.#put = put;
     this.#propagateTo = new Set(propagateTo);
   }
 
@@ -65,12 +69,14 @@ export class ChatSpans {
     if (request === null) return;
     const model = short(candidate.model);
     const span = this.#tracer.startSpan(`chat ${model}`, clientSpan, request.context);
-    // One by one, once it is there: the SDK copies and checks those that a span begins with twice.
-    span.setAttribute(attribute.operation, 'chat');
-    span.setAttribute(attribute.provider, candidate.provider);
-    span.setAttribute(attribute.requestModel, model);
-    span.setAttribute(attribute.requestStream, call.request.stream === true);
-    span.setAttribute(attribute.attemptNumber, number);
+    // Once it is there: the SDK copies and checks those that a span begins with twice.
+    this.#put(span, {
+      [attribute.operation]: 'chat',
+      [attribute.provider]: candidate.provider,
+      [attribute.requestModel]: model,
+      [attribute.requestStream]: call.request.stream === true,
+      [attribute.attemptNumber]: number,
+    });
     if (request.fallbackReason !== null) span.setAttribute(attribute.fallbackReason, request.fallbackReason);
     request.sends = 0;
     request.attempt = span;
@@ -103,7 +109,7 @@ export class ChatSpans {
     const span = request?.attempt ?? null;
     if (request === null || span === null) return;
     request.attempt = null;
-    span.setAttributes(attemptAttributes(record));
+    this.#put(span, attemptAttributes(record));
     if (isFailure(record)) {
       span.setStatus({ code: SpanStatusCode.ERROR });
       const exception = exceptionOf(record);
@@ -126,7 +132,7 @@ export class ChatSpans {
   settled(call: ChatCall, settled: SettledRequest): void {
     const request = recorded(call);
     if (request === null) return;
-    request.span.setAttributes({
+    this.#put(request.span, {
       [attribute.mode]: modeLabel(call),
       [attribute.requestId]: call.requestId,
       [attribute.cacheResult]: settled.cache,
@@ -146,8 +152,7 @@ export class ChatSpans {
     request.sends += 1;
     if (request.sends > 1) return;
     const { address, port } = this.#servers.of(origin);
-    span.setAttribute(attribute.serverAddress, address);
-    span.setAttribute(attribute.serverPort, port);
+    this.#put(span, { [attribute.serverAddress]: address, [attribute.serverPort]: port });
   }
 }
 

@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Context, Span, SpanContext, SpanOptions, Tracer } from '@opentelemetry/api';
+import type { Attributes, Context, Span, SpanContext, SpanOptions } from '@opentelemetry/api';
 import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
 import type { CallTrace } from '../core/request/chat-call.ts';
 import type { EndedRequest } from '../http/ended-request.ts';
+import type { PutAttributes } from './put-attributes.ts';
 import { attribute } from './span-names.ts';
 import { readTraceparent } from './traceparent.ts';
+import type { SpanMaker } from './tracing.ts';
 
 /**
  * The SERVER span of one request, and what its story has open. It ends when the last byte has left and, for
@@ -15,6 +17,7 @@ export class RequestSpan implements CallTrace {
   readonly spanId: string;
   readonly sampled: boolean;
   readonly span: Span;
+  readonly put: PutAttributes;
   /** The attempt under way. */
   attempt: Span | null = null;
   /** How often that attempt was written to a socket. */
@@ -27,12 +30,13 @@ export class RequestSpan implements CallTrace {
   /** How it ended before its story did. */
   #ended: EndedRequest | null = null;
 
-  constructor(span: Span, parent: Context) {
+  constructor(span: Span, parent: Context, put: PutAttributes) {
     const spanContext = span.spanContext();
     this.traceId = spanContext.traceId;
     this.spanId = spanContext.spanId;
     this.sampled = isSampled(spanContext);
     this.span = span;
+    this.put = put;
     this.#parent = parent;
   }
 
@@ -63,7 +67,7 @@ export class RequestSpan implements CallTrace {
 
   #finish({ status }: EndedRequest): void {
     const { span } = this;
-    span.setAttribute(attribute.status, status);
+    if (this.sampled) this.put(span, { [attribute.status]: status });
     if (status >= 500) {
       span.setAttribute(attribute.errorType, String(status));
       span.setStatus({ code: SpanStatusCode.ERROR });
@@ -81,8 +85,8 @@ interface Wish {
 class WishedSpan extends RequestSpan {
   readonly wish: Wish;
 
-  constructor(span: Span, parent: Context, wish: Wish) {
-    super(span, parent);
+  constructor(span: Span, parent: Context, put: PutAttributes, wish: Wish) {
+    super(span, parent, put);
     this.wish = wish;
   }
 }
@@ -95,7 +99,7 @@ class WishedSpan extends RequestSpan {
  * proxy of the operator's.
  */
 export function startRequestSpan(
-  tracer: Tracer,
+  { tracer, put }: SpanMaker,
   method: string,
   route: string | null,
   headers: IncomingHttpHeaders,
@@ -104,9 +108,9 @@ export function startRequestSpan(
   const caller = readTraceparent(headers['traceparent'], headers['tracestate']);
   const start = (parent: Context, options: SpanOptions): RequestSpan => {
     const span = tracer.startSpan(route === null ? method : `${method} ${route}`, options, parent);
-    const request = new RequestSpan(span, parent);
+    const request = new RequestSpan(span, parent, put);
     // Only now: no sampler of `OTEL_TRACES_SAMPLER` looks at them, and most requests are not sampled.
-    if (request.sampled) describe(span, method, route);
+    if (request.sampled) put(span, descriptionOf(method, route));
     return request;
   };
   if (caller === null) return start(ROOT_CONTEXT, serverSpan);
@@ -120,19 +124,18 @@ export function startRequestSpan(
     spanId: own.spanId,
     traceFlags: TraceFlags.NONE,
   });
-  if (!wished || !trusted) return new RequestSpan(quiet, parent);
+  if (!wished || !trusted) return new RequestSpan(quiet, parent, put);
   const startTime = new Date();
-  return new WishedSpan(quiet, parent, { begin: () => start(parent, { ...serverSpan, startTime }) });
+  return new WishedSpan(quiet, parent, put, { begin: () => start(parent, { ...serverSpan, startTime }) });
 }
 
 const serverSpan: SpanOptions = Object.freeze({ kind: SpanKind.SERVER });
 
-function describe(span: Span, method: string, route: string | null): void {
-  span.setAttribute(attribute.method, method);
-  span.setAttribute(attribute.urlScheme, 'http');
-  if (route === null) return;
-  span.setAttribute(attribute.route, route);
-  span.setAttribute(attribute.urlPath, route);
+function descriptionOf(method: string, route: string | null): Attributes {
+  const description = { [attribute.method]: method, [attribute.urlScheme]: 'http' };
+  return route === null
+    ? description
+    : { ...description, [attribute.route]: route, [attribute.urlPath]: route };
 }
 
 /** The span of a request whose caller is known now: another one where that caller's wish is granted. */

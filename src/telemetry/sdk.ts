@@ -14,6 +14,7 @@ import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
 import type { NodeSDKConfiguration } from '@opentelemetry/sdk-node';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import type { TracingSettings } from '../tracing-settings.ts';
+import { putChecked, putUnchecked } from './put-attributes.ts';
 import type { BatchLimits, SpanBatch } from './span-batches.ts';
 import { SpanBatches } from './span-batches.ts';
 import type { SpanProcessor } from './span-bytes.ts';
@@ -45,6 +46,7 @@ export async function startSdk(settings: TracingSettings): Promise<Tracing> {
   sdk.start();
   return {
     tracer: trace.getTracerProvider().getTracer('model-gateway', undefined, { schemaUrl }),
+    put: areAttributesLimited() ? putChecked : putUnchecked,
     auto,
     async close() {
       const flushed = sdk.shutdown().catch(() => undefined);
@@ -105,4 +107,10 @@ function readBatchLimits(): BatchLimits {
     scheduleDelayMs: read('SCHEDULE_DELAY', 5_000),
     exportTimeoutMs: read('EXPORT_TIMEOUT', 30_000),
   };
+}
+
+function areAttributesLimited(): boolean {
+  const limits = ['ATTRIBUTE_COUNT_LIMIT', 'ATTRIBUTE_VALUE_LENGTH_LIMIT'];
+  const names = limits.flatMap((limit) => [`OTEL_${limit}`, `OTEL_SPAN_${limit}`]);
+  return names.some((name) => getStringFromEnv(name) !== undefined);
 }

@@ -41,7 +41,7 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
     this.#writeAccess = writeAccess;
     this.#audit = audit;
     this.#tracing = tracing;
-    this.#spans = tracing === null ? null : new ChatSpans(tracing.tracer, settings.propagateTo);
+    this.#spans = tracing === null ? null : new ChatSpans(tracing, settings.propagateTo);
   }
 
   requestStarted(
@@ -51,7 +51,7 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
     trusted: boolean,
   ): CallTrace | null {
     if (this.#tracing === null) return null;
-    return startRequestSpan(this.#tracing.tracer, method, route, headers, trusted);
+    return startRequestSpan(this.#tracing, method, route, headers, trusted);
   }
 
   authenticated(trace: CallTrace | null): CallTrace | null {

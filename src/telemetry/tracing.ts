@@ -1,8 +1,14 @@
 import type { Tracer } from '@opentelemetry/api';
 import type { TracingSettings } from '../tracing-settings.ts';
+import type { PutAttributes } from './put-attributes.ts';
 
-export interface Tracing {
+/** What spans of ours are made with. */
+export interface SpanMaker {
   readonly tracer: Tracer;
+  readonly put: PutAttributes;
+}
+
+export interface Tracing extends SpanMaker {
   /** True when auto-instrumentation looks for the active span. */
   readonly auto: boolean;
   /** Exports what is left; never takes longer than `flushLimitMs`, never rejects. */

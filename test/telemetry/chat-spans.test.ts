@@ -4,6 +4,7 @@ import { TraceFlags, trace } from '@opentelemetry/api';
 import { expect, test } from 'vitest';
 import type { ChatCall } from '../../src/core/request/chat-call.ts';
 import { ChatSpans } from '../../src/telemetry/chat-spans.ts';
+import { putChecked } from '../../src/telemetry/put-attributes.ts';
 import { startRequestSpan } from '../../src/telemetry/request-span.ts';
 import { logRow } from '../adapters/postgres/log-rows.ts';
 import { callOf, candidateOf, testTables } from '../chat/story.ts';
@@ -27,12 +28,13 @@ function begin(traceFlags: TraceFlags) {
     return Object.assign(span, { addEvent, end });
   };
   const tracer = { startSpan } as unknown as Tracer;
-  const request = startRequestSpan(tracer, 'POST', '/v1/chat/completions', {});
+  const maker = { tracer, put: putChecked };
+  const request = startRequestSpan(maker, 'POST', '/v1/chat/completions', {});
   return {
     events,
     ended,
     request,
-    spans: new ChatSpans(tracer, []),
+    spans: new ChatSpans(maker, []),
     call: { ...callOf({ tables }), trace: request },
   };
 }
