@@ -32,14 +32,21 @@ export function replay(context: RequestContext, { completion, bytes, last, facts
   const { client, deps } = context;
   client.stream.open();
   client.stream.keeps(bytes);
-  return writeEvents(client, completion, deps.clock).then(() => endReplay(context, last, facts));
+  const { enteredAtMs, tables } = context.call;
+  const dueMs = enteredAtMs + tables.document.timeouts.request_seconds * 1000;
+  return writeEvents(client, completion, deps.clock, dueMs).then(() => endReplay(context, last, facts));
 }
 
 /** Apart from what follows: nobody keeps the values while the row is written. */
-async function writeEvents(client: Client, completion: ChatCompletion, clock: Clock): Promise<void> {
+async function writeEvents(
+  client: Client,
+  completion: ChatCompletion,
+  clock: Clock,
+  dueMs: number,
+): Promise<void> {
   for (const event of chunksFromCompletion(completion)) {
     if (client.signal.aborted) break;
-    if (!client.stream.write(event)) await caughtUp(client, clock.monotonicMs);
+    if (!client.stream.write(event)) await caughtUp(client, clock.monotonicMs, dueMs);
   }
 }
 
@@ -61,8 +68,11 @@ async function endReplay(
   }
 }
 
-/** Resolves once the client has caught up, or is gone: one that takes nothing for `clientStallMs` is let go. */
-function caughtUp({ stream, signal }: Client, monotonicMs: () => number): Promise<void> {
+/**
+ * Resolves once the client has caught up, or is gone: one that takes nothing for `clientStallMs`, or takes longer than
+ * its request may, is let go.
+ */
+function caughtUp({ stream, signal }: Client, monotonicMs: () => number, dueMs: number): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       patience.clear();
@@ -71,7 +81,7 @@ function caughtUp({ stream, signal }: Client, monotonicMs: () => number): Promis
     };
     // Its signal follows from that.
     const patience = new DueTimer(monotonicMs, () => stream.destroy());
-    patience.setDue(monotonicMs() + clientStallMs);
+    patience.setDue(Math.min(monotonicMs() + clientStallMs, dueMs));
     signal.addEventListener('abort', end);
     stream.onDrain(end, null);
   });

@@ -1,13 +1,20 @@
-/**
- * Characters of an id or a name which a vendor says once and we repeat or keep: the longest seen have 64. An
- * id of a megabyte would be said again with each of ten thousand events.
- */
+/** Characters of an id or a name which a vendor says once and we keep: the longest seen have 64. */
 export const maxNameLength = 1024;
+/**
+ * Bytes, as JSON, of one that we say again with each event where the vendor does not: its events of 23 bytes would
+ * become as many of kilobytes, a read of them megabytes that lie before a client who does not read.
+ */
+const maxRepeatedBytes = 128;
+const quoteBytes = 2;
+/** A byte each. */
+const plainName = /^[\w.:/ @+-]*$/;
 
 /** Why such an answer is unreadable. */
 export const overfullAnswer = 'the answer holds more values than any answer has';
 
-/** The name, or '' where there is none or one that is no name. */
+/** The name, or '' where there is none or one that is no name, or too long to be said with each event. */
 export function keptName(value: unknown): string {
-  return typeof value === 'string' && value.length <= maxNameLength ? value : '';
+  if (typeof value !== 'string' || value.length > maxRepeatedBytes) return '';
+  if (plainName.test(value)) return value;
+  return Buffer.byteLength(JSON.stringify(value)) <= maxRepeatedBytes + quoteBytes ? value : '';
 }

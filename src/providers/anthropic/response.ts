@@ -1,7 +1,7 @@
 import { answerBounds, maxToolCalls } from '../../core/answer/answer-limits.ts';
 import type { AnswerMessage, ChatCompletion, ToolCall } from '../../core/answer/chat-completion.ts';
 import type { Tallied } from '../../core/json/json-tally.ts';
-import { overfullAnswer } from '../answer-limits.ts';
+import { keptName, overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord, readJson, textOf } from '../json-value.ts';
@@ -74,10 +74,10 @@ export function translateAnthropicAnswer(
   const blocks = given.content.filter(isRecord);
   if (blocks.length > maxBlocks) return unreadable(overfullAnswer);
   const completion: ChatCompletion = {
-    id: textOf(given.id) || context.fallbackId,
+    id: keptName(given.id) || context.fallbackId,
     object: 'chat.completion',
     created: context.createdSeconds,
-    model: textOf(given.model) || context.model,
+    model: keptName(given.model) || context.model,
     choices: [
       {
         index: 0,

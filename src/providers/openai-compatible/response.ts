@@ -3,7 +3,7 @@ import { answerBounds, maxChoices, maxToolCalls } from '../../core/answer/answer
 import type { ChatCompletion, WireUsage } from '../../core/answer/chat-completion.ts';
 import { noUsage } from '../../core/answer/usage.ts';
 import type { Tallied } from '../../core/json/json-tally.ts';
-import { overfullAnswer } from '../answer-limits.ts';
+import { keptName, overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord, readJson, textOf } from '../json-value.ts';
@@ -62,12 +62,10 @@ function properAnswer(
 ): Untrusted<WireCompletion> {
   const { id, created, model } = given;
   const proper =
-    typeof id === 'string' &&
-    id !== '' &&
+    keptName(id) !== '' &&
     given.object === 'chat.completion' &&
     Number.isSafeInteger(created) &&
-    typeof model === 'string' &&
-    model !== '' &&
+    keptName(model) !== '' &&
     !Object.hasOwn(given, 'gateway') &&
     choices === given.choices &&
     sameUsage(given.usage, usage);
@@ -75,10 +73,10 @@ function properAnswer(
   const { gateway: _foreign, ...rest } = given;
   return {
     ...rest,
-    id: typeof id === 'string' && id !== '' ? id : context.fallbackId,
+    id: keptName(id) || context.fallbackId,
     object: 'chat.completion',
     created: Number.isSafeInteger(created) ? created : context.createdSeconds,
-    model: typeof model === 'string' && model !== '' ? model : context.model,
+    model: keptName(model) || context.model,
     choices,
     usage,
   };

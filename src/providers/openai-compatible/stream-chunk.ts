@@ -114,9 +114,9 @@ export class ChunkReader {
       changed = true;
     };
     const { id, created, model } = chunk;
-    if (keptName(id) === '') set('id', this.id);
+    if (id !== this.id && keptName(id) === '') set('id', this.id);
     if (!Number.isSafeInteger(created)) set('created', this.created);
-    if (keptName(model) === '') set('model', this.model);
+    if (model !== this.model && keptName(model) === '') set('model', this.model);
     if (!this.#named) {
       this.#named = true;
       this.id = chunk.id as string;
