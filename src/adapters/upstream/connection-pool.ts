@@ -20,9 +20,19 @@ export interface PoolSettings {
   readonly longestLifeMs: number;
   /** A socket that is being made when its call ends is made all the same, for the next call. */
   readonly connectsAhead: boolean;
+  /** What one read takes at most. */
+  readonly readBytes: number;
 }
 
 export type OpenPool<P> = (origin: string, connect: Connector, settings: PoolSettings) => P;
+
+/** No read is larger, whoever sends. */
+export const vendorReadBytes = 64 * 1024;
+/**
+ * Of a server that anybody may name. What it sends in the fewest bytes is put into form all the same, some ten times as
+ * long, and all that one read has become is written before its client is seen not to read.
+ */
+export const userReadBytes = 16 * 1024;
 
 /** Idle sockets are kept a little shorter than common servers keep them, unless the server says otherwise. */
 const keepAliveMs = 4_000;
@@ -46,6 +56,7 @@ export const vendorSettings = (origin: string): PoolSettings => ({
   longestKeepAliveMs: vendorKeepAliveMs,
   longestLifeMs,
   connectsAhead: true,
+  readBytes: vendorReadBytes,
 });
 /** A black hole would hold a socket for as long as connecting may take, though its call has left. */
 export const userSettings: PoolSettings = {
@@ -53,4 +64,5 @@ export const userSettings: PoolSettings = {
   longestKeepAliveMs: userKeepAliveMs,
   longestLifeMs,
   connectsAhead: false,
+  readBytes: userReadBytes,
 };

@@ -4,6 +4,7 @@ import type { IpClass } from '../../core/net/ip-class.ts';
 import { classifyAddress } from '../../core/net/ip-class.ts';
 import { ConnectError } from './connect-error.ts';
 import type { ConnectionOwner, WaitingCall } from './connection-owner.ts';
+import { vendorReadBytes } from './connection-pool.ts';
 import type { ReadingTurns } from './reading-turns.ts';
 import type { ResponseHead } from './response-head.ts';
 import type { ResponseFault, ResponseReader } from './response-parser.ts';
@@ -30,8 +31,7 @@ export type OpenSocket = (
 ) => () => void;
 
 /** One read; several connections share it, since what it holds is used up before the next one. */
-const readBufferBytes = 64 * 1024;
-const readBuffer = Buffer.allocUnsafeSlow(readBufferBytes);
+const readBuffer = Buffer.allocUnsafeSlow(vendorReadBytes);
 
 /** Silence that is worth telling: a path that is broken says nothing on any connection. */
 const suspectMs = 1_000;
@@ -56,6 +56,8 @@ export class Connection {
   keepAliveHintMs: number | null = null;
   /** Of the address it leads to; null before it is open, and where only a proxy knows the address. */
   addressClass: IpClass | null = null;
+  /** For the socket's `onread`: false stops reading. */
+  readonly read: { readonly buffer: Buffer; readonly callback: (bytesRead: number) => boolean };
   readonly #owner: ConnectionOwner;
   readonly #monotonicMs: () => number;
   readonly #reading: SocketReading;
@@ -68,20 +70,19 @@ export class Connection {
   /** When the last byte came, or the request was written. */
   #heardAtMs = 0;
 
-  constructor(owner: ConnectionOwner, monotonicMs: () => number, turns: ReadingTurns) {
+  /** `readBytes`: what one read takes at most. */
+  constructor(owner: ConnectionOwner, monotonicMs: () => number, turns: ReadingTurns, readBytes: number) {
     this.#owner = owner;
     this.#monotonicMs = monotonicMs;
     this.#reading = new SocketReading(turns);
+    this.read = {
+      buffer: readBuffer.subarray(0, readBytes),
+      callback: (bytesRead) => {
+        this.#onBytes(readBuffer.subarray(0, bytesRead));
+        return true;
+      },
+    };
   }
-
-  /** For the socket's `onread`: false stops reading. */
-  readonly read = {
-    buffer: readBuffer,
-    callback: (bytesRead: number): boolean => {
-      this.#onBytes(readBuffer.subarray(0, bytesRead));
-      return true;
-    },
-  };
 
   /** Connects for `call`, which is notified of what came of it unless it has abandoned the connection. */
   open(open: OpenSocket, call: WaitingCall): void {

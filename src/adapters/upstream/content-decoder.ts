@@ -1,9 +1,13 @@
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { largestStreamBytes } from '../../core/tables/routing-tables.ts';
+import { DecodingTurns } from './decoding-turns.ts';
 
 /** Codings make bytes fewer: beyond this and twice what came out, the rest is padding without an end. */
 const maxPaddingBytes = 1024 * 1024;
+
+/** Of all decoders of the process. */
+const allTurns = new DecodingTurns();
 
 export interface DecoderListener {
   onData(chunk: Buffer): void;
@@ -47,21 +51,38 @@ export function decoderFor(
   userAddress: boolean,
   listener: DecoderListener,
   maxDecodedBytes = largestStreamBytes,
+  turns: Pick<DecodingTurns, 'run'> = allTurns,
 ): ContentDecoder | null {
   const transform = (userAddress ? makers : vendorMakers).get(encoding.trim().toLowerCase())?.();
   if (transform === undefined) return null;
   let encoded = 0;
   let decoded = 0;
   let paused = false;
+  /** Of no use any more: a stream that has ended is destroyed as well, while its last bytes may wait. */
+  let isGone = false;
+  /** Nothing more is unpacked while what was has to wait for its turn. */
+  const hand = (chunk: Buffer): void => {
+    const isDone = turns.run(() => {
+      if (isGone) return;
+      listener.onData(chunk);
+      if (!paused) transform.resume();
+    });
+    if (!isDone) transform.pause();
+  };
   transform.on('data', (chunk: Buffer) => {
     decoded += chunk.length;
-    if (decoded <= maxDecodedBytes) listener.onData(chunk);
+    if (decoded <= maxDecodedBytes) hand(chunk);
     else transform.destroy(new RangeError('decoded size'));
   });
-  transform.on('end', () => listener.onEnd());
-  transform.on('error', (error) =>
-    listener.onProblem(error instanceof RangeError ? 'too-large' : 'protocol'),
+  transform.on('end', () =>
+    turns.run(() => {
+      if (!isGone) listener.onEnd();
+    }),
   );
+  transform.on('error', (error) => {
+    isGone = true;
+    listener.onProblem(error instanceof RangeError ? 'too-large' : 'protocol');
+  });
   transform.on('drain', () => {
     if (!paused) listener.resume();
   });
@@ -86,6 +107,7 @@ export function decoderFor(
       listener.resume();
     },
     destroy() {
+      isGone = true;
       transform.destroy();
     },
   };

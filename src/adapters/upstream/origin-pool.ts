@@ -164,7 +164,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   }
 
   #connect(call: WaitingCall): void {
-    const connection = new Connection(this, this.#monotonicMs, this.#turns);
+    const connection = new Connection(this, this.#monotonicMs, this.#turns, this.#limits.readBytes);
     this.#all.add(connection);
     connection.open(this.#open, call);
   }

@@ -19,7 +19,7 @@ function silentOrigin(connectsAhead: boolean) {
   const kept = { keepAliveMs: 60_000, longestKeepAliveMs: 60_000, longestLifeMs: 600_000 };
   const pool = new OriginPool(
     open,
-    { ...kept, connectsAhead },
+    { ...kept, connectsAhead, readBytes: 65_536 },
     () => 1,
     new AfterNextPoll(),
     new ReadingTurns(),

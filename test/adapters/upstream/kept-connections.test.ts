@@ -10,7 +10,13 @@ import { OriginPool } from '../../../src/adapters/upstream/origin-pool.ts';
 import { ReadingTurns } from '../../../src/adapters/upstream/reading-turns.ts';
 import { listen } from './local-server.ts';
 
-const kept = { keepAliveMs: 60_000, longestKeepAliveMs: 60_000, longestLifeMs: 600_000, connectsAhead: true };
+const kept = {
+  keepAliveMs: 60_000,
+  longestKeepAliveMs: 60_000,
+  longestLifeMs: 600_000,
+  connectsAhead: true,
+  readBytes: 65_536,
+};
 
 interface Calls {
   readonly settings?: PoolSettings;

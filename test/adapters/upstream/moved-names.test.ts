@@ -37,7 +37,7 @@ function poolOf(port: number, userAddress: boolean) {
   const kept = { keepAliveMs: 600_000, longestKeepAliveMs: 600_000, longestLifeMs };
   const pool = new OriginPool(
     open,
-    { ...kept, connectsAhead: true },
+    { ...kept, connectsAhead: true, readBytes: 65_536 },
     () => world.nowMs,
     new AfterNextPoll(),
     new ReadingTurns(),

@@ -26,7 +26,7 @@ class Vendor {
     this.#port = port;
     this.#hanging = hanging;
     const kept = { keepAliveMs: 600_000, longestKeepAliveMs: 600_000, longestLifeMs: 600_000_000 };
-    const settings = { ...kept, connectsAhead: true };
+    const settings = { ...kept, connectsAhead: true, readBytes: 65_536 };
     this.#pool = new OriginPool(
       this.#open,
       settings,
