@@ -10,6 +10,7 @@ export class AttemptTranslation implements StreamContext {
   readonly facts: ModelFacts;
   readonly form: string | null;
   readonly maxEventBytes: number;
+  readonly choices: number;
   readonly #candidate: Candidate;
   readonly #call: ChatCall;
   readonly #deps: Pick<ChatDeps, 'clock' | 'newId' | 'requestForms'>;
@@ -25,6 +26,7 @@ export class AttemptTranslation implements StreamContext {
     this.facts = candidate.facts;
     this.form = form;
     this.maxEventBytes = call.tables.document.limits.event_bytes;
+    this.choices = call.request.n ?? 1;
     this.#candidate = candidate;
     this.#call = call;
     this.#deps = deps;

@@ -130,6 +130,8 @@ export interface StreamContext extends TranslationContext {
   readonly fallbackId: string;
   readonly createdSeconds: number;
   readonly maxEventBytes: number;
+  /** How many choices the client asked for. */
+  readonly choices: number;
 }
 
 /**

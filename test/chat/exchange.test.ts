@@ -93,6 +93,7 @@ class Run {
         fallbackId: 'f',
         createdSeconds: 1,
         maxEventBytes: 10_000,
+        choices: 1,
       }),
       attemptDueMs: nowMs + 30_000,
       requestDueMs: nowMs + 600_000,

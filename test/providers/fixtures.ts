@@ -52,6 +52,7 @@ export interface ContextOptions {
   readonly facts?: Partial<ModelFacts>;
   readonly form?: string;
   readonly maxEventBytes?: number;
+  readonly choices?: number;
 }
 
 export function contextFor(provider: ProviderName, options: ContextOptions): StreamContext {
@@ -63,5 +64,6 @@ export function contextFor(provider: ProviderName, options: ContextOptions): Str
     fallbackId: 'chatcmpl-0fa11bac',
     createdSeconds: 1_790_000_000,
     maxEventBytes: options.maxEventBytes ?? 1024 * 1024,
+    choices: options.choices ?? 1,
   };
 }

@@ -48,6 +48,7 @@ export class CompatibleStream implements StreamTranslator {
   failure: UpstreamError | null = null;
   wireUsage: WireUsage | null = null;
   readonly #maxEventBytes: number;
+  readonly #asked: number;
   readonly #decoder: SseDecoder;
   readonly #chunks: ChunkReader;
   #template: PlainTemplate | null = null;
@@ -58,6 +59,7 @@ export class CompatibleStream implements StreamTranslator {
 
   constructor(context: StreamContext) {
     this.#maxEventBytes = context.maxEventBytes;
+    this.#asked = context.choices;
     this.#decoder = new SseDecoder(context.maxEventBytes);
     this.#chunks = new ChunkReader(context);
   }
@@ -118,7 +120,9 @@ export class CompatibleStream implements StreamTranslator {
       this.#take(last, output);
     }
     if (this.#ended) return joinFrames(output);
-    this.#complete();
+    // Without `[DONE]` nobody says that the choices which have not spoken yet do not come.
+    if (this.tokenSeen && this.#chunks.choices.size < this.#asked) this.#fail(truncatedStream);
+    else this.#complete();
     return joinFrames(output);
   }
 
