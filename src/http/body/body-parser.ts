@@ -21,7 +21,7 @@ declare module 'fastify' {
     bodyHold: BodyHold | null;
     /** What is left for texts of the body that are read as JSON later. */
     jsonAllowance: JsonAllowance;
-    /** The text of a short body. */
+    /** The text of a short body that asks for the cache; no other is kept, least of all one with a key in it. */
     bodyText: string | null;
   }
 }
@@ -64,7 +64,8 @@ function* readWithin(
   }
   yield;
   const text = body.toString('utf8');
-  if (text.length <= longestKnownBody) request.bodyText = text;
+  const wishesCache = request.headers['x-gateway-cache'] !== undefined;
+  if (wishesCache && text.length <= longestKnownBody) request.bodyText = text;
   yield;
   const parsed = parseStrictJson(text, tally.spellsByNumber);
   if (parsed.kind === 'no-json') return notJson('The body is not valid JSON.');
