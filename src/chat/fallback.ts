@@ -3,6 +3,7 @@ import { noUsage } from '../core/answer/usage.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { AttemptFailure, CancelReason } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
+import { requestDueMs } from '../core/request/chat-call.ts';
 import type { TranslatedAnswer } from '../providers/provider.ts';
 import type { AnswerHold } from './answer-budget.ts';
 import { attempt } from './attempt.ts';
@@ -40,12 +41,12 @@ export async function fallBack(
   signal: CancelSignal,
   room: AnswerHold,
 ): Promise<FallbackResult> {
-  const requestDueMs = call.enteredAtMs + call.tables.document.timeouts.request_seconds * 1000;
+  const dueMs = requestDueMs(call);
   const failures: AttemptFailure[] = [];
   let failed: { readonly candidate: Candidate; readonly failure: AttemptFailure } | null = null;
   for (const [index, candidate] of candidates.entries()) {
     const startedAtMs = deps.clock.monotonicMs();
-    if (failures.length > 0 && startedAtMs >= requestDueMs) break;
+    if (failures.length > 0 && startedAtMs >= dueMs) break;
     if (signal.aborted) {
       return { kind: 'cancelled', reason: signal.reason as CancelReason, usage: noUsage, candidate: null };
     }
@@ -54,7 +55,7 @@ export async function fallBack(
     const opened = new OpenAttempt(call, candidate, index + 1, startedAtMs, ledger, deps);
     let outcome: AttemptOutcome;
     try {
-      outcome = await attempt(opened, call, deps, requestDueMs, signal, room);
+      outcome = await attempt(opened, call, deps, dueMs, signal, room);
     } catch (cause) {
       deps.reportBug(cause, call);
       outcome = brokenAttempt();

@@ -3,6 +3,7 @@ import { chunksFromCompletion } from '../core/answer/completion-chunks.ts';
 import { errorEvent } from '../core/error-body.ts';
 import type { ServiceUnavailableError } from '../core/errors.ts';
 import { draining } from '../core/errors.ts';
+import { requestDueMs } from '../core/request/chat-call.ts';
 import type { SettledFacts } from '../core/settled-request.ts';
 import { DueTimer } from '../due-timer.ts';
 import type { Client } from './client-stream.ts';
@@ -32,9 +33,8 @@ export function replay(context: RequestContext, { completion, bytes, last, facts
   const { client, deps } = context;
   client.stream.open();
   client.stream.keeps(bytes);
-  const { enteredAtMs, tables } = context.call;
-  const dueMs = enteredAtMs + tables.document.timeouts.request_seconds * 1000;
-  return writeEvents(client, completion, deps.clock, dueMs).then(() => endReplay(context, last, facts));
+  const sent = writeEvents(client, completion, deps.clock, requestDueMs(context.call));
+  return sent.then(() => endReplay(context, last, facts));
 }
 
 /** Apart from what follows: nobody keeps the values while the row is written. */

@@ -4,6 +4,7 @@ import { costMicroUsd } from '../core/answer/cost.ts';
 import type { AnswerTotals, ChunkIdentity, GatewayMetadata } from '../core/answer/gateway-metadata.ts';
 import { gatewayChunk, gatewayMetadata, withGatewayBlock } from '../core/answer/gateway-metadata.ts';
 import type { JsonAnswer } from '../core/answer/json-answer.ts';
+import { jsonAnswer } from '../core/answer/json-answer.ts';
 import { doneFrame } from '../core/answer/sse-frame.ts';
 import type { Candidate } from '../core/candidate.ts';
 import { errorEvent } from '../core/error-body.ts';
@@ -169,13 +170,10 @@ function endStream(
   client.stream.end(lastChunks(call, identity, metadata, { usage: wireUsage, extras }));
   const completion = keep?.complete(wireUsage) ?? null;
   const stored =
-    completion === null ? null : storedAnswer(call, candidate, completion, jsonOf(completion), usage, cost);
+    completion === null
+      ? null
+      : storedAnswer(call, candidate, completion, jsonAnswer(completion), usage, cost);
   return { kind: 'streamed', stored };
-}
-
-function jsonOf(completion: ChatCompletion): JsonAnswer {
-  const json = JSON.stringify(completion);
-  return { json, bytes: Buffer.byteLength(json) };
 }
 
 const zeroUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };

@@ -30,8 +30,7 @@ export interface UpstreamRequest {
   readonly dropped: readonly string[];
 }
 
-/** A whole answer in OpenAI shape. */
-/** `json`: the `chat.completion` as text that ends with `}`, without a `gateway` block: ready for splicing. */
+/** A whole answer in OpenAI shape. `json`: its text, ending with `}`, without a `gateway` block: ready for splicing. */
 export interface TranslatedAnswer extends JsonAnswer {
   readonly kind: 'answer';
   readonly completion: ChatCompletion;

@@ -59,6 +59,11 @@ export function attemptLimitMs(call: ChatCall): number {
   return call.options.timeoutMs ?? call.tables.document.timeouts.attempt_seconds * 1000;
 }
 
+/** When the time of the whole request is over, monotonic milliseconds. */
+export function requestDueMs({ enteredAtMs, tables }: ChatCall): number {
+  return enteredAtMs + tables.document.timeouts.request_seconds * 1000;
+}
+
 /** The `mode` of the gateway block and of the log row (SPEC 2.4). */
 export function modeLabel(call: ChatCall): string {
   return call.options.override === null ? call.mode : 'override';

@@ -1,5 +1,6 @@
 import { answerBounds, maxToolCalls } from '../../core/answer/answer-limits.ts';
 import type { AnswerMessage, ChatCompletion, ToolCall } from '../../core/answer/chat-completion.ts';
+import { jsonAnswer } from '../../core/answer/json-answer.ts';
 import type { Tallied } from '../../core/json/json-tally.ts';
 import { keptName, overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
@@ -87,12 +88,5 @@ export function translateAnthropicAnswer(
     ],
     usage: reader.wire ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
   };
-  const json = JSON.stringify(completion);
-  return {
-    kind: 'answer',
-    json,
-    bytes: Buffer.byteLength(json),
-    completion,
-    usage: reader.usage(true),
-  };
+  return { kind: 'answer', ...jsonAnswer(completion), completion, usage: reader.usage(true) };
 }
