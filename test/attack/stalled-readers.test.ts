@@ -25,8 +25,8 @@ const mebibyte = 1024 * 1024;
 /** More than the kernel takes of an answer whose reader does not read. */
 const answerBytes = 6 * mebibyte;
 /**
- * It takes some 80 s on a quiet machine, half of which are waited for: a reader is let go after 30 s, one of a replay
- * after 60. Five minutes were seen at a load of 30. No part has a limit of its own, which such a machine would break.
+ * It takes five minutes, nearly all of which are waited for: a reader is let go after 30 s, one of a replay after 60,
+ * and a dozen is there at once. No part has a limit of its own, which a busy machine would break.
  */
 const testLimitMs = 900_000;
 /** Of an attempt: this process is the vendor, and busy with all else. */
@@ -163,18 +163,20 @@ test(
     const ids: string[] = [];
     const own = Number(new URL(world.gateway().url).port);
     let mostSent = 0;
+    let mostStalled = 0;
+    const clients = async () =>
+      (await world.witness().ask()).sockets.filter(({ localPort }) => localPort === own).length;
     const lane = async (): Promise<void> => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         ids.push(await beginReading(next.kind, next.index));
         mostSent = Math.max(mostSent, sentBytes(own));
+        mostStalled = Math.max(mostStalled, await clients());
       }
     };
     await Promise.all(Array.from({ length: lanes }, lane));
-    const clients = async () =>
-      (await world.witness().ask()).sockets.filter(({ localPort }) => localPort === own).length;
-    const stalled = await clients();
-    await eventually(async () => (await clients()) <= baseline.clientSockets + 2 || undefined, testLimitMs);
+    // The last to begin has its whole time, and what is left of two would look like the bystander's.
     const { problems, slowestMs, controlMs } = await bystander.stop();
+    await eventually(async () => (await clients()) <= baseline.clientSockets || undefined, testLimitMs);
     const peakBytes = world.witness().peakBytes();
     const quiet = await untilQuiet(world, baseline);
     const byId = await rows();
@@ -184,7 +186,7 @@ test(
       ),
     ];
     const letGo = await metric(world.gateway(), 'gw_stalled_readers_total');
-    const figure = `${stalled} connections at once, peak ${(peakBytes / mebibyte).toFixed(0)} MiB and ${(mostSent / mebibyte).toFixed(0)} MiB in the kernel, a bystander waited ${slowestMs.toFixed(0)} ms at most (${controlMs.toFixed(0)} ms where nobody attacks)`;
+    const figure = `${mostStalled} connections at once, peak ${(peakBytes / mebibyte).toFixed(0)} MiB and ${(mostSent / mebibyte).toFixed(0)} MiB in the kernel, a bystander waited ${slowestMs.toFixed(0)} ms at most (${controlMs.toFixed(0)} ms where nobody attacks)`;
     process.stdout.write(`${figure}; let go ${letGo}\n`);
     expect(problems).toEqual([]);
     expect(quiet.problems).toEqual([]);
