@@ -11,30 +11,21 @@ import { isDataError } from './pool.ts';
 import { PrintedRows } from './printed-rows.ts';
 import type { PostgresRequestLog, RequestLogOptions, RequestLogStats } from './request-log-contract.ts';
 import { RollupNames } from './rollup-names.ts';
+import { RowWriters } from './row-writers.ts';
 import { SpoolReplay } from './spool-replay.ts';
 import { PendingRow, UnsettledRows } from './unsettled-rows.ts';
 
 /** The longest the last byte of an answer waits for the commit. */
 const waitMs = 50;
-const maxBatchRows = 200;
-const maxWriters = 2;
-/** Below this a second writer would only make more, smaller transactions. */
-const secondWriterAboveRows = 32;
 /** A commit running for longer: Postgres is not answering, nothing waits for it any more. */
 const stalledAfterMs = 250;
 const drainPollMs = 10;
 
-/** The rows that one writer is inserting. */
-interface InsertBatch {
-  readonly rows: readonly PendingRow[];
-  readonly startedAtMs: number;
-}
-
 /**
- * Group commit in front, local spool behind. Rows that wait are inserted together by at most two writers;
- * a row that is not committed within `waitMs` is put into the spool and its request goes on. The log's states are in
- * log-state.ts, those of a row in unsettled-rows.ts: every accepted row is in exactly one place, accepted = committed +
- * spooled + dropped + waiting, and none waits longer than `waitMs` for its commit before the spool is asked to take it.
+ * Group commit in front (row-writers.ts), local spool behind. A row that is not committed within `waitMs` is put into
+ * the spool and its request goes on. The log's states are in log-state.ts, those of a row in unsettled-rows.ts: every
+ * accepted row is in exactly one place, accepted = committed + spooled + dropped + waiting, and none waits longer than
+ * `waitMs` for its commit before the spool is asked to take it.
  */
 class GroupCommitLog implements PostgresRequestLog {
   readonly #options: RequestLogOptions;
@@ -43,15 +34,11 @@ class GroupCommitLog implements PostgresRequestLog {
   readonly #insert: InsertNewRows;
   readonly #names = new RollupNames();
   readonly #closing = new AbortController();
-  /** One place a writer. */
-  readonly #batches: (InsertBatch | null)[] = new Array<null>(maxWriters).fill(null);
+  readonly #writers: RowWriters;
   readonly #recovering: Promise<void>;
   readonly #unsettled = new UnsettledRows();
   readonly #printed: PrintedRows;
-  /** Those that no writer has in hand yet. */
-  #queue: PendingRow[] = [];
   #state: LogState = 'committing';
-  #scheduled = false;
   #deadline: NodeJS.Timeout | null = null;
   #drained: Promise<void> | null = null;
 
@@ -60,6 +47,10 @@ class GroupCommitLog implements PostgresRequestLog {
     this.#spool = spool;
     this.#printed = new PrintedRows(options.print);
     this.#insert = options.insert;
+    this.#writers = new RowWriters(
+      (rows) => this.#write(rows),
+      () => this.#nowMs(),
+    );
     this.#replay = new SpoolReplay({
       pool: options.pool,
       spool,
@@ -93,8 +84,7 @@ class GroupCommitLog implements PostgresRequestLog {
         void this.#spoolOrPrint(pending);
         return;
       }
-      this.#queue.push(pending);
-      this.#schedule();
+      this.#writers.add(pending);
       this.#deadline ??= setTimeout(() => this.#onDeadline(), waitMs);
     });
   }
@@ -128,32 +118,7 @@ class GroupCommitLog implements PostgresRequestLog {
     this.#state = moved(this.#state, next);
   }
 
-  /** Rows recorded in one turn of the loop share a statement. */
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#startWriters();
-    });
-  }
-
-  #startWriters(): void {
-    for (let writer = 0; writer < maxWriters && this.#state === 'committing'; writer += 1) {
-      if (this.#batches[writer] !== null) continue;
-      const needed = this.#batches.every((batch) => batch === null) ? 0 : secondWriterAboveRows;
-      if (this.#queue.length <= needed) return;
-      void this.#write(writer);
-    }
-  }
-
-  async #write(writer: number): Promise<void> {
-    const rows = this.#queue.splice(0, maxBatchRows).filter((row) => !row.isSettled);
-    if (rows.length === 0) {
-      this.#startWriters();
-      return;
-    }
-    this.#batches[writer] = { rows, startedAtMs: this.#nowMs() };
+  async #write(rows: readonly PendingRow[]): Promise<void> {
     try {
       const untold = await this.#insert(rows.map(({ row }) => row));
       rows.forEach((row, at) => {
@@ -164,10 +129,7 @@ class GroupCommitLog implements PostgresRequestLog {
       // A row that Postgres refuses for its content is found by the replay, which takes batches apart.
       if (!isDataError(error)) this.#startAway();
       await Promise.all(rows.map((row) => this.#spoolOrPrint(row)));
-    } finally {
-      this.#batches[writer] = null;
     }
-    this.#startWriters();
   }
 
   /** True when the row has its place: the spool, before that its commit, or none. Who asks meanwhile shares it. */
@@ -205,8 +167,7 @@ class GroupCommitLog implements PostgresRequestLog {
   /** Rows that waited long enough go to the spool; what the spool does not take goes on waiting for its commit. */
   #onDeadline(): void {
     const nowMs = this.#nowMs();
-    const stalled = this.#batches.some((batch) => nowMs - (batch?.startedAtMs ?? nowMs) > stalledAfterMs);
-    if (stalled) this.#startAway();
+    if (this.#writers.isStalled(stalledAfterMs)) this.#startAway();
     const { rows, next } = this.#unsettled.overdue(nowMs - waitMs);
     let dueMs = next?.spoolDueMs ?? nowMs + waitMs;
     for (const row of rows) {
@@ -220,9 +181,7 @@ class GroupCommitLog implements PostgresRequestLog {
   /** From now on nothing waits for Postgres, until a probe finds it again. */
   #startAway(): void {
     if (this.#state === 'committing') this.#to('away');
-    const queue = this.#queue;
-    this.#queue = [];
-    for (const row of queue) void this.#spoolOrPrint(row);
+    for (const row of this.#writers.takeQueue()) void this.#spoolOrPrint(row);
   }
 
   drain(timeoutMs: number): Promise<void> {
@@ -239,7 +198,7 @@ class GroupCommitLog implements PostgresRequestLog {
     this.#to('closing');
     this.#closing.abort();
     if (this.#deadline !== null) clearTimeout(this.#deadline);
-    this.#queue = [];
+    this.#writers.takeQueue();
     await Promise.all(this.#unsettled.all().map((row) => this.#spoolOrPrint(row)));
     await this.#recovering;
     // What cannot be read now, the next process to take its slot will try.
