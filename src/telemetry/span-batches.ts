@@ -21,11 +21,14 @@ export interface SpanSink {
 
 /** About thirty spans of ours; more are a matter of doubling. */
 const firstSize = 16_384;
+/** Spans that are encoded together: each alone, between requests, finds the encoder in none of the caches. */
+const encodedTogether = 32;
 
-/** Spans of one provider that have ended, as bytes. */
+/** Spans of one provider that have ended, as bytes but for the last few. */
 export class SpanBatch {
   readonly resource: ReadableSpan['resource'];
   count = 0;
+  readonly #ended: ReadableSpan[] = [];
   readonly #scopes = new Map<ReadableSpan['instrumentationScope'], ProtobufBytes>();
 
   constructor(resource: ReadableSpan['resource']) {
@@ -33,6 +36,24 @@ export class SpanBatch {
   }
 
   add(span: ReadableSpan): void {
+    this.count += 1;
+    this.#ended.push(span);
+    if (this.#ended.length >= encodedTogether) this.#writeEnded();
+  }
+
+  /** The message that exports them. What the resource learns late has to be there. */
+  encode(): Uint8Array {
+    this.#writeEnded();
+    const written = [...this.#scopes].map(([scope, bytes]) => [scope, bytes.written] as const);
+    return exportRequest(this.resource, new Map(written));
+  }
+
+  #writeEnded(): void {
+    for (const span of this.#ended) this.#write(span);
+    this.#ended.length = 0;
+  }
+
+  #write(span: ReadableSpan): void {
     const scope = span.instrumentationScope;
     let bytes = this.#scopes.get(scope);
     if (bytes === undefined) {
@@ -40,7 +61,6 @@ export class SpanBatch {
       this.#scopes.set(scope, bytes);
     }
     const { length } = bytes;
-    this.count += 1;
     try {
       writeSpan(bytes, span);
     } catch (error) {
@@ -49,12 +69,6 @@ export class SpanBatch {
       this.count -= 1;
       diag.error(`A span that cannot be encoded is dropped: ${error}`);
     }
-  }
-
-  /** The message that exports them. What the resource learns late has to be there. */
-  encode(): Uint8Array {
-    const written = [...this.#scopes].map(([scope, bytes]) => [scope, bytes.written] as const);
-    return exportRequest(this.resource, new Map(written));
   }
 }
 

@@ -218,6 +218,6 @@ test('a span that cannot be encoded takes no other with it', () => {
   const sick = Object.create(after, { name: { value: null } }) as ReadableSpan;
   batch.add(sick);
   batch.add(after);
-  expect(batch.count).toBe(2);
   expect(Buffer.from(batch.encode())).toEqual(encoded(spans));
+  expect(batch.count).toBe(2);
 });

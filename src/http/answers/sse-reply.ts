@@ -72,7 +72,8 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
     if (headers === null) return;
     this.#life.unread.sent.wrote(bytes);
     this.keeps(bytes);
-    this.#raw.end(json);
+    // ASCII has as many bytes as characters: it is copied as it lies there, and not put together first.
+    this.#raw.end(json, bytes === json.length ? 'latin1' : 'utf8');
   }
 
   write(bytes: Buffer | string): boolean {

@@ -59,45 +59,45 @@ test('rows of one turn are inserted together', async () => {
 });
 
 test('what comes behind a batch of few is inserted as soon as that is done', async () => {
-  await write(7, 2);
+  await write(3, 2);
   await turns(1);
-  expect(batches).toEqual([7, 2]);
+  expect(batches).toEqual([3, 2]);
 });
 
 test('behind a batch of many, rows of some more turns are inserted together', async () => {
-  await write(8, 2);
+  await write(4, 2);
   for (let turn = 0; turn < 4; turn += 1) {
     await turns(1);
     add(1);
   }
-  expect(batches).toEqual([8]);
+  expect(batches).toEqual([4]);
   await turns(allTurns);
-  expect(batches).toEqual([8, 6]);
+  expect(batches).toEqual([4, 6]);
 });
 
 test('nothing is gathered any longer once many are there', async () => {
-  await write(8, 2);
+  await write(4, 2);
   await turns(2);
   add(30);
   await turns(1);
-  expect(batches).toEqual([8, 32]);
+  expect(batches).toEqual([4, 32]);
 });
 
 test('nothing is gathered any longer once it takes too long', async () => {
-  await write(8, 2);
+  await write(4, 2);
   await turns(2);
-  expect(batches).toEqual([8]);
+  expect(batches).toEqual([4]);
   nowMs += 4;
   await turns(1);
-  expect(batches).toEqual([8, 2]);
+  expect(batches).toEqual([4, 2]);
 });
 
 test('a row that comes when nothing is under way waits for no other, once nothing came behind many', async () => {
-  await write(8, 0);
+  await write(4, 0);
   await turns(allTurns);
   add(1);
   await turns(1);
-  expect(batches).toEqual([8, 1]);
+  expect(batches).toEqual([4, 1]);
 });
 
 test('a second writer begins where many wait, and no third', async () => {

@@ -107,20 +107,24 @@ export async function warmUp(stage: Stage, targets: readonly Target[]): Promise<
   }
 }
 
-/** The floor and each of the others take turns, slice by slice: what disturbs the machine disturbs neighbours alike. */
+/**
+ * The floor and each of the others take turns, slice by slice: what disturbs the machine disturbs neighbours alike. The
+ * slices of one follow each other. One that waits half a minute between two, for a dozen others, would pay for caches
+ * that those have filled, as no gateway does that is busy.
+ */
 export async function measure(stage: Stage, floor: Target, others: readonly Target[]): Promise<Turns> {
   const found: Record<Suite, Turn[]> = { json: [], burst: [], paced: [], latency: [], first: [] };
   for (const suite of Object.keys(suites) as Suite[]) {
     const visited = others.filter((target) => target.suites.includes(suite));
     if (visited.length === 0) continue;
     await setPace(stage, suites[suite].paceMs);
-    const turns = stage.quick ? 1 : suites[suite].slices;
+    const turns = Array.from(
+      { length: stage.quick ? 1 : suites[suite].slices },
+      (): Record<string, Figures> => ({}),
+    );
     let before = await measureSlice(stage, floor, suite);
-    for (let turn = 0; turn < turns; turn += 1) {
-      const figures: Record<string, Figures> = {};
-      for (let at = 0; at < visited.length; at += 1) {
-        // Another order every time, so that nobody always has the same neighbour.
-        const target = visited[(at + turn) % visited.length] as Target;
+    for (const target of visited) {
+      for (const figures of turns) {
         const own = await measureSlice(stage, target, suite);
         const after = await measureSlice(stage, floor, suite);
         if (isSteady(before, after)) {
@@ -129,9 +133,9 @@ export async function measure(stage: Stage, floor: Target, others: readonly Targ
         }
         before = after;
       }
-      found[suite].push(figures);
     }
-    console.log(`${suite}: ${turns} slices of each target.`);
+    found[suite].push(...turns);
+    console.log(`${suite}: ${turns.length} slices of each target.`);
   }
   return found;
 }
