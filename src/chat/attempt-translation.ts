@@ -1,5 +1,6 @@
 import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
+import { choicesAsked } from '../core/request/chat-call.ts';
 import type { ModelFacts } from '../core/tables/model-facts.ts';
 import type { StreamContext } from '../providers/provider.ts';
 import type { ChatDeps } from './chat-deps.ts';
@@ -26,7 +27,7 @@ export class AttemptTranslation implements StreamContext {
     this.facts = candidate.facts;
     this.form = form;
     this.maxEventBytes = call.tables.document.limits.event_bytes;
-    this.choices = call.request.n ?? 1;
+    this.choices = choicesAsked(call);
     this.#candidate = candidate;
     this.#call = call;
     this.#deps = deps;

@@ -7,6 +7,7 @@ import type { Candidate } from '../core/candidate.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import { providerNames } from '../core/provider-name.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
+import { choicesAsked } from '../core/request/chat-call.ts';
 
 /** What is known of a cached answer. */
 interface StoredFacts {
@@ -51,7 +52,7 @@ export function storedAnswer(
   cost: bigint,
 ): StoredAnswer | null {
   if (bytes > call.tables.document.limits.cache_entry_bytes) return null;
-  if (!saysSomething(completion) || !holdsChoices(completion, call.request.n ?? 1)) return null;
+  if (!saysSomething(completion) || !holdsChoices(completion, choicesAsked(call))) return null;
   const costMicroUsd = Number(cost);
   if (!Number.isSafeInteger(costMicroUsd)) return null;
   const { traceId = null, spanId = null } = call.trace ?? {};

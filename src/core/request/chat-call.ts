@@ -59,6 +59,11 @@ export function attemptLimitMs(call: ChatCall): number {
   return call.options.timeoutMs ?? call.tables.document.timeouts.attempt_seconds * 1000;
 }
 
+/** How many choices the client asked for. */
+export function choicesAsked({ request }: ChatCall): number {
+  return request.n ?? 1;
+}
+
 /** When the time of the whole request is over, monotonic milliseconds. */
 export function requestDueMs({ enteredAtMs, tables }: ChatCall): number {
   return enteredAtMs + tables.document.timeouts.request_seconds * 1000;
