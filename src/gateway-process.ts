@@ -1,4 +1,4 @@
-import { markInTime, optimizeSooner, tellMoreShapesApart } from './engine-flags.ts';
+import { countBuffersWithHeap, markInTime, optimizeSooner, tellMoreShapesApart } from './engine-flags.ts';
 import type { Settings } from './settings.ts';
 import type { RunningGateway } from './wiring/app.ts';
 
@@ -12,6 +12,7 @@ export type StartGateway = (settings: Settings) => Promise<RunningGateway>;
  */
 export async function prepareGateway(settings: Pick<Settings, 'tracing'>): Promise<StartGateway> {
   markInTime();
+  countBuffersWithHeap();
   optimizeSooner();
   tellMoreShapesApart();
   const { startTracing } = await import('./telemetry/tracing.ts');
