@@ -1,9 +1,8 @@
-import type { UpstreamHeaders } from '../core/outcome.ts';
 import type { StreamEnd } from './open-stream.ts';
 
 /** A JSON or HTML body is no stream, whatever the status says: it is read whole and judged. */
-export function isEventStream(headers: UpstreamHeaders): boolean {
-  return !/json|html/i.test(String(headers['content-type'] ?? ''));
+export function isEventStream(contentType: string): boolean {
+  return !/json|html/i.test(contentType);
 }
 
 /** How an open stream ends whose time is up; `unread`: nobody takes what comes. */

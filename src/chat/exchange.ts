@@ -76,7 +76,7 @@ export class Exchange implements UpstreamListener, OpenStream {
     if (this.#progress.isOver) return;
     const { call, translator, answers, telemetry } = this.#job;
     telemetry.answerBegan(call);
-    if (head.status === 200 && translator !== null && isEventStream(head.headers)) {
+    if (head.status === 200 && translator !== null && isEventStream(head.contentType)) {
       this.#stream = new StreamBody(translator, call, answers);
       this.#progress.to('prefix');
     } else {

@@ -127,7 +127,7 @@ class KeyQuestion implements UpstreamListener {
     this.#head = head;
     const { status } = head;
     if (status !== 200) return;
-    const isPage = /html/i.test(String(head.headers['content-type'] ?? ''));
+    const isPage = /html/i.test(head.contentType);
     this.#settle(
       isPage
         ? { verdict: 'unreachable', reason: 'The answer is a web page, no list of models.', status }

@@ -126,6 +126,8 @@ export interface UpstreamCall {
 /** What comes before a body. `headers` may be made when they are asked for: nearly every answer goes without. */
 export interface UpstreamHead {
   readonly status: number;
+  /** Empty where the vendor says nothing of it. */
+  readonly contentType: string;
   readonly headers: UpstreamHeaders;
 }
 

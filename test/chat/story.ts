@@ -130,7 +130,7 @@ export class FakeUpstream implements UpstreamControl {
   }
 
   head(status: number, headers: Record<string, string> = {}): this {
-    this.#listener.onHead({ status, headers });
+    this.#listener.onHead({ status, contentType: headers['content-type'] ?? '', headers });
     return this;
   }
 

@@ -133,7 +133,7 @@ function answer(
   const request = JSON.parse(String(body)) as { readonly model: string; readonly stream?: boolean };
   const text = { text: [`made at ${origin} .`] };
   const tell = (status: number, type: string, parts: readonly string[]): void => {
-    say(() => listener.onHead({ status, headers: { 'content-type': type } }));
+    say(() => listener.onHead({ status, contentType: type, headers: { 'content-type': type } }));
     for (const part of parts) say(() => listener.onData(Buffer.from(part)));
     say(() => listener.onEnd());
   };

@@ -13,6 +13,7 @@ export class HeadFields {
   /** Of several fields of one name the values stand in a row, with commas; null without one. */
   keepAlive: string | null = null;
   contentEncoding: string | null = null;
+  contentType: string | null = null;
 }
 
 /** Far above what vendors send; each may become a property. */
@@ -39,6 +40,7 @@ for (const byte of Buffer.from(
 const knownNames = [
   'connection',
   'keep-alive',
+  'content-type',
   'content-length',
   'content-encoding',
   'transfer-encoding',
@@ -124,6 +126,9 @@ function take(fields: HeadFields, name: KnownName, bytes: Buffer, lineFrom: numb
       return true;
     case 'content-encoding':
       fields.contentEncoding = joined(fields.contentEncoding, bytes.toString('latin1', from, to));
+      return true;
+    case 'content-type':
+      fields.contentType = joined(fields.contentType, bytes.toString('latin1', from, to));
       return true;
   }
 }

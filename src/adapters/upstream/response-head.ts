@@ -38,6 +38,11 @@ export class ResponseHead {
     return this.#fields.contentEncoding;
   }
 
+  /** Of what sort the body is; empty where the vendor says nothing of it. */
+  get contentType(): string {
+    return this.#fields.contentType ?? '';
+  }
+
   /** What `Keep-Alive: timeout` says, in milliseconds; null without one. */
   get keepAliveMs(): number | null {
     const value = this.#fields.keepAlive;
@@ -47,7 +52,7 @@ export class ResponseHead {
 
   /**
    * Lower-case names; a field sent more than once is a list. Without a prototype: the vendor picks the names. Made anew
-   * for whoever asks: of a whole answer that is well nobody does, and twenty-five fields take 4 µs.
+   * for whoever asks: of an answer that is well nobody does, and twenty-five fields take 4 µs.
    */
   get headers(): UpstreamHeaders {
     return headersOf(this.#text);

@@ -116,7 +116,7 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
         return;
       }
     }
-    this.#listener.onHead({ status, headers });
+    this.#listener.onHead({ status, contentType: String(headers['content-type'] ?? ''), headers });
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {

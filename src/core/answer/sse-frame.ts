@@ -17,7 +17,7 @@ export const doneFrame = frame('[DONE]');
 export const frameStartBytes = Buffer.from(frameStart);
 export const frameEndBytes = Buffer.from(frameEnd);
 
-export function frameBytes(data: Buffer): Buffer {
-  const length = frameStartBytes.length + data.length + frameEndBytes.length;
-  return Buffer.concat([frameStartBytes, data, frameEndBytes], length);
+/** Adds the parts of one event whose data are these bytes. */
+export function pushFrame(parts: Buffer[], data: Buffer): void {
+  parts.push(frameStartBytes, data, frameEndBytes);
 }

@@ -5,7 +5,7 @@ import type { Client, ClientStream } from '../../chat/client-stream.ts';
 import type { JsonAnswer } from '../../core/answer/json-answer.ts';
 import type { CancelReason } from '../../core/outcome.ts';
 import type { ActiveRequest, Life } from '../life.ts';
-import { writeAnswerHead } from './answer-head.ts';
+import { writeAnswerHead, writeStreamHead } from './answer-head.ts';
 import { ChunkedWriter } from './chunked-writer.ts';
 
 /** Proxies must neither buffer nor store a stream. */
@@ -59,9 +59,9 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
 
   open(): void {
     const headers = this.#headers(streamHeaders);
-    if (headers !== null) this.#raw.writeHead(200, headers);
+    const isChunked = headers !== null && writeStreamHead(this.#raw, headers);
     this.#reply.hijack();
-    this.#body = new ChunkedWriter(this.#raw);
+    this.#body = new ChunkedWriter(this.#raw, isChunked);
   }
 
   /** Writes a whole answer, for which Fastify's pipeline takes 3 µs more. */

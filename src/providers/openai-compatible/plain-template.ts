@@ -52,10 +52,18 @@ function closingQuote(bytes: Uint8Array, from: number): number {
   return -1;
 }
 
-function onlyMatch(text: string, pattern: RegExp): number {
-  const matches = [...text.matchAll(pattern)];
-  const [match] = matches;
-  return matches.length === 1 && match !== undefined ? match.index + match[0].length : -1;
+/** What stands before the text, for each field. */
+const textStarts = Object.fromEntries(
+  plainFields.map((field) => [field, new RegExp(`"${field}"\\s*:\\s*"`, 'g')]),
+) as Readonly<Record<TextField, RegExp>>;
+
+/** Where the only match ends; -1 where there is none, or more than one. */
+function onlyMatchEnd(text: string, pattern: RegExp): number {
+  pattern.lastIndex = 0;
+  pattern.test(text);
+  const end = pattern.lastIndex;
+  // A pattern that finds nothing is at the beginning again.
+  return end > 0 && !pattern.test(text) ? end : -1;
 }
 
 /** The one field of a delta that carries text, all others being null; null when the delta is not that plain. */
@@ -98,7 +106,7 @@ export class PlainTemplate {
     if (data.includes(lineFeed)) return null;
     const text = data.toString('latin1');
     // Inside a JSON string every quote is escaped, so this can match nothing but a key.
-    const start = onlyMatch(text, new RegExp(`"${field}"\\s*:\\s*"`, 'g'));
+    const start = onlyMatchEnd(text, textStarts[field]);
     const stop = start === -1 ? -1 : closingQuote(data, start);
     if (stop === -1) return null;
     const rest = text.slice(stop);

@@ -1,7 +1,7 @@
 import type { WireUsage } from '../../core/answer/chat-completion.ts';
 import type { SseEvent } from '../../core/answer/sse-decoder.ts';
 import { SseDecoder } from '../../core/answer/sse-decoder.ts';
-import { frameBytes, frameEndBytes } from '../../core/answer/sse-frame.ts';
+import { frameEndBytes, pushFrame } from '../../core/answer/sse-frame.ts';
 import type { Usage } from '../../core/answer/usage.ts';
 import { noUsage } from '../../core/answer/usage.ts';
 import { chunkFrame, chunkFrameStart, joinFrames } from '../chunk-frame.ts';
@@ -160,7 +160,7 @@ export class CompatibleStream implements StreamTranslator {
   #take(event: SseEvent, output: Buffer[]): void {
     const { data } = event;
     if (event.type === '' && this.#template?.matches(data) === true) {
-      output.push(frameBytes(data));
+      pushFrame(output, data);
       return;
     }
     if (event.type === 'ping') return;
@@ -198,7 +198,7 @@ export class CompatibleStream implements StreamTranslator {
     }
     for (const { index, calls } of effect.owed) this.#emit(output, index, { tool_calls: calls }, null);
     const rewritten = effect.changed || data.includes(0x0a);
-    output.push(frameBytes(rewritten ? Buffer.from(JSON.stringify(chunk)) : data));
+    pushFrame(output, rewritten ? Buffer.from(JSON.stringify(chunk)) : data);
     if (effect.token) this.#answering();
     if (this.tokenSeen && !rewritten && effect.plainField !== null) {
       this.#characters += this.#template?.textBytes ?? 0;

@@ -1,6 +1,6 @@
 /** Which connections are kept for the next call, and for how long. */
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
+import { connect, createServer as createTcpServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { AfterNextPoll } from '../../../src/adapters/upstream/after-next-poll.ts';
 import type { OpenSocket } from '../../../src/adapters/upstream/connection.ts';
@@ -26,6 +26,21 @@ interface Calls {
   readonly pauseMs?: number;
   /** Seconds of a `Keep-Alive` that the server sends. */
   readonly hint?: number | null;
+}
+
+function askOver(pool: OriginPool, onComplete: () => void, onFault: (why: unknown) => void): void {
+  pool.take({
+    isOver: false,
+    onOpening: () => undefined,
+    onConnectError: onFault,
+    onConnection: (connection) =>
+      connection.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n', '', {
+        onHead: () => undefined,
+        onBody: () => undefined,
+        onFault,
+        onComplete,
+      }),
+  });
 }
 
 async function connectionsOfThreeCalls(calls: Calls): Promise<number> {
@@ -54,21 +69,7 @@ async function connectionsOfThreeCalls(calls: Calls): Promise<number> {
     return () => socket.destroy();
   };
   const pool = new OriginPool(open, settings, () => nowMs, new AfterNextPoll(), new ReadingTurns());
-  const call = (): Promise<void> =>
-    new Promise((resolve, reject) => {
-      pool.take({
-        isOver: false,
-        onOpening: () => undefined,
-        onConnectError: reject,
-        onConnection: (connection) =>
-          connection.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n', '', {
-            onHead: () => undefined,
-            onBody: () => undefined,
-            onFault: reject,
-            onComplete: resolve,
-          }),
-      });
-    });
+  const call = (): Promise<void> => new Promise((resolve, reject) => askOver(pool, resolve, reject));
   for (let count = 0; count < 3; count += 1) {
     await call();
     // Two turns: what was said a turn later has been heard.
@@ -106,4 +107,35 @@ test.each([
   { ...user, pauseMs: 10_500, hint: 600, connections: 3 },
 ])('of $whose that tells $hint s, idle for $pauseMs ms: three calls take $connections', async (calls) => {
   expect(await connectionsOfThreeCalls(calls)).toBe(calls.connections);
+});
+
+test('a server that closes behind its answer, and said nothing of it, is sent the next call over another connection', async () => {
+  const server = createTcpServer((socket) => {
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}');
+      // Apart from the answer: it lies in the kernel, behind what was read.
+      setImmediate(() => socket.end());
+    });
+  });
+  const { port } = await listen(server);
+  let connections = 0;
+  const open: OpenSocket = ({ buffer, callback }, done) => {
+    connections += 1;
+    const socket = connect({ port, host: '127.0.0.1', onread: { buffer, callback } });
+    socket.once('connect', () => done(null, socket, '127.0.0.1'));
+    return () => socket.destroy();
+  };
+  const pool = new OriginPool(open, kept, () => 0, new AfterNextPoll(), new ReadingTurns());
+  const answers = new Promise<number>((resolve, reject) => {
+    let left = 20;
+    // In the same turn in which the one before was answered.
+    const next = (): void => {
+      left -= 1;
+      if (left === 0) resolve(connections);
+      else askOver(pool, next, reject);
+    };
+    askOver(pool, next, reject);
+  });
+  expect(await answers).toBe(20);
+  await pool.destroy();
 });

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
+import { writeStreamHead } from '../../../src/http/answers/answer-head.ts';
 import { ChunkedWriter } from '../../../src/http/answers/chunked-writer.ts';
 
 type Write = (writer: ChunkedWriter, response: ServerResponse) => void;
@@ -15,8 +16,8 @@ afterEach(() => close());
 /** A server that answers every request with the head of a stream and what `write` does. */
 async function serving(write: Write): Promise<number> {
   const server = createServer((_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    write(new ChunkedWriter(response), response);
+    const isChunked = writeStreamHead(response, { 'content-type': 'text/event-stream' });
+    write(new ChunkedWriter(response, isChunked), response);
   });
   close = () => server.close();
   await once(server.listen(0, '127.0.0.1'), 'listening');
