@@ -11,6 +11,8 @@ export interface ClientStream {
   open(): void;
   /** False when the client reads too slowly: stop until `onDrain` calls back. */
   write(bytes: Buffer | string): boolean;
+  /** What was written leaves now, and not behind all else that this turn has to do. */
+  flush(): void;
   /** So many bytes of a whole answer stay in memory until this client has taken it, or is let go for others. */
   keeps(bytes: number): void;
   /** Calls back once, when the client has caught up. Until then the vendor's connection of that name is not read. */

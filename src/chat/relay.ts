@@ -38,7 +38,10 @@ class Relay implements StreamConsumer {
   onBytes(bytes: Buffer): void {
     if (!this.#client.isOpen) this.#client.open();
     this.#tee?.(bytes);
-    if (this.#client.write(bytes) || this.#waiting) return;
+    const hasRoom = this.#client.write(bytes);
+    // The rest of the answer may have come in the same read, and be settled in this turn.
+    this.#client.flush();
+    if (hasRoom || this.#waiting) return;
     this.#waiting = true;
     this.#stream.pause();
     this.#client.onDrain(this.#onDrain, this.#stream.connectionName);

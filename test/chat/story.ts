@@ -203,6 +203,8 @@ export class FakeClient implements Client, ClientStream {
   readonly signal = this.controller.signal;
   opened = 0;
   text = '';
+  /** What it has for certain, however long the turn goes on. */
+  flushed = '';
   ended: 'clean' | 'destroyed' | null = null;
   /** False: the client's buffer is full after each write. */
   ready = true;
@@ -231,6 +233,10 @@ export class FakeClient implements Client, ClientStream {
   write(bytes: Buffer | string): boolean {
     this.text += bytes.toString();
     return this.ready;
+  }
+
+  flush(): void {
+    this.flushed = this.text;
   }
 
   onDrain(callback: () => void, source: string | null): void {

@@ -82,6 +82,11 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
     return this.#raw.destroyed || this.#openBody.write(bytes);
   }
 
+  flush(): void {
+    // Node gathers what is written in one turn.
+    this.#raw.socket?.uncork();
+  }
+
   keeps(bytes: number): void {
     this.#life.unread.add(this.#userId, this.#raw, bytes);
   }
