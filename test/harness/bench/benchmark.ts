@@ -4,7 +4,7 @@ import { certificateAuthority } from '../servers/certificates.ts';
 import { onLastCore } from './cores.ts';
 import type { LoadOrder } from './load.ts';
 import type { Stage, Suite, Target, Turns } from './measure.ts';
-import { measure, measureHeld, warmUp } from './measure.ts';
+import { measure, measureHeld, together, warmUp } from './measure.ts';
 import type { Running } from './processes.ts';
 import { gatewayEnvironment, registerUser, startFloor, startGateway, startWorker } from './processes.ts';
 import type { TargetPlan } from './targets.ts';
@@ -82,27 +82,36 @@ function secureFiles(folder: string): { readonly root: string; readonly cert: st
 async function measureAll(stage: Stage, start: Start, only: BenchmarkOptions['only']): Promise<Found> {
   const vendor = stage.vendors[0] as Running;
   const plans = targetPlans(vendor.url);
-  const gateway = await start(plans[GATEWAY] as TargetPlan);
+  const registrar = await start(plans[GATEWAY] as TargetPlan);
   // Users are in the database, which all gateways share.
   const users = {
-    openai: await registerUser(gateway.url, 'openai'),
-    anthropic: await registerUser(gateway.url, 'anthropic'),
+    openai: await registerUser(registrar.url, 'openai'),
+    anthropic: await registerUser(registrar.url, 'anthropic'),
   };
-  const targets: Target[] = [];
-  for (const [name, plan] of Object.entries(plans)) {
-    if (only?.targets.includes(name) === false) continue;
+  await registrar.stop();
+  const begin = async (name: string): Promise<Target> => {
+    const plan = plans[name] as TargetPlan;
     const headers = { ...json, ...users[plan.provider ?? 'openai'], ...plan.headers };
-    const one = name === GATEWAY ? gateway : await start(plan);
-    targets.push({ ...one, name, suites: only?.suites ?? plan.suites, headers });
-  }
+    const target = { ...(await start(plan)), name, suites: only?.suites ?? plan.suites, headers };
+    await warmUp(stage, target);
+    return target;
+  };
 
-  console.log('Warming up ...');
-  await warmUp(stage, targets);
-  const [floor, ...others] = targets as [Target, ...Target[]];
+  const floor = await begin(FLOOR);
+  const found: Turns[] = [];
+  for (const name of Object.keys(plans)) {
+    if (name === FLOOR || only?.targets.includes(name) === false) continue;
+    // Alone with the floor: a dozen others that idle wake up a thousand times a second, and empty each other's caches.
+    const target = await begin(name);
+    found.push(await measure(stage, floor, target));
+    await target.stop();
+    console.log(`Measured: ${name}.`);
+  }
+  if (only !== undefined) return { turns: together(found), held: {} };
   const direct: Target = { ...vendor, headers: json, name: DIRECT, suites: ['latency', 'first'] };
-  const turns = await measure(stage, floor, only === undefined ? [...others, direct] : others);
-  for (const target of targets) await target.stop();
-  if (only !== undefined) return { turns, held: {} };
+  found.push(await measure(stage, floor, direct));
+  const turns = together(found);
+  await floor.stop();
 
   const held: Record<string, number> = {};
   for (const name of [FLOOR, BARE_HTTP, GATEWAY]) {

@@ -89,55 +89,58 @@ async function setPace({ vendors }: Stage, paceMs: number): Promise<void> {
   for (const vendor of vendors) await vendor.ask(paceMs);
 }
 
-/** Visits all targets so often that their code is compiled. */
-export async function warmUp(stage: Stage, targets: readonly Target[]): Promise<void> {
+/** Visits a target so often that its code is compiled. */
+export async function warmUp(stage: Stage, target: Target): Promise<void> {
   await setPace(stage, 0);
   const share = stage.quick ? QUICK : 1;
-  for (const target of targets) {
-    const visits = (suite: Suite): boolean => target.suites.includes(suite);
-    const requests = share * WARM_UP_REQUESTS;
-    if (visits('json')) {
-      await run(stage, target, { stream: false, connections: CONNECTIONS, count: requests });
-    }
-    if (visits('burst')) {
-      // Who is sent streams only is compiled by them.
-      const count = share * (visits('json') ? WARM_UP_STREAMS : 2 * WARM_UP_STREAMS);
-      await run(stage, target, { stream: true, connections: STREAMS, count });
-    }
+  const visits = (suite: Suite): boolean => target.suites.includes(suite);
+  const requests = share * WARM_UP_REQUESTS;
+  if (visits('json')) {
+    await run(stage, target, { stream: false, connections: CONNECTIONS, count: requests });
+  }
+  if (visits('burst')) {
+    // Who is sent streams only is compiled by them.
+    const count = share * (visits('json') ? WARM_UP_STREAMS : 2 * WARM_UP_STREAMS);
+    await run(stage, target, { stream: true, connections: STREAMS, count });
   }
 }
 
-/**
- * The floor and each of the others take turns, slice by slice: what disturbs the machine disturbs neighbours alike. The
- * slices of one follow each other. One that waits half a minute between two, for a dozen others, would pay for caches
- * that those have filled, as no gateway does that is busy.
- */
-export async function measure(stage: Stage, floor: Target, others: readonly Target[]): Promise<Turns> {
+/** The floor and a target take turns, slice by slice: what disturbs the machine disturbs neighbours alike. */
+export async function measure(stage: Stage, floor: Target, target: Target): Promise<Turns> {
   const found: Record<Suite, Turn[]> = { json: [], burst: [], paced: [], latency: [], first: [] };
-  for (const suite of Object.keys(suites) as Suite[]) {
-    const visited = others.filter((target) => target.suites.includes(suite));
-    if (visited.length === 0) continue;
-    await setPace(stage, suites[suite].paceMs);
-    const turns = Array.from(
-      { length: stage.quick ? 1 : suites[suite].slices },
-      (): Record<string, Figures> => ({}),
-    );
+  for (const suite of target.suites) {
+    const { paceMs, slices } = suites[suite];
+    await setPace(stage, paceMs);
     let before = await measureSlice(stage, floor, suite);
-    for (const target of visited) {
-      for (const figures of turns) {
-        const own = await measureSlice(stage, target, suite);
-        const after = await measureSlice(stage, floor, suite);
-        if (isSteady(before, after)) {
-          figures[target.name] = { ...own, ratio: (2 * own.cpu) / (before.cpu + after.cpu) };
-          figures[floor.name] = { ...after, ratio: 1 };
-        }
-        before = after;
-      }
+    for (let slice = 0; slice < (stage.quick ? 1 : slices); slice += 1) {
+      const own = await measureSlice(stage, target, suite);
+      const after = await measureSlice(stage, floor, suite);
+      const isKept = isSteady(before, after);
+      const ratio = (2 * own.cpu) / (before.cpu + after.cpu);
+      found[suite].push(
+        isKept ? { [target.name]: { ...own, ratio }, [floor.name]: { ...after, ratio: 1 } } : {},
+      );
+      before = after;
     }
-    found[suite].push(...turns);
-    console.log(`${suite}: ${turns.length} slices of each target.`);
   }
   return found;
+}
+
+/** What was found out one after the other, side by side. */
+export function together(all: readonly Turns[]): Turns {
+  const of = (suite: Suite): Turn[] => {
+    const length = Math.max(0, ...all.map((turns) => turns[suite].length));
+    return Array.from({ length }, (_, at) =>
+      Object.assign({}, ...all.map((turns) => turns[suite][at] ?? {})),
+    );
+  };
+  return {
+    json: of('json'),
+    burst: of('burst'),
+    paced: of('paced'),
+    latency: of('latency'),
+    first: of('first'),
+  };
 }
 
 const isSteady = ({ cpu: one }: Slice, { cpu: other }: Slice): boolean =>
