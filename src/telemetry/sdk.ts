@@ -15,6 +15,7 @@ import type { NodeSDKConfiguration } from '@opentelemetry/sdk-node';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import type { TracingSettings } from '../tracing-settings.ts';
 import { putChecked, putUnchecked } from './put-attributes.ts';
+import { RandomIds } from './random-ids.ts';
 import type { BatchLimits, SpanBatch } from './span-batches.ts';
 import { SpanBatches } from './span-batches.ts';
 import type { SpanProcessor } from './span-bytes.ts';
@@ -41,6 +42,7 @@ export async function startSdk(settings: TracingSettings): Promise<Tracing> {
   };
   // Context is passed by hand; only auto-instrumentation needs a context manager.
   if (!auto) Object.assign(configuration, { contextManager: null });
+  configuration.idGenerator = new RandomIds();
   if (isProtobufOverHttp()) configuration.spanProcessors = [protobufOverHttp()];
   const sdk = new NodeSDK(configuration);
   sdk.start();

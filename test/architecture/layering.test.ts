@@ -114,6 +114,7 @@ const rooms: Readonly<Record<string, Room>> = {
         'pino',
         'prom-client',
       ],
+      'node:crypto',
       'node:timers/promises',
     ],
     types: ['tracing-settings.ts', 'node:http'],

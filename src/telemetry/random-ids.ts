@@ -1,0 +1,38 @@
+import { randomFillSync } from 'node:crypto';
+import type { NodeSDKConfiguration } from '@opentelemetry/sdk-node';
+
+type IdGenerator = NodeSDKConfiguration['idGenerator'];
+
+/** Digits of the ids of W3C Trace Context. */
+const traceDigits = 32;
+const spanDigits = 16;
+/** Of some hundred requests. */
+const poolBytes = 8_192;
+/** No id may be all zeros (W3C Trace Context 3.2.2.3); every other is as good. */
+const isZero = /^0+$/;
+
+/**
+ * Random ids for traces and spans, cut from digits that are made for hundreds of them at once: made one by one, as the
+ * SDK does it, they take 0.7 µs of each request, whether it is sampled or not.
+ */
+export class RandomIds implements IdGenerator {
+  readonly #pool = Buffer.allocUnsafeSlow(poolBytes);
+  #digits = '';
+  #at = 0;
+
+  readonly generateTraceId = (): string => this.#next(traceDigits);
+
+  readonly generateSpanId = (): string => this.#next(spanDigits);
+
+  #next(length: number): string {
+    if (this.#at + length > this.#digits.length) this.#refill();
+    const id = this.#digits.slice(this.#at, this.#at + length);
+    this.#at += length;
+    return isZero.test(id) ? this.#next(length) : id;
+  }
+
+  #refill(): void {
+    this.#digits = randomFillSync(this.#pool).toString('hex');
+    this.#at = 0;
+  }
+}
