@@ -82,9 +82,10 @@ const explanation = `## How to read it
 - The first three columns of numbers are CPU time (user and system, all threads of the process) divided by that of
   ${FLOOR}. The two take turns in slices of a quarter of a second (paced: 1.3 s), each after a tenth of a second of the same
   that is not counted; each slice is compared with the floor's just before and just after it, and left out where these
-  two differ by more than a quarter: something else ran. All slices of one target follow each other: one that waits for
-  a dozen others in between pays for caches that those have filled. The median of the slices, with its standard error,
-  which the middle half of them tells. The second
+  two differ by more than a quarter: something else ran. Each target runs alone with the floor: a dozen others that
+  idle would empty its caches. The median of the slices, with its standard error, which the middle half of them tells.
+  The load generator shares its core with the vendor and Postgres, and keeps no target fully busy: where clients are
+  faster, more requests are worked on together, and each costs less (a gateway at 1.6, from the cache at 1.1). The second
   table divides by ${FLOOR_TLS}, the third by the gateway without telemetry, turn by turn.
 - **${FLOOR}** is the floor: Fastify with the body as bytes and \`Pool.dispatch\` of undici, whose handler writes to
   the raw response. **bare node:http** is the same without Fastify. Neither does any of a gateway's duties.
