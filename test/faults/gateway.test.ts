@@ -14,7 +14,7 @@ import type { Load, Sent } from '../harness/ledgers/fault-load.ts';
 import {
   becomeKnown,
   failures,
-  isLateLookUp,
+  lateLookUps,
   loadAgent,
   sendChat,
   startLoad,
@@ -289,7 +289,7 @@ describe('a rolling restart of three replicas', () => {
       await load.more(60);
     }
     const sent = await load.stop();
-    const late = sent.filter(isLateLookUp);
+    const late = lateLookUps(sent);
     expect(failures(sent.filter((one) => !late.includes(one)))).toEqual([]);
     measured(
       `${sent.length} requests through a rolling restart, 0 broken, ${late.length} refused by a fresh process`,

@@ -6,7 +6,7 @@ import type { User } from '../harness/gateway/register.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import type { GatewayUnderTest } from '../harness/gateway/start-gateway.ts';
 import { expectLedgersAgree } from '../harness/ledgers/fault-ledgers.ts';
-import { isLateLookUp } from '../harness/ledgers/fault-load.ts';
+import { lateLookUps } from '../harness/ledgers/fault-load.ts';
 import { measured } from '../harness/measure/fault-bounds.ts';
 import { untilRowsStored } from '../harness/measure/fault-metrics.ts';
 import type { Balancer } from '../harness/servers/fault-balancer.ts';
@@ -72,7 +72,7 @@ describe(`${drains} drains by SIGTERM, each after its successor is ready, at ${r
     await load.more(answersBetween);
     const { sent, seconds, skipped } = await load.stop();
     // A fresh process on a starved machine may be late with its first accounts: that is no drain's doing, and is told.
-    const late = sent.filter(isLateLookUp);
+    const late = lateLookUps(sent);
     expect(late.length).toBeLessThanOrEqual(drains * first.perSecond * lateSeconds);
     expect(fewFailures(sent.filter((one) => !late.includes(one)))).toEqual([]);
     await Promise.all(replicas.map((replica) => untilRowsStored(replica, 60_000)));

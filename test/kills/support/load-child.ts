@@ -27,7 +27,14 @@ function run(order: LoadOrder): () => void {
     open += 1;
     const stream = order.streamEvery > 0 && index % order.streamEvery === 0;
     const user = users[index % users.length] as User;
-    const { id, status, whole, text, tookMs } = await sendChat(order.url, user, { stream, agent });
+    const {
+      id,
+      status,
+      whole,
+      text,
+      startedAtMs: sentAtMs,
+      tookMs,
+    } = await sendChat(order.url, user, { stream, agent });
     open -= 1;
     const isServed = status === 200 && whole;
     if (isServed) answered += 1;
@@ -37,6 +44,7 @@ function run(order: LoadOrder): () => void {
       stream,
       status,
       whole,
+      startedAtMs: sentAtMs,
       tookMs,
       text: isServed ? '' : text.slice(-keptCharacters),
     });
