@@ -40,7 +40,7 @@ export class RequestSpan implements CallTrace {
     this.#parent = parent;
   }
 
-  /** With the span in it. Of a request that is not sampled nobody asks for it as a rule. */
+  /** With the span in it. */
   get context(): Context {
     this.#context ??= trace.setSpan(this.#parent, this.span);
     return this.#context;
@@ -78,7 +78,7 @@ export class RequestSpan implements CallTrace {
 
 /** A caller's wish that the request is recorded, kept until somebody known has made it. */
 interface Wish {
-  begin(): RequestSpan;
+  begin(): CallTrace;
 }
 
 /** The span of a request that is not recorded unless its caller turns out to be a known one. */
@@ -99,17 +99,22 @@ class WishedSpan extends RequestSpan {
  * proxy of the operator's.
  */
 export function startRequestSpan(
-  { tracer, put }: SpanMaker,
+  { tracer, put, auto }: SpanMaker,
   method: string,
   route: string | null,
   headers: IncomingHttpHeaders,
   trusted = false,
-): RequestSpan {
+): CallTrace {
   const caller = readTraceparent(headers['traceparent'], headers['tracestate']);
-  const start = (parent: Context, options: SpanOptions): RequestSpan => {
+  const of = (span: Span, parent: Context): CallTrace => {
+    const spanContext = span.spanContext();
+    // Nobody asks for the span of one that is not recorded, and most are not.
+    return isSampled(spanContext) || auto ? new RequestSpan(span, parent, put) : idsOf(spanContext);
+  };
+  const start = (parent: Context, options: SpanOptions): CallTrace => {
     const span = tracer.startSpan(route === null ? method : `${method} ${route}`, options, parent);
-    const request = new RequestSpan(span, parent, put);
-    // Only now: no sampler of `OTEL_TRACES_SAMPLER` looks at them, and most requests are not sampled.
+    const request = of(span, parent);
+    // Only now: no sampler of `OTEL_TRACES_SAMPLER` looks at them.
     if (request.sampled) put(span, descriptionOf(method, route));
     return request;
   };
@@ -124,7 +129,7 @@ export function startRequestSpan(
     spanId: own.spanId,
     traceFlags: TraceFlags.NONE,
   });
-  if (!wished || !trusted) return new RequestSpan(quiet, parent, put);
+  if (!wished || !trusted) return of(quiet, parent);
   const startTime = new Date();
   return new WishedSpan(quiet, parent, put, { begin: () => start(parent, { ...serverSpan, startTime }) });
 }
@@ -138,8 +143,11 @@ function descriptionOf(method: string, route: string | null): Attributes {
     : { ...description, [attribute.route]: route, [attribute.urlPath]: route };
 }
 
+/** The ids of a request that is not recorded, for its log lines and its row. */
+const idsOf = ({ traceId, spanId }: SpanContext): CallTrace => ({ traceId, spanId, sampled: false });
+
 /** The span of a request whose caller is known now: another one where that caller's wish is granted. */
-export function grantWish(request: RequestSpan): RequestSpan {
+export function grantWish(request: CallTrace | null): CallTrace | null {
   return request instanceof WishedSpan ? request.wish.begin() : request;
 }
 

@@ -55,7 +55,7 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
   }
 
   authenticated(trace: CallTrace | null): CallTrace | null {
-    return trace instanceof RequestSpan ? grantWish(trace) : trace;
+    return grantWish(trace);
   }
 
   within(trace: CallTrace | null, next: () => void): void {
@@ -99,11 +99,11 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
 
   planned(call: ChatCall, skipped: readonly SkippedCandidate[]): void {
     this.#metrics.chat.planned(call, skipped);
-    this.#spans?.planned(call, skipped);
+    this.#recorded(call)?.planned(call, skipped);
   }
 
   attemptStarted(call: ChatCall, candidate: Candidate, number: number): void {
-    this.#spans?.attemptStarted(call, candidate, number);
+    this.#recorded(call)?.attemptStarted(call, candidate, number);
   }
 
   attemptSent(call: ChatCall, candidate: Candidate, origin: string): TraceHeaders {
@@ -112,26 +112,26 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
 
   attemptEnded(call: ChatCall, record: AttemptRecord): void {
     this.#metrics.attempts.attemptEnded(call, record);
-    this.#spans?.attemptEnded(call, record);
+    this.#recorded(call)?.attemptEnded(call, record);
   }
 
   fellBack(call: ChatCall, from: Candidate, to: Candidate, failure: AttemptFailure): void {
     this.#metrics.chat.fellBack(call, from, to, failure);
-    this.#spans?.fellBack(call, failure);
+    this.#recorded(call)?.fellBack(call, failure);
   }
 
   answerBegan(call: ChatCall): void {
-    this.#spans?.answerBegan(call);
+    this.#recorded(call)?.answerBegan(call);
   }
 
   streamOpened(call: ChatCall, relayMs: number): void {
     this.#metrics.chat.streamOpened();
     this.#metrics.attempts.streamOpened(call, relayMs);
-    this.#spans?.streamOpened(call);
+    this.#recorded(call)?.streamOpened(call);
   }
 
   streamStalled(call: ChatCall, gapMs: number): void {
-    this.#spans?.streamStalled(call, gapMs);
+    this.#recorded(call)?.streamStalled(call, gapMs);
   }
 
   streamClosed(end: StreamEnding, stalledMs: number): void {
@@ -139,12 +139,17 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
   }
 
   cacheHit(call: ChatCall, stored: StoringTrace): void {
-    this.#spans?.cacheHit(call, stored);
+    this.#recorded(call)?.cacheHit(call, stored);
   }
 
   settled(call: ChatCall, settled: SettledRequest): void {
     this.#metrics.chat.settled(call, settled);
     this.#writeAccess?.(this.#lines.of(call, settled, Date.now()));
-    this.#spans?.settled(call, settled);
+    this.#recorded(call)?.settled(call, settled);
+  }
+
+  /** The spans where this call is recorded: most are not, and cost one look here instead of one behind each call. */
+  #recorded({ trace }: ChatCall): ChatSpans | null {
+    return trace?.sampled === true ? this.#spans : null;
   }
 }

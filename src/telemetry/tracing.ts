@@ -6,11 +6,11 @@ import type { PutAttributes } from './put-attributes.ts';
 export interface SpanMaker {
   readonly tracer: Tracer;
   readonly put: PutAttributes;
+  /** True when auto-instrumentation looks for the active span, be it one that is not recorded. */
+  readonly auto: boolean;
 }
 
 export interface Tracing extends SpanMaker {
-  /** True when auto-instrumentation looks for the active span. */
-  readonly auto: boolean;
   /** Exports what is left; never takes longer than `flushLimitMs`, never rejects. */
   close(): Promise<void>;
 }

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import type { ChatCall } from '../../src/core/request/chat-call.ts';
 import { ChatSpans } from '../../src/telemetry/chat-spans.ts';
 import { putChecked } from '../../src/telemetry/put-attributes.ts';
+import type { RequestSpan } from '../../src/telemetry/request-span.ts';
 import { startRequestSpan } from '../../src/telemetry/request-span.ts';
 import { logRow } from '../adapters/postgres/log-rows.ts';
 import { callOf, candidateOf, testTables } from '../chat/story.ts';
@@ -28,8 +29,8 @@ function begin(traceFlags: TraceFlags) {
     return Object.assign(span, { addEvent, end });
   };
   const tracer = { startSpan } as unknown as Tracer;
-  const maker = { tracer, put: putChecked };
-  const request = startRequestSpan(maker, 'POST', '/v1/chat/completions', {});
+  const maker = { tracer, put: putChecked, auto: true };
+  const request = startRequestSpan(maker, 'POST', '/v1/chat/completions', {}) as RequestSpan;
   return {
     events,
     ended,
