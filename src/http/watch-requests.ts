@@ -7,7 +7,7 @@ import type { Life } from './life.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Where the request's span lies; null when nothing is traced. */
+    /** Where the request's span lies; null when it has no trace. */
     trace: CallTrace | null;
     /** Its answer comes from a server that its user named. */
     toUserServer: boolean;

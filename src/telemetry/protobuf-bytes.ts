@@ -97,14 +97,6 @@ export class ProtobufBytes {
     this.length = start + length;
   }
 
-  raw(field: number, value: Uint8Array): void {
-    this.#reserve(6 + value.length);
-    this.#bytes[this.length++] = tagOf(field, wire.delimited);
-    this.#varint(value.length);
-    this.#bytes.set(value, this.length);
-    this.length += value.length;
-  }
-
   /** Bytes that are given in hexadecimal digits, of either case. */
   hex(field: number, digits: string): void {
     const size = digits.length >> 1;

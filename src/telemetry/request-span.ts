@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Attributes, Context, Span, SpanContext, SpanOptions } from '@opentelemetry/api';
-import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
+import type { SpanContext } from '@opentelemetry/api';
+import { context, ROOT_CONTEXT, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
 import type { CallTrace } from '../core/request/chat-call.ts';
 import type { EndedRequest } from '../http/ended-request.ts';
-import type { PutAttributes } from './put-attributes.ts';
 import { attribute } from './span-names.ts';
 import { readTraceparent } from './traceparent.ts';
-import type { SpanMaker } from './tracing.ts';
+import type { OpenSpan, SpanMaker } from './tracing.ts';
 
 /**
  * The SERVER span of one request, and what its story has open. It ends when the last byte has left and, for
@@ -16,34 +15,23 @@ export class RequestSpan implements CallTrace {
   readonly traceId: string;
   readonly spanId: string;
   readonly sampled: boolean;
-  readonly span: Span;
-  readonly put: PutAttributes;
+  readonly span: OpenSpan;
   /** The attempt under way. */
-  attempt: Span | null = null;
+  attempt: OpenSpan | null = null;
   /** How often that attempt was written to a socket. */
   sends = 0;
   /** Why the attempt before it failed. */
   fallbackReason: string | null = null;
-  readonly #parent: Context;
-  #context: Context | null = null;
   #telling = false;
   /** How it ended before its story did. */
   #ended: EndedRequest | null = null;
 
-  constructor(span: Span, parent: Context, put: PutAttributes) {
+  constructor(span: OpenSpan) {
     const spanContext = span.spanContext();
     this.traceId = spanContext.traceId;
     this.spanId = spanContext.spanId;
     this.sampled = isSampled(spanContext);
     this.span = span;
-    this.put = put;
-    this.#parent = parent;
-  }
-
-  /** With the span in it. */
-  get context(): Context {
-    this.#context ??= trace.setSpan(this.#parent, this.span);
-    return this.#context;
   }
 
   /** A story has begun and will settle. */
@@ -67,7 +55,7 @@ export class RequestSpan implements CallTrace {
 
   #finish({ status }: EndedRequest): void {
     const { span } = this;
-    if (this.sampled) this.put(span, { [attribute.status]: status });
+    span.setAttribute(attribute.status, status);
     if (status >= 500) {
       span.setAttribute(attribute.errorType, String(status));
       span.setStatus({ code: SpanStatusCode.ERROR });
@@ -78,15 +66,15 @@ export class RequestSpan implements CallTrace {
 
 /** A caller's wish that the request is recorded, kept until somebody known has made it. */
 interface Wish {
-  begin(): CallTrace;
+  begin(): CallTrace | null;
 }
 
 /** The span of a request that is not recorded unless its caller turns out to be a known one. */
 class WishedSpan extends RequestSpan {
   readonly wish: Wish;
 
-  constructor(span: Span, parent: Context, put: PutAttributes, wish: Wish) {
-    super(span, parent, put);
+  constructor(span: OpenSpan, wish: Wish) {
+    super(span);
     this.wish = wish;
   }
 }
@@ -96,55 +84,58 @@ class WishedSpan extends RequestSpan {
  * recorded. To be recorded is a wish: from a trusted peer it is granted once the request is authenticated
  * (`grantWish`); to everybody else applies what would be decided for a request without a caller, so that nobody can
  * have us record, and a trace id of their choosing does not sway a sampler that looks at it. `trusted`: the peer is a
- * proxy of the operator's.
+ * proxy of the operator's. Null: it has no trace.
  */
 export function startRequestSpan(
-  { tracer, put, auto }: SpanMaker,
+  maker: SpanMaker,
   method: string,
   route: string | null,
   headers: IncomingHttpHeaders,
   trusted = false,
-): CallTrace {
+): CallTrace | null {
   const caller = readTraceparent(headers['traceparent'], headers['tracestate']);
-  const of = (span: Span, parent: Context): CallTrace => {
-    const spanContext = span.spanContext();
-    // Nobody asks for the span of one that is not recorded, and most are not.
-    return isSampled(spanContext) || auto ? new RequestSpan(span, parent, put) : idsOf(spanContext);
-  };
-  const start = (parent: Context, options: SpanOptions): CallTrace => {
-    const span = tracer.startSpan(route === null ? method : `${method} ${route}`, options, parent);
-    const request = of(span, parent);
-    // Only now: no sampler of `OTEL_TRACES_SAMPLER` looks at them.
-    if (request.sampled) put(span, descriptionOf(method, route));
-    return request;
-  };
-  if (caller === null) return start(ROOT_CONTEXT, serverSpan);
-  const parent = trace.setSpanContext(ROOT_CONTEXT, caller);
+  const name = route === null ? method : `${method} ${route}`;
+  if (caller === null) return describedSpan(maker, maker.startRequest(name, null), method, route);
   // Never ended, so never exported: it is the decision that is wanted.
-  const own = tracer.startSpan(method, serverSpan, ROOT_CONTEXT).spanContext();
+  const own = maker.startRequest(name, null);
+  const isOurs = own !== null && isSampled(own.spanContext());
   const wished = isSampled(caller);
-  if (wished && isSampled(own)) return start(parent, serverSpan);
-  const quiet = trace.wrapSpanContext({
-    traceId: caller.traceId,
-    spanId: own.spanId,
-    traceFlags: TraceFlags.NONE,
-  });
-  if (!wished || !trusted) return of(quiet, parent);
-  const startTime = new Date();
-  return new WishedSpan(quiet, parent, put, { begin: () => start(parent, { ...serverSpan, startTime }) });
+  const below = (startedAtMs?: number): CallTrace | null =>
+    describedSpan(maker, maker.startRequest(name, caller, startedAtMs), method, route);
+  if (wished && isOurs) return below();
+  const { traceId } = caller;
+  const quiet = trace.wrapSpanContext({ traceId, spanId: maker.newSpanId(), traceFlags: TraceFlags.NONE });
+  if (!wished || !trusted) return traceOf(maker, quiet);
+  const startedAtMs = Date.now();
+  return new WishedSpan(quiet, { begin: () => below(startedAtMs) });
 }
 
-const serverSpan: SpanOptions = Object.freeze({ kind: SpanKind.SERVER });
-
-function descriptionOf(method: string, route: string | null): Attributes {
-  const description = { [attribute.method]: method, [attribute.urlScheme]: 'http' };
-  return route === null
-    ? description
-    : { ...description, [attribute.route]: route, [attribute.urlPath]: route };
+function describedSpan(
+  maker: SpanMaker,
+  span: OpenSpan | null,
+  method: string,
+  route: string | null,
+): CallTrace | null {
+  if (span === null) return null;
+  const request = traceOf(maker, span);
+  if (!request.sampled) return request;
+  // Only now: no sampler of `OTEL_TRACES_SAMPLER` looks at them.
+  span.setAttribute(attribute.method, method);
+  span.setAttribute(attribute.urlScheme, 'http');
+  if (route !== null) {
+    span.setAttribute(attribute.route, route);
+    span.setAttribute(attribute.urlPath, route);
+  }
+  return request;
 }
 
-/** The ids of a request that is not recorded, for its log lines and its row. */
-const idsOf = ({ traceId, spanId }: SpanContext): CallTrace => ({ traceId, spanId, sampled: false });
+/** Nobody but auto-instrumentation asks for the span of a request that is not recorded. */
+function traceOf({ auto }: SpanMaker, span: OpenSpan): CallTrace {
+  const spanContext = span.spanContext();
+  if (auto || isSampled(spanContext)) return new RequestSpan(span);
+  const { traceId, spanId } = spanContext;
+  return { traceId, spanId, sampled: false };
+}
 
 /** The span of a request whose caller is known now: another one where that caller's wish is granted. */
 export function grantWish(request: CallTrace | null): CallTrace | null {
@@ -156,6 +147,6 @@ function isSampled({ traceFlags }: SpanContext): boolean {
 }
 
 /** Runs `next` with the span active, which is how auto-instrumentation finds its parent. */
-export function runWithin(request: RequestSpan, next: () => void): void {
-  context.with(request.context, next);
+export function runWithin({ span }: RequestSpan, next: () => void): void {
+  context.with(trace.setSpanContext(ROOT_CONTEXT, span.spanContext()), next);
 }

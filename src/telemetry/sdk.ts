@@ -1,11 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { context, trace } from '@opentelemetry/api';
-import {
-  getNumberFromEnv,
-  getStringFromEnv,
-  getStringListFromEnv,
-  suppressTracing,
-} from '@opentelemetry/core';
+import { diag, ROOT_CONTEXT, SamplingDecision, trace } from '@opentelemetry/api';
+import { getNumberFromEnv, getStringFromEnv, getStringListFromEnv } from '@opentelemetry/core';
 import {
   convertLegacyHttpOptions,
   createOtlpHttpExportDelegate,
@@ -14,13 +9,15 @@ import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
 import type { NodeSDKConfiguration } from '@opentelemetry/sdk-node';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import type { TracingSettings } from '../tracing-settings.ts';
-import { putChecked, putUnchecked } from './put-attributes.ts';
+import { readSampler } from './head-sampler.ts';
+import { OwnSpans } from './own-spans.ts';
 import { RandomIds } from './random-ids.ts';
+import { SdkSpans } from './sdk-spans.ts';
 import type { BatchLimits, SpanBatch } from './span-batches.ts';
 import { SpanBatches } from './span-batches.ts';
-import type { SpanProcessor } from './span-bytes.ts';
+import type { SpanOrigin } from './span-bytes.ts';
 import { schemaUrl } from './span-names.ts';
-import type { Tracing } from './tracing.ts';
+import type { SpanMaker, Tracing } from './tracing.ts';
 
 /** A collector that is gone or hangs delays the end of the process by no more than this. */
 const flushLimitMs = 1_000;
@@ -31,6 +28,7 @@ const flushLimitMs = 1_000;
  */
 export async function startSdk(settings: TracingSettings): Promise<Tracing> {
   const { auto, serviceName } = settings;
+  const ids = new RandomIds();
   const configuration: Partial<NodeSDKConfiguration> = {
     serviceName,
     instrumentations: auto ? await autoInstrumentations() : [],
@@ -39,22 +37,69 @@ export async function startSdk(settings: TracingSettings): Promise<Tracing> {
     logRecordProcessors: [],
     // No global propagator: nothing but our own code may add a header to an upstream call.
     textMapPropagator: null,
+    idGenerator: ids,
   };
   // Context is passed by hand; only auto-instrumentation needs a context manager.
   if (!auto) Object.assign(configuration, { contextManager: null });
-  configuration.idGenerator = new RandomIds();
-  if (isProtobufOverHttp()) configuration.spanProcessors = [protobufOverHttp()];
+  return auto || !isProtobufOverHttp() || areSpansLimited()
+    ? withSdkSpans(configuration, ids, auto)
+    : withOwnSpans(configuration, ids, settings.propagateTo.length > 0);
+}
+
+function withSdkSpans(configuration: Partial<NodeSDKConfiguration>, ids: RandomIds, auto: boolean): Tracing {
   const sdk = new NodeSDK(configuration);
   sdk.start();
-  return {
-    tracer: trace.getTracerProvider().getTracer('model-gateway', undefined, { schemaUrl }),
-    put: areAttributesLimited() ? putChecked : putUnchecked,
-    auto,
+  return closable(new SdkSpans(ownTracer(), ids, auto), () => sdk.shutdown());
+}
+
+/** The SDK tells what the resource is; its spans and its pipeline are not used. */
+function withOwnSpans(
+  configuration: Partial<NodeSDKConfiguration>,
+  ids: RandomIds,
+  isTold: boolean,
+): Tracing {
+  const sdk = new NodeSDK({ ...configuration, sampler: everything, spanProcessors: [nowhere] });
+  sdk.start();
+  const batches = protobufOverHttp(originOf(ownTracer()));
+  const sampler = readSampler(
+    getStringFromEnv('OTEL_TRACES_SAMPLER'),
+    getNumberFromEnv('OTEL_TRACES_SAMPLER_ARG'),
+    (message) => diag.error(message),
+  );
+  const spans = new OwnSpans(sampler, ids, isTold, (span) => batches.add(span));
+  return closable(spans, () => Promise.all([batches.shutdown(), sdk.shutdown()]));
+}
+
+const ownTracer = () => trace.getTracerProvider().getTracer('model-gateway', undefined, { schemaUrl });
+
+/** Of a span that nobody ends. */
+function originOf(tracer: ReturnType<typeof ownTracer>): SpanOrigin {
+  const span = tracer.startSpan('origin', {}, ROOT_CONTEXT) as unknown as ReadableSpan;
+  return { resource: span.resource, scope: span.instrumentationScope };
+}
+
+const everything: NodeSDKConfiguration['sampler'] = {
+  shouldSample: () => ({ decision: SamplingDecision.RECORD_AND_SAMPLED }),
+  toString: () => 'everything',
+};
+
+type SpanProcessor = NonNullable<NodeSDKConfiguration['spanProcessors']>[number];
+type ReadableSpan = Parameters<SpanProcessor['onEnd']>[0];
+
+const nowhere: SpanProcessor = {
+  onStart: () => undefined,
+  onEnd: () => undefined,
+  forceFlush: () => Promise.resolve(),
+  shutdown: () => Promise.resolve(),
+};
+
+function closable(maker: SpanMaker, shutdown: () => Promise<unknown>): Tracing {
+  return Object.assign(maker, {
     async close() {
-      const flushed = sdk.shutdown().catch(() => undefined);
+      const flushed = shutdown().catch(() => undefined);
       await Promise.race([flushed, sleep(flushLimitMs, undefined, { ref: false })]);
     },
-  };
+  });
 }
 
 async function autoInstrumentations(): Promise<NodeSDKConfiguration['instrumentations']> {
@@ -74,7 +119,7 @@ function isProtobufOverHttp(): boolean {
  * What the SDK would make of the environment, down to the transport and its retries (its OTLPTraceExporter is these
  * calls), but for spans that are bytes already: see `span-bytes.ts` for what that saves.
  */
-function protobufOverHttp(): SpanProcessor {
+function protobufOverHttp(origin: SpanOrigin): SpanBatches {
   const contentType = { 'Content-Type': 'application/x-protobuf' };
   const delegate = createOtlpHttpExportDelegate(
     convertLegacyHttpOptions({}, 'TRACES', 'v1/traces', contentType),
@@ -86,15 +131,7 @@ function protobufOverHttp(): SpanProcessor {
     { name: 'span', countItems: ({ count }) => count },
     undefined,
   );
-  const quiet = suppressTracing(context.active());
-  return new SpanBatches(
-    {
-      // No auto-instrumentation shall make spans of the export of spans.
-      export: (batch, done) => context.with(quiet, () => delegate.export(batch, done)),
-      shutdown: () => delegate.shutdown(),
-    },
-    readBatchLimits(),
-  );
+  return new SpanBatches(origin, delegate, readBatchLimits());
 }
 
 function readBatchLimits(): BatchLimits {
@@ -111,8 +148,16 @@ function readBatchLimits(): BatchLimits {
   };
 }
 
-function areAttributesLimited(): boolean {
-  const limits = ['ATTRIBUTE_COUNT_LIMIT', 'ATTRIBUTE_VALUE_LENGTH_LIMIT'];
+/** By one of the variables that end in `_LIMIT`; ours are not counted, nor are their values cut. */
+function areSpansLimited(): boolean {
+  const counts = [
+    'ATTRIBUTE_COUNT',
+    'EVENT_COUNT',
+    'LINK_COUNT',
+    'ATTRIBUTE_PER_EVENT_COUNT',
+    'ATTRIBUTE_PER_LINK_COUNT',
+  ];
+  const limits = [...counts, 'ATTRIBUTE_VALUE_LENGTH'].map((limit) => `${limit}_LIMIT`);
   const names = limits.flatMap((limit) => [`OTEL_${limit}`, `OTEL_SPAN_${limit}`]);
   return names.some((name) => getStringFromEnv(name) !== undefined);
 }

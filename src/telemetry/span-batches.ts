@@ -1,6 +1,7 @@
-import { diag, TraceFlags } from '@opentelemetry/api';
+import { diag } from '@opentelemetry/api';
 import { ProtobufBytes } from './protobuf-bytes.ts';
-import type { ReadableSpan, SpanProcessor } from './span-bytes.ts';
+import type { RecordedSpan } from './recorded-span.ts';
+import type { SpanOrigin } from './span-bytes.ts';
 import { exportRequest, writeSpan } from './span-bytes.ts';
 
 /** The `OTEL_BSP_*` variables; the defaults are those of the specification. */
@@ -24,18 +25,18 @@ const firstSize = 16_384;
 /** Spans that are encoded together: each alone, between requests, finds the encoder in none of the caches. */
 const encodedTogether = 32;
 
-/** Spans of one provider that have ended, as bytes but for the last few. */
+/** Spans that have ended, as bytes but for the last few. */
 export class SpanBatch {
-  readonly resource: ReadableSpan['resource'];
+  readonly origin: SpanOrigin;
   count = 0;
-  readonly #ended: ReadableSpan[] = [];
-  readonly #scopes = new Map<ReadableSpan['instrumentationScope'], ProtobufBytes>();
+  readonly #ended: RecordedSpan[] = [];
+  readonly #bytes = new ProtobufBytes(firstSize);
 
-  constructor(resource: ReadableSpan['resource']) {
-    this.resource = resource;
+  constructor(origin: SpanOrigin) {
+    this.origin = origin;
   }
 
-  add(span: ReadableSpan): void {
+  add(span: RecordedSpan): void {
     this.count += 1;
     this.#ended.push(span);
     if (this.#ended.length >= encodedTogether) this.#writeEnded();
@@ -44,8 +45,7 @@ export class SpanBatch {
   /** The message that exports them. What the resource learns late has to be there. */
   encode(): Uint8Array {
     this.#writeEnded();
-    const written = [...this.#scopes].map(([scope, bytes]) => [scope, bytes.written] as const);
-    return exportRequest(this.resource, new Map(written));
+    return exportRequest(this.origin, this.#bytes.written);
   }
 
   #writeEnded(): void {
@@ -53,13 +53,8 @@ export class SpanBatch {
     this.#ended.length = 0;
   }
 
-  #write(span: ReadableSpan): void {
-    const scope = span.instrumentationScope;
-    let bytes = this.#scopes.get(scope);
-    if (bytes === undefined) {
-      bytes = new ProtobufBytes(firstSize);
-      this.#scopes.set(scope, bytes);
-    }
+  #write(span: RecordedSpan): void {
+    const bytes = this.#bytes;
     const { length } = bytes;
     try {
       writeSpan(bytes, span);
@@ -76,7 +71,8 @@ export class SpanBatch {
  * Does what the SDK's BatchSpanProcessor does, with bytes in place of spans: a batch goes when it is full or the delay
  * is over, one at a time, and what waits behind it is bounded.
  */
-export class SpanBatches implements SpanProcessor {
+export class SpanBatches {
+  readonly #origin: SpanOrigin;
   readonly #sink: SpanSink;
   readonly #limits: BatchLimits;
   readonly #full: SpanBatch[] = [];
@@ -88,22 +84,21 @@ export class SpanBatches implements SpanProcessor {
   #stopped: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(sink: SpanSink, limits: BatchLimits) {
+  constructor(origin: SpanOrigin, sink: SpanSink, limits: BatchLimits) {
+    this.#origin = origin;
     this.#sink = sink;
     this.#limits = limits;
   }
 
-  onStart(): void {}
-
-  onEnd(span: ReadableSpan): void {
-    if (this.#stopped !== null || (span.spanContext().traceFlags & TraceFlags.SAMPLED) === 0) return;
+  add(span: RecordedSpan): void {
+    if (this.#stopped !== null) return;
     if (this.#waiting >= this.#limits.maxQueueSize) {
       this.#dropped += 1;
       return;
     }
     if (this.#dropped > 0) diag.warn(`${this.#dropped} spans dropped: OTEL_BSP_MAX_QUEUE_SIZE were waiting`);
     this.#dropped = 0;
-    const batch = this.#filling ?? new SpanBatch(span.resource);
+    const batch = this.#filling ?? new SpanBatch(this.#origin);
     this.#filling = batch;
     this.#waiting -= batch.count;
     batch.add(span);
@@ -115,14 +110,14 @@ export class SpanBatches implements SpanProcessor {
     this.#schedule();
   }
 
-  async forceFlush(): Promise<void> {
+  async #flush(): Promise<void> {
     const exports: Promise<void>[] = [];
     for (let batch = this.#take(); batch !== null; batch = this.#take()) exports.push(this.#export(batch));
     await Promise.all(exports);
   }
 
   shutdown(): Promise<void> {
-    this.#stopped ??= this.forceFlush().then(() => this.#sink.shutdown());
+    this.#stopped ??= this.#flush().then(() => this.#sink.shutdown());
     return this.#stopped;
   }
 
@@ -161,8 +156,8 @@ export class SpanBatches implements SpanProcessor {
       resolve();
     };
     const timer = setTimeout(finish, this.#limits.exportTimeoutMs, 'OTEL_BSP_EXPORT_TIMEOUT').unref();
-    const ready = batch.resource.asyncAttributesPending
-      ? batch.resource.waitForAsyncAttributes?.()
+    const ready = this.#origin.resource.asyncAttributesPending
+      ? this.#origin.resource.waitForAsyncAttributes?.()
       : undefined;
     Promise.resolve(ready)
       .then(() => this.#sink.export(batch, ({ error }) => finish(error)))

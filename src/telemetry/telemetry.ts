@@ -99,39 +99,49 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
 
   planned(call: ChatCall, skipped: readonly SkippedCandidate[]): void {
     this.#metrics.chat.planned(call, skipped);
-    this.#recorded(call)?.planned(call, skipped);
+    const request = recorded(call);
+    if (request !== null) this.#spans?.planned(request, skipped);
   }
 
   attemptStarted(call: ChatCall, candidate: Candidate, number: number): void {
-    this.#recorded(call)?.attemptStarted(call, candidate, number);
+    const request = recorded(call);
+    if (request !== null) this.#spans?.attemptStarted(request, call, candidate, number);
   }
 
   attemptSent(call: ChatCall, candidate: Candidate, origin: string): TraceHeaders {
-    return this.#spans?.attemptSent(call, candidate, origin) ?? noHeaders;
+    if (call.trace === null || this.#spans === null) return noHeaders;
+    const request = recorded(call);
+    if (request !== null) this.#spans.attemptSent(request, origin);
+    return this.#spans.headersFor(candidate, call.trace, request?.attempt ?? null);
   }
 
   attemptEnded(call: ChatCall, record: AttemptRecord): void {
     this.#metrics.attempts.attemptEnded(call, record);
-    this.#recorded(call)?.attemptEnded(call, record);
+    const request = recorded(call);
+    if (request !== null) this.#spans?.attemptEnded(request, record);
   }
 
   fellBack(call: ChatCall, from: Candidate, to: Candidate, failure: AttemptFailure): void {
     this.#metrics.chat.fellBack(call, from, to, failure);
-    this.#recorded(call)?.fellBack(call, failure);
+    const request = recorded(call);
+    if (request !== null) this.#spans?.fellBack(request, failure);
   }
 
   answerBegan(call: ChatCall): void {
-    this.#recorded(call)?.answerBegan(call);
+    const request = recorded(call);
+    if (request !== null) this.#spans?.answerBegan(request);
   }
 
   streamOpened(call: ChatCall, relayMs: number): void {
     this.#metrics.chat.streamOpened();
     this.#metrics.attempts.streamOpened(call, relayMs);
-    this.#recorded(call)?.streamOpened(call);
+    const request = recorded(call);
+    if (request !== null) this.#spans?.streamOpened(request);
   }
 
   streamStalled(call: ChatCall, gapMs: number): void {
-    this.#recorded(call)?.streamStalled(call, gapMs);
+    const request = recorded(call);
+    if (request !== null) this.#spans?.streamStalled(request, gapMs);
   }
 
   streamClosed(end: StreamEnding, stalledMs: number): void {
@@ -139,17 +149,19 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
   }
 
   cacheHit(call: ChatCall, stored: StoringTrace): void {
-    this.#recorded(call)?.cacheHit(call, stored);
+    const request = recorded(call);
+    if (request !== null) this.#spans?.cacheHit(request, stored);
   }
 
   settled(call: ChatCall, settled: SettledRequest): void {
     this.#metrics.chat.settled(call, settled);
     this.#writeAccess?.(this.#lines.of(call, settled, Date.now()));
-    this.#recorded(call)?.settled(call, settled);
+    const request = recorded(call);
+    if (request !== null) this.#spans?.settled(request, call, settled);
   }
+}
 
-  /** The spans where this call is recorded: most are not, and cost one look here instead of one behind each call. */
-  #recorded({ trace }: ChatCall): ChatSpans | null {
-    return trace?.sampled === true ? this.#spans : null;
-  }
+/** The span of a call that is recorded: most are not, and cost one look. */
+function recorded({ trace }: ChatCall): RequestSpan | null {
+  return trace?.sampled === true && trace instanceof RequestSpan ? trace : null;
 }

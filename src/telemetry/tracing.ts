@@ -1,13 +1,29 @@
-import type { Tracer } from '@opentelemetry/api';
+import type { Attributes, AttributeValue, Link, SpanContext, SpanStatus } from '@opentelemetry/api';
 import type { TracingSettings } from '../tracing-settings.ts';
-import type { PutAttributes } from './put-attributes.ts';
+
+/** A span while it lasts: ours, the SDK's, or one that is not recorded and notes nothing. */
+export interface OpenSpan {
+  spanContext(): SpanContext;
+  /** To be called once for each key. */
+  setAttribute(key: string, value: AttributeValue): unknown;
+  addEvent(name: string, attributes?: Attributes): unknown;
+  addLink(link: Link): unknown;
+  setStatus(status: SpanStatus): unknown;
+  end(): void;
+}
 
 /** What spans of ours are made with. */
 export interface SpanMaker {
-  readonly tracer: Tracer;
-  readonly put: PutAttributes;
   /** True when auto-instrumentation looks for the active span, be it one that is not recorded. */
   readonly auto: boolean;
+  /**
+   * The SERVER span of a request, below its caller's if there is one, as the sampler decides. Null: it is not recorded,
+   * and there is nobody who would learn its ids. `startedAtMs`: wall clock; now by default.
+   */
+  startRequest(name: string, caller: SpanContext | null, startedAtMs?: number): OpenSpan | null;
+  /** The CLIENT span of an attempt below the span of a request that is recorded. */
+  startAttempt(name: string, request: SpanContext): OpenSpan;
+  newSpanId(): string;
 }
 
 export interface Tracing extends SpanMaker {

@@ -1,12 +1,10 @@
 /** What is noted on the span of an attempt while it lasts, without a wait for it. */
-import type { Attributes, Span, Tracer } from '@opentelemetry/api';
-import { TraceFlags, trace } from '@opentelemetry/api';
+import type { Attributes } from '@opentelemetry/api';
+import { TraceFlags } from '@opentelemetry/api';
 import { expect, test } from 'vitest';
-import type { ChatCall } from '../../src/core/request/chat-call.ts';
 import { ChatSpans } from '../../src/telemetry/chat-spans.ts';
-import { putChecked } from '../../src/telemetry/put-attributes.ts';
-import type { RequestSpan } from '../../src/telemetry/request-span.ts';
-import { startRequestSpan } from '../../src/telemetry/request-span.ts';
+import { RequestSpan } from '../../src/telemetry/request-span.ts';
+import type { OpenSpan, SpanMaker } from '../../src/telemetry/tracing.ts';
 import { logRow } from '../adapters/postgres/log-rows.ts';
 import { callOf, candidateOf, testTables } from '../chat/story.ts';
 
@@ -15,37 +13,43 @@ const candidate = candidateOf('openai', tables);
 
 type Event = readonly [name: string, attributes: Attributes | undefined];
 
-/** A call whose spans keep their events, sampled or not. */
-function begin(traceFlags: TraceFlags) {
+/** A request whose spans keep their events. */
+function begin() {
   const events: Event[] = [];
-  const ended: Span[] = [];
-  const startSpan = (): Span => {
-    const span = trace.wrapSpanContext({ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), traceFlags });
-    const addEvent = (name: string, attributes?: Attributes) => {
-      events.push([name, attributes]);
-      return span;
+  const ended: OpenSpan[] = [];
+  const startSpan = (): OpenSpan => {
+    const span: OpenSpan = {
+      spanContext: () => ({
+        traceId: 'a'.repeat(32),
+        spanId: 'b'.repeat(16),
+        traceFlags: TraceFlags.SAMPLED,
+      }),
+      setAttribute: () => undefined,
+      addEvent: (name, attributes) => void events.push([name, attributes]),
+      addLink: () => undefined,
+      setStatus: () => undefined,
+      end: () => void ended.push(span),
     };
-    const end = () => void ended.push(span);
-    return Object.assign(span, { addEvent, end });
+    return span;
   };
-  const tracer = { startSpan } as unknown as Tracer;
-  const maker = { tracer, put: putChecked, auto: true };
-  const request = startRequestSpan(maker, 'POST', '/v1/chat/completions', {}) as RequestSpan;
-  return {
-    events,
-    ended,
-    request,
-    spans: new ChatSpans(maker, []),
-    call: { ...callOf({ tables }), trace: request },
+  const maker: SpanMaker = {
+    auto: false,
+    startRequest: startSpan,
+    startAttempt: startSpan,
+    newSpanId: () => 'c'.repeat(16),
   };
+  const request = new RequestSpan(startSpan());
+  const call = { ...callOf({ tables }), trace: request };
+  return { events, ended, request, spans: new ChatSpans(maker, []), call };
 }
 
-function tellStalls(spans: ChatSpans, call: ChatCall): void {
-  spans.attemptStarted(call, candidate, 1);
-  spans.answerBegan(call);
-  spans.streamOpened(call);
-  spans.streamStalled(call, 7_500);
-  spans.attemptEnded(call, {
+test('a silence of an open stream is an event with its length in seconds', () => {
+  const { events, spans, request, call } = begin();
+  spans.attemptStarted(request, call, candidate, 1);
+  spans.answerBegan(request);
+  spans.streamOpened(request);
+  spans.streamStalled(request, 7_500);
+  spans.attemptEnded(request, {
     kind: 'tried',
     candidate,
     number: 1,
@@ -58,11 +62,6 @@ function tellStalls(spans: ChatSpans, call: ChatCall): void {
     answer: null,
     dropped: [],
   });
-}
-
-test('a silence of an open stream is an event with its length in seconds', () => {
-  const { events, spans, call } = begin(TraceFlags.SAMPLED);
-  tellStalls(spans, call);
   expect(events).toEqual([
     ['first_byte', undefined],
     ['first_chunk', undefined],
@@ -70,20 +69,13 @@ test('a silence of an open stream is an event with its length in seconds', () =>
   ]);
 });
 
-test('nothing is noted for a request that is not sampled', () => {
-  const { events, spans, call } = begin(TraceFlags.NONE);
-  tellStalls(spans, call);
-  expect(events).toEqual([]);
-  expect(call.trace.attempt).toBeNull();
-});
-
 test('the span of a client that left ends with the settlement, also where the plan skipped nobody', () => {
-  const { ended, request, spans, call } = begin(TraceFlags.SAMPLED);
+  const { ended, request, spans, call } = begin();
   const { span } = request;
-  spans.planned(call, []);
+  spans.planned(request, []);
   const left = { method: 'POST', route: null, status: 499, whole: false, durationMs: 1, trace: request };
   request.end({ ...left, toUserServer: false });
   expect(ended).toEqual([]);
-  spans.settled(call, logRow({ end: { status: 'client_closed' } }));
+  spans.settled(request, call, logRow({ end: { status: 'client_closed' } }));
   expect(ended).toEqual([span]);
 });

@@ -1,8 +1,9 @@
 /** What waits for a collector, and for how long. */
-import { AlwaysOnSampler, TracerProvider } from '@opentelemetry/sdk-trace';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { RecordedSpan } from '../../src/telemetry/recorded-span.ts';
 import type { BatchLimits, SpanBatch, SpanSink } from '../../src/telemetry/span-batches.ts';
 import { SpanBatches } from '../../src/telemetry/span-batches.ts';
+import type { SpanOrigin } from '../../src/telemetry/span-bytes.ts';
 
 const limits: BatchLimits = {
   maxQueueSize: 100,
@@ -21,8 +22,11 @@ afterEach(() => {
 /** Promises that have nothing to wait for. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
+const context = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), traceFlags: 1 };
+const plainOrigin: SpanOrigin = { resource: { attributes: {} }, scope: { name: 'test' } };
+
 /** A collector that answers when it is told to. */
-function pipeline() {
+function pipeline(origin: SpanOrigin = plainOrigin) {
   const exported: { readonly size: number; readonly batch: SpanBatch; done(error?: Error): void }[] = [];
   let isShutDown = false;
   const sink: SpanSink = {
@@ -34,11 +38,10 @@ function pipeline() {
       isShutDown = true;
     },
   };
-  const batches = new SpanBatches(sink, limits);
-  const provider = new TracerProvider({ sampler: new AlwaysOnSampler(), spanProcessors: [batches] });
-  const tracer = provider.getTracer('test');
+  const batches = new SpanBatches(origin, sink, limits);
+  const begun = { name: 'span', kind: 1, context, parent: null, startedAtMs: null };
   const end = async (count: number) => {
-    for (let index = 0; index < count; index += 1) tracer.startSpan('span').end();
+    for (let index = 0; index < count; index += 1) new RecordedSpan(begun, (span) => batches.add(span)).end();
     await settled();
   };
   const sizes = () => exported.map(({ size }) => size);
@@ -119,39 +122,23 @@ test('the end sends all that waits at once, and then takes no more', async () =>
 });
 
 test('what a resource learns late is waited for', async () => {
-  const { batches, sizes, exported } = pipeline();
   const late = Promise.withResolvers<void>();
+  const attributes: Record<string, string> = {};
   let isPending = true;
   const resource = {
-    attributes: { 'host.id': 'known-late' },
+    attributes,
     get asyncAttributesPending() {
       return isPending;
     },
     waitForAsyncAttributes: () => late.promise,
-    merge: () => resource,
-    getRawAttributes: () => [],
   };
-  const provider = new TracerProvider({
-    sampler: new AlwaysOnSampler(),
-    spanProcessors: [batches],
-    resource,
-  });
-  for (let index = 0; index < 10; index += 1) provider.getTracer('test').startSpan('span').end();
-  await settled();
+  const { end, sizes, exported } = pipeline({ ...plainOrigin, resource });
+  await end(10);
   expect(sizes()).toEqual([]);
   isPending = false;
+  attributes['host.id'] = 'known-late';
   late.resolve();
   await settled();
   expect(sizes()).toEqual([10]);
   expect(Buffer.from(exported[0]?.batch.encode() ?? []).includes('known-late')).toBe(true);
-});
-
-test('a span that is recorded and not sampled is not exported', async () => {
-  const { batches, sizes } = pipeline();
-  const span = new TracerProvider({ sampler: new AlwaysOnSampler() }).getTracer('test').startSpan('span');
-  const context = { ...span.spanContext(), traceFlags: 0 };
-  const unsampled = Object.create(span, { spanContext: { value: () => context } });
-  for (let index = 0; index < 10; index += 1) batches.onEnd(unsampled);
-  await settled();
-  expect(sizes()).toEqual([]);
 });

@@ -50,7 +50,7 @@ export interface ChatCall {
   readonly tables: RoutingTables;
   /** Request entry, monotonic milliseconds. */
   readonly enteredAtMs: number;
-  /** Null when nothing is traced. */
+  /** Null when it has no trace: nothing is traced, or it is not recorded and nobody else knows a trace of it. */
   readonly trace: CallTrace | null;
 }
 

@@ -1,0 +1,34 @@
+import type { Context, SpanContext, Tracer } from '@opentelemetry/api';
+import { ROOT_CONTEXT, SpanKind, trace } from '@opentelemetry/api';
+import type { RandomIds } from './random-ids.ts';
+import type { OpenSpan, SpanMaker } from './tracing.ts';
+
+/** Spans of the SDK's tracer: where its sampler, its limits or other protocols than the default are asked for. */
+export class SdkSpans implements SpanMaker {
+  readonly auto: boolean;
+  readonly #tracer: Tracer;
+  readonly #ids: RandomIds;
+
+  constructor(tracer: Tracer, ids: RandomIds, auto: boolean) {
+    this.#tracer = tracer;
+    this.#ids = ids;
+    this.auto = auto;
+  }
+
+  startRequest(name: string, caller: SpanContext | null, startedAtMs?: number): OpenSpan {
+    const options = { kind: SpanKind.SERVER };
+    const timed = startedAtMs === undefined ? options : { ...options, startTime: new Date(startedAtMs) };
+    return this.#tracer.startSpan(name, timed, below(caller));
+  }
+
+  startAttempt(name: string, request: SpanContext): OpenSpan {
+    return this.#tracer.startSpan(name, { kind: SpanKind.CLIENT }, below(request));
+  }
+
+  newSpanId(): string {
+    return this.#ids.generateSpanId();
+  }
+}
+
+const below = (parent: SpanContext | null): Context =>
+  parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);

@@ -1,0 +1,88 @@
+/** Spans of our own beside those of the SDK's tracer with the sampler of the same name: whose, in which trace, recorded. */
+import type { SpanContext } from '@opentelemetry/api';
+import { createTraceState, TraceFlags } from '@opentelemetry/api';
+import type { Sampler } from '@opentelemetry/sdk-trace';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import { expect, test } from 'vitest';
+import { readSampler } from '../../src/telemetry/head-sampler.ts';
+import { OwnSpans } from '../../src/telemetry/own-spans.ts';
+import { RandomIds } from '../../src/telemetry/random-ids.ts';
+import { SdkSpans } from '../../src/telemetry/sdk-spans.ts';
+import type { SpanMaker } from '../../src/telemetry/tracing.ts';
+
+const ratio = 0.5;
+const samplers: readonly (readonly [string, Sampler])[] = [
+  ['always_on', new AlwaysOnSampler()],
+  ['always_off', new AlwaysOffSampler()],
+  ['traceidratio', new TraceIdRatioBasedSampler(ratio)],
+  ['parentbased_always_on', new ParentBasedSampler({ root: new AlwaysOnSampler() })],
+  ['parentbased_always_off', new ParentBasedSampler({ root: new AlwaysOffSampler() })],
+  ['parentbased_traceidratio', new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) })],
+];
+const callers: readonly SpanContext[] = ['1', 'f'].flatMap((digit) =>
+  [TraceFlags.NONE, TraceFlags.SAMPLED].flatMap((traceFlags) => {
+    const traceId = `${'0'.repeat(24)}${digit.repeat(8)}`;
+    const caller = { traceId, spanId: digit.repeat(16), traceFlags, isRemote: true };
+    return [caller, { ...caller, traceState: createTraceState('vendor=1,other=2') }];
+  }),
+);
+
+function makers(name: string, sampler: Sampler, isTold = true): { ours: SpanMaker; theirs: SpanMaker } {
+  const fail = (message: string) => {
+    throw new Error(message);
+  };
+  const ids = new RandomIds();
+  const tracer = new TracerProvider({ sampler }).getTracer('test');
+  return {
+    ours: new OwnSpans(readSampler(name, ratio, fail), ids, isTold, () => {}),
+    theirs: new SdkSpans(tracer, ids, false),
+  };
+}
+
+/** What can be told of a request's span, and of its attempt's where it is recorded, but for random ids. */
+function tell(maker: SpanMaker, caller: SpanContext) {
+  const request = maker.startRequest('request', caller)?.spanContext();
+  if (request === undefined) throw new Error('no span below a caller’s');
+  const described = ({ traceId, traceFlags, traceState, spanId }: SpanContext, parentId: string) => ({
+    traceId,
+    traceFlags,
+    traceState: traceState?.serialize(),
+    isNew: spanId !== parentId && /^[0-9a-f]{16}$/.test(spanId),
+  });
+  const attempt =
+    request.traceFlags === TraceFlags.SAMPLED ? maker.startAttempt('attempt', request).spanContext() : null;
+  return [
+    described(request, caller.spanId),
+    attempt === null ? null : described({ ...attempt, traceFlags: 1 }, request.spanId),
+  ];
+}
+
+test.each(samplers)('below a caller’s, with the sampler %s', (name, sampler) => {
+  const { ours, theirs } = makers(name, sampler);
+  for (const caller of callers) expect(tell(ours, caller)).toEqual(tell(theirs, caller));
+});
+
+test.each(samplers)('of a request without a caller, with the sampler %s', (name, sampler) => {
+  const { ours, theirs } = makers(name, sampler);
+  const rounds = 2_000;
+  const recorded = (maker: SpanMaker) => {
+    const contexts = Array.from({ length: rounds }, () => maker.startRequest('request', null)?.spanContext());
+    expect(new Set(contexts.map((context) => context?.traceId)).size).toBe(rounds);
+    return contexts.filter((context) => context?.traceFlags === TraceFlags.SAMPLED).length / rounds;
+  };
+  expect(Math.abs(recorded(ours) - recorded(theirs))).toBeLessThan(0.1);
+});
+
+test('there is none of a request that is not recorded, without a caller, and of whose trace nobody is told', () => {
+  const { ours } = makers('always_off', new AlwaysOffSampler(), false);
+  expect(ours.startRequest('request', null)).toBeNull();
+  expect(ours.startRequest('request', callers[0] as SpanContext)?.spanContext().traceId).toBe(
+    callers[0]?.traceId,
+  );
+});
