@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { keptSeconds, setHead, takeOverChunks } from '../connections/node-internals.ts';
-import { headText } from './head-text.ts';
+import { headerLines, headText } from './head-text.ts';
 
 /** The date of a head (RFC 9110 6.6.1), which is the same for a second. */
 class HeadDate {
@@ -22,24 +22,42 @@ const date = new HeadDate();
 
 type Headers = Readonly<Record<string, string>>;
 
+const closing: Headers = Object.freeze({ connection: 'close' });
+
 /** Writes the head of a whole answer of status 200. `headers` state its length. */
 export function writeAnswerHead(response: ServerResponse, headers: Headers): void {
-  if (!setOwnHead(response, headers)) response.writeHead(200, headers);
+  const seconds = headers['connection'] === undefined ? ownKeptSeconds(response) : null;
+  if (seconds === null) response.writeHead(200, headers);
+  else setHead(response, headText(headerLines(headers), date.now(), seconds));
 }
 
-/** Writes the head of a stream of status 200. True when its body goes out in chunks, which the caller makes. */
-export function writeStreamHead(response: ServerResponse, headers: Headers): boolean {
-  // Not so where the client knows no chunks.
-  const knowsChunks = response.useChunkedEncodingByDefault;
-  if (knowsChunks && setOwnHead(response, { ...headers, 'transfer-encoding': 'chunked' })) return true;
-  response.writeHead(200, headers);
-  return takeOverChunks(response);
+/** The head of a stream of status 200, put together before it is known when and how its connection goes on. */
+export class StreamHead {
+  readonly #headers: Headers;
+  readonly #lines: string;
+
+  constructor(headers: Headers) {
+    this.#headers = headers;
+    this.#lines = `${headerLines(headers)}transfer-encoding: chunked\r\n`;
+  }
+
+  /** True when the body goes out in chunks, which the caller makes. `isLast`: nothing comes on this connection after it. */
+  write(response: ServerResponse, isLast: boolean): boolean {
+    // Not so where the client knows no chunks.
+    const isOurs =
+      response.useChunkedEncodingByDefault && !isLast && this.#headers['connection'] === undefined;
+    const seconds = isOurs ? ownKeptSeconds(response) : null;
+    if (seconds !== null) {
+      setHead(response, headText(this.#lines, date.now(), seconds));
+      return true;
+    }
+    response.writeHead(200, isLast ? { ...this.#headers, ...closing } : this.#headers);
+    return takeOverChunks(response);
+  }
 }
 
-/** False where Node's own head says something else of the connection. */
-function setOwnHead(response: ServerResponse, headers: Headers): boolean {
+/** Null where Node's own head says something else of the connection. */
+function ownKeptSeconds(response: ServerResponse): number | null {
   const seconds = keptSeconds(response);
-  if (seconds === null || seconds === 0 || headers['connection'] !== undefined) return false;
-  setHead(response, headText(headers, date.now(), seconds));
-  return true;
+  return seconds === 0 ? null : seconds;
 }

@@ -5,7 +5,7 @@ import type { Client, ClientStream } from '../../chat/client-stream.ts';
 import type { JsonAnswer } from '../../core/answer/json-answer.ts';
 import type { CancelReason } from '../../core/outcome.ts';
 import type { ActiveRequest, Life } from '../life.ts';
-import { writeAnswerHead, writeStreamHead } from './answer-head.ts';
+import { StreamHead, writeAnswerHead } from './answer-head.ts';
 import { ChunkedWriter } from './chunked-writer.ts';
 
 /** Proxies must neither buffer nor store a stream. */
@@ -27,6 +27,8 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   readonly #raw: ServerResponse;
   readonly #life: Life;
   readonly #userId: string;
+  /** Null until it was prepared. */
+  #head: StreamHead | null = null;
   /** Null until a stream is open. */
   #body: ChunkedWriter | null = null;
   #onDrain: (() => void) | null = null;
@@ -57,19 +59,38 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
     this.signal.abort(reason);
   }
 
+  /**
+   * Puts the head of a stream together in two turns, when the vendor has been asked and is silent: between its first
+   * token and this client's lie 14 µs less then, where requests are few. Headers that are set later are not in it.
+   */
+  prepare(): void {
+    setImmediate(() => setImmediate(this.#prepareHead));
+  }
+
   open(): void {
-    const headers = this.#headers(streamHeaders);
-    const isChunked = headers !== null && writeStreamHead(this.#raw, headers);
+    let isChunked = false;
+    if (!this.#raw.destroyed) {
+      this.#counts();
+      const head = this.#head ?? this.#streamHead();
+      isChunked = head.write(this.#raw, this.#isLeaving);
+    }
+    this.#head = null;
     this.#reply.hijack();
     this.#body = new ChunkedWriter(this.#raw, isChunked);
   }
 
   /** Writes a whole answer, for which Fastify's pipeline takes 3 µs more. */
   answer({ json, bytes }: JsonAnswer): void {
-    const headers = this.#headers({ 'content-type': jsonType, 'content-length': String(bytes) });
-    if (headers !== null) writeAnswerHead(this.#raw, headers);
+    if (this.#raw.destroyed) {
+      this.#reply.hijack();
+      return;
+    }
+    this.#counts();
+    const headers = this.#headersWith({ 'content-type': jsonType, 'content-length': String(bytes) });
+    if (this.#isLeaving) headers['connection'] = 'close';
+    writeAnswerHead(this.#raw, headers);
+    // Until they are written the answer is Fastify's: what throws before is an error that its client is told.
     this.#reply.hijack();
-    if (headers === null) return;
     this.#life.unread.sent.wrote(bytes);
     this.keeps(bytes);
     // ASCII has as many bytes as characters: it is copied as it lies there, and not put together first.
@@ -110,18 +131,33 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
     return this.#body;
   }
 
-  /**
-   * The headers set so far and these, for status 200. Null: the client has left. Until they are written the answer is
-   * Fastify's: what throws before is an error that its client is told.
-   */
-  #headers(headers: Readonly<Record<string, string>>): Record<string, string> | null {
-    if (this.#raw.destroyed) return null;
+  get #isLeaving(): boolean {
+    return this.#life.phase !== 'serving';
+  }
+
+  #counts(): void {
     this.#life.unread.sent.answers(this.#userId, this.#raw);
+  }
+
+  #streamHead(): StreamHead {
+    return new StreamHead(this.#headersWith(streamHeaders));
+  }
+
+  /** The headers set so far and these. */
+  #headersWith(headers: Readonly<Record<string, string>>): Record<string, string> {
     const all = this.#reply.getHeaders() as Record<string, string>;
     for (const name in headers) all[name] = headers[name] as string;
-    if (this.#life.phase !== 'serving') all['connection'] = 'close';
     return all;
   }
+
+  readonly #prepareHead = (): void => {
+    if (this.#raw.destroyed || this.isOpen) return;
+    try {
+      this.#head = this.#streamHead();
+    } catch {
+      // A header of ours that is none is met again by `open`, where it is an error of this request alone.
+    }
+  };
 
   readonly #drained = (): void => {
     const callback = this.#onDrain;

@@ -87,7 +87,7 @@ function writesHeadAsWeDo(message: IncomingMessage): boolean {
   response.writeHead(200, { 'content-length': '1' });
   const { _header: head } = response;
   const date = /^Date: (.*)\r$/m.exec(head ?? '')?.[1] ?? '';
-  return seconds === 4 && !isAsked && head === headText({ 'content-length': '1' }, date, seconds);
+  return seconds === 4 && !isAsked && head === headText('content-length: 1\r\n', date, seconds);
 }
 
 /** What of the above is there, by its name. */

@@ -140,7 +140,9 @@ export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
       if (limits !== null) admitted = await deps.limits.admit(limits, request, reply, isStream(call));
       const client = new ReplyClient(reply, deps.life, call.userId);
       const refresh = () => deps.refreshAccount(request.serviceKeyHash);
-      const answer = await deps.answerChat(call, takeKeys(request), client, refresh);
+      const answering = deps.answerChat(call, takeKeys(request), client, refresh);
+      if (isStream(call)) client.prepare();
+      const answer = await answering;
       if (answer !== null) client.answer(answer);
     } finally {
       deps.life.unsettled -= 1;

@@ -102,7 +102,8 @@ const explanation = `## How to read it
   *burst* the vendor sends all at once, so that many arrive in one read, *paced* one every 10 ms.
 - **added p50**: the median time of a JSON request on a single connection, less that of the vendor asked directly. For
   the gateway it has the commit of the log row in it.
-- **first token**: the same up to the first bytes of a stream, without that commit.
+- **first token**: the same up to the first bytes of a stream whose events come a millisecond or more apart, without that
+  commit.
 - **MiB per ${HELD_STREAMS.toLocaleString('en')} streams**: how much a fresh process grows while that many streams are open. One measurement.
 
 ## What it leaves out

@@ -1,7 +1,8 @@
 /** The head of an answer is Node's own, whoever writes it. */
+import type { ServerResponse } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
-import { writeAnswerHead, writeStreamHead } from '../../../src/http/answers/answer-head.ts';
-import { headText } from '../../../src/http/answers/head-text.ts';
+import { StreamHead, writeAnswerHead } from '../../../src/http/answers/answer-head.ts';
+import { headerLines } from '../../../src/http/answers/head-text.ts';
 import type { Edge } from '../edge.ts';
 import { head, startEdge } from '../edge.ts';
 
@@ -17,9 +18,16 @@ const given = {
   closed: { ...whole, ...closing },
   'kept-stream': body,
   'closed-stream': { ...body, ...closing },
+  'last-stream': { ...body, ...closing },
 };
 type Kind = keyof typeof given;
 const kinds = Object.keys(given) as Kind[];
+
+/** Whoever closes, the server or its headers. */
+function writeStream(response: ServerResponse, kind: Kind): boolean {
+  const isLast = kind === 'last-stream';
+  return new StreamHead(isLast ? body : given[kind]).write(response, isLast);
+}
 
 /** The answer with its fields in order: where Node says that chunks come is no matter. */
 function sorted(answer: string): string {
@@ -38,7 +46,7 @@ async function answersOf(request: (path: string) => string): Promise<Record<stri
       });
       scope.get(`/ours/${kind}`, (_request, reply) => {
         reply.hijack();
-        const isChunked = kind.endsWith('stream') && writeStreamHead(reply.raw, given[kind]);
+        const isChunked = kind.endsWith('stream') && writeStream(reply.raw, kind);
         if (!kind.endsWith('stream')) writeAnswerHead(reply.raw, given[kind]);
         reply.raw.write(isChunked ? '1\r\n{\r\n' : '{');
         reply.raw.end(isChunked ? '1\r\n}\r\n0\r\n\r\n' : '}');
@@ -76,5 +84,5 @@ test.each([
 });
 
 test.each(['a\nb', 'a\r\nset-cookie: x', 'a\r'])('a value %j is no header', (value) => {
-  expect(() => headText({ 'x-request-id': value }, 'now', 4)).toThrow('x-request-id has two lines');
+  expect(() => headerLines({ 'x-request-id': value })).toThrow('x-request-id has two lines');
 });

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
-import { writeStreamHead } from '../../../src/http/answers/answer-head.ts';
+import { StreamHead } from '../../../src/http/answers/answer-head.ts';
 import { ChunkedWriter } from '../../../src/http/answers/chunked-writer.ts';
 
 type Write = (writer: ChunkedWriter, response: ServerResponse) => void;
@@ -16,7 +16,7 @@ afterEach(() => close());
 /** A server that answers every request with the head of a stream and what `write` does. */
 async function serving(write: Write): Promise<number> {
   const server = createServer((_request, response) => {
-    const isChunked = writeStreamHead(response, { 'content-type': 'text/event-stream' });
+    const isChunked = new StreamHead({ 'content-type': 'text/event-stream' }).write(response, false);
     write(new ChunkedWriter(response, isChunked), response);
   });
   close = () => server.close();

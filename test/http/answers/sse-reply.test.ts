@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import fastify from 'fastify';
 import { afterEach, expect, test } from 'vitest';
@@ -45,23 +46,35 @@ async function textOf(response: IncomingMessage): Promise<string> {
   return text;
 }
 
-test.each<[name: string, begin: (client: ReplyClient) => void]>([
+/** Its head is put together ahead. */
+async function prepared(client: ReplyClient): Promise<ReplyClient> {
+  client.prepare();
+  for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+  return client;
+}
+
+test.each<[name: string, begin: (client: ReplyClient) => unknown]>([
   ['a stream', (client) => client.open()],
+  ['a stream that was prepared', async (client) => (await prepared(client)).open()],
   ['a whole answer', (client) => client.answer({ json: '{}', bytes: 2 })],
 ])('%s whose head cannot be written is an error that the client is told', async (_name, begin) => {
   app = fastify({ forceCloseConnections: true });
   const life = new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers());
   app.get('/', async (_request, reply) => {
     reply.header('x-request-id', 'two\nlines');
-    begin(new ReplyClient(reply, life, 'u-1'));
+    await begin(new ReplyClient(reply, life, 'u-1'));
   });
   app.setErrorHandler((_error, _request, reply) => reply.removeHeader('x-request-id').code(500).send('told'));
   const answer = await fetch(await app.listen({ host: '127.0.0.1', port: 0 }));
   expect([answer.status, await answer.text()]).toEqual([500, 'told']);
 });
 
-test('an opened stream has the headers of a stream and those set before', async () => {
+test.each([
+  ['an opened stream', async (client: ReplyClient) => client],
+  ['one that was prepared', prepared],
+])('%s has the headers of a stream and those set before', async (_name, ready) => {
   const { client, answer, life } = await exchange();
+  await ready(client);
   expect(life.activeCount).toBe(1);
   client.open();
   client.write('data: 1\n\n');
@@ -82,8 +95,9 @@ test('an opened stream has the headers of a stream and those set before', async 
 
 test('a stream opened while the process closes asks for the connection to be closed', async () => {
   const life = new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers());
-  life.to('draining');
   const { client, answer } = await exchange(life);
+  await prepared(client);
+  life.to('draining');
   client.open();
   client.end('');
   expect((await answer).headers.connection).toBe('close');
