@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { certificateAuthority } from '../servers/certificates.ts';
 import { onLastCore } from './cores.ts';
 import type { LoadOrder } from './load.ts';
-import type { Stage, Suite, Target, Turns } from './measure.ts';
+import type { Addressee, Stage, Suite, Target, Turns } from './measure.ts';
 import { measure, measureHeld, together, warmUp } from './measure.ts';
 import type { Running } from './processes.ts';
 import { gatewayEnvironment, registerUser, startFloor, startGateway, startWorker } from './processes.ts';
@@ -79,6 +79,10 @@ function secureFiles(folder: string): { readonly root: string; readonly cert: st
   };
 }
 
+async function stop({ processes }: Addressee): Promise<void> {
+  await Promise.all(processes.map((one) => one.stop()));
+}
+
 async function measureAll(stage: Stage, start: Start, only: BenchmarkOptions['only']): Promise<Found> {
   const vendor = stage.vendors[0] as Running;
   const plans = targetPlans(vendor.url);
@@ -92,7 +96,9 @@ async function measureAll(stage: Stage, start: Start, only: BenchmarkOptions['on
   const begin = async (name: string): Promise<Target> => {
     const plan = plans[name] as TargetPlan;
     const headers = { ...json, ...users[plan.provider ?? 'openai'], ...plan.headers };
-    const target = { ...(await start(plan)), name, suites: only?.suites ?? plan.suites, headers };
+    const processes: Running[] = [];
+    while (processes.length < (plan.processes ?? 1)) processes.push(await start(plan));
+    const target = { processes, name, suites: only?.suites ?? plan.suites, headers };
     await warmUp(stage, target);
     return target;
   };
@@ -104,20 +110,20 @@ async function measureAll(stage: Stage, start: Start, only: BenchmarkOptions['on
     // Alone with the floor: a dozen others that idle wake up a thousand times a second, and empty each other's caches.
     const target = await begin(name);
     found.push(await measure(stage, floor, target));
-    await target.stop();
+    await stop(target);
     console.log(`Measured: ${name}.`);
   }
   if (only !== undefined) return { turns: together(found), held: {} };
-  const direct: Target = { ...vendor, headers: json, name: DIRECT, suites: ['latency', 'first'] };
+  const direct: Target = { processes: [vendor], headers: json, name: DIRECT, suites: ['latency', 'first'] };
   found.push(await measure(stage, floor, direct));
   const turns = together(found);
-  await floor.stop();
+  await stop(floor);
 
   const held: Record<string, number> = {};
   for (const name of [FLOOR, BARE_HTTP, GATEWAY]) {
-    const target = { ...(await start(plans[name] as TargetPlan)), headers: floor.headers };
+    const target = { processes: [await start(plans[name] as TargetPlan)], headers: floor.headers };
     held[name] = await measureHeld(stage, target);
-    await target.stop();
+    await stop(target);
   }
   return { turns, held };
 }

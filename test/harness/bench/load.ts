@@ -8,7 +8,8 @@ import { EVENTS_PER_STREAM, jsonRequest, streamRequest } from './workload.ts';
 
 /** What is sent, and where. */
 interface Sending {
-  readonly url: string;
+  /** Each connection is one's of these, in turn. */
+  readonly urls: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   readonly stream: boolean;
 }
@@ -19,8 +20,8 @@ export interface LoopOrder extends Sending {
   readonly connections: number;
   readonly count?: number;
   readonly ms?: number;
-  /** Up to where an answer is timed: its end, or its first bytes. */
-  readonly until: 'end' | 'first bytes';
+  /** Up to where an answer is timed: its end, or its first token, which is in the second event of a stream. */
+  readonly until: 'end' | 'first token';
 }
 
 /** Opens `count` streams; answered when each has had its first event. */
@@ -60,7 +61,7 @@ class Reading implements Dispatcher.DispatchHandler {
   #settle: (problem: string | null) => void;
   #isStream: boolean;
   #status = 0;
-  #events = 0;
+  events = 0;
   #tail: Buffer = Buffer.alloc(0);
   #bytes = 0;
 
@@ -81,9 +82,9 @@ class Reading implements Dispatcher.DispatchHandler {
     this.#bytes += bytes.length;
     if (!this.#isStream) return;
     // A mark may be cut in two by the network.
-    if (this.#tail.at(-1) === NEWLINE && bytes[0] === NEWLINE) this.#events += 1;
+    if (this.#tail.at(-1) === NEWLINE && bytes[0] === NEWLINE) this.events += 1;
     let from = bytes.indexOf(eventMark);
-    for (; from >= 0; from = bytes.indexOf(eventMark, from + 2)) this.#events += 1;
+    for (; from >= 0; from = bytes.indexOf(eventMark, from + 2)) this.events += 1;
     this.#tail = bytes.length < doneMark.length ? Buffer.concat([this.#tail, bytes]) : bytes;
     this.onEvent?.();
   }
@@ -101,11 +102,11 @@ class Reading implements Dispatcher.DispatchHandler {
     if (this.#status !== 200) return `status ${this.#status}`;
     if (!this.#isStream) return this.#bytes > 0 ? null : 'an empty answer';
     if (!this.#tail.subarray(-doneMark.length).equals(doneMark)) return 'a stream without its end';
-    return this.#events >= EVENTS_PER_STREAM ? null : `a stream of ${this.#events} events`;
+    return this.events >= EVENTS_PER_STREAM ? null : `a stream of ${this.events} events`;
   }
 }
 
-/** Resolves when the answer is whole, with the time at which its first bytes were there; rejects otherwise. */
+/** Resolves when the answer is whole, with the time at which its first token was there; rejects otherwise. */
 function exchange(to: Pool, order: Sending): Promise<number> {
   return new Promise((resolve, reject) => {
     let firstMs = 0;
@@ -114,7 +115,7 @@ function exchange(to: Pool, order: Sending): Promise<number> {
       else reject(new Error(problem));
     });
     reading.onEvent = () => {
-      firstMs ||= performance.now();
+      if (reading.events > 1) firstMs ||= performance.now();
     };
     to.dispatch(requestOf(order), reading);
   });
@@ -124,11 +125,11 @@ function requestOf({ stream, headers }: Sending): Dispatcher.DispatchOptions {
   return { path, method: 'POST', headers, body: stream ? streamRequest : jsonRequest };
 }
 
-async function runLoop(to: Pool, order: LoopOrder): Promise<LoopResult> {
+async function runLoop(pools: readonly Pool[], order: LoopOrder): Promise<LoopResult> {
   const end = performance.now() + (order.ms ?? Number.POSITIVE_INFINITY);
   const times: number[] = [];
   let begun = 0;
-  const client = async () => {
+  const client = async (to: Pool) => {
     if (order.stream) await delay(Math.random() * SPREAD_MS);
     while (performance.now() < end && begun < (order.count ?? Number.POSITIVE_INFINITY)) {
       begun += 1;
@@ -137,14 +138,14 @@ async function runLoop(to: Pool, order: LoopOrder): Promise<LoopResult> {
       times.push((order.until === 'end' ? performance.now() : firstMs) - start);
     }
   };
-  await Promise.all(Array.from({ length: order.connections }, client));
+  await Promise.all(Array.from({ length: order.connections }, (_, index) => client(turn(pools, index))));
   times.sort((a, b) => a - b);
   return { count: times.length, p50: times[times.length >> 1] ?? Number.NaN };
 }
 
-async function hold(to: Pool, order: HoldOrder): Promise<void> {
+async function hold(pools: readonly Pool[], order: HoldOrder): Promise<void> {
   for (let open = 0; open < order.count; open += OPENING) {
-    await Promise.all(Array.from({ length: OPENING }, () => holdOne(to, order)));
+    await Promise.all(Array.from({ length: OPENING }, (_, index) => holdOne(turn(pools, index), order)));
   }
 }
 
@@ -164,13 +165,21 @@ async function obey(order: LoadOrder): Promise<LoopResult | null> {
     return null;
   }
   const connections = order.kind === 'hold' ? order.count : order.connections;
-  const name = `${order.url} ${connections}`;
-  const pool =
-    pools.get(name) ?? new Pool(order.url, { connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
-  pools.set(name, pool);
-  if (order.kind === 'loop') return runLoop(pool, order);
-  await hold(pool, order);
+  const share = Math.ceil(connections / order.urls.length);
+  const asked = order.urls.map((url) => poolOf(url, share));
+  if (order.kind === 'loop') return runLoop(asked, order);
+  await hold(asked, order);
   return null;
+}
+
+const turn = (pools: readonly Pool[], index: number): Pool => pools[index % pools.length] as Pool;
+
+function poolOf(url: string, connections: number): Pool {
+  const name = `${url} ${connections}`;
+  const pool =
+    pools.get(name) ?? new Pool(url, { connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+  pools.set(name, pool);
+  return pool;
 }
 
 serveParent(null, obey);

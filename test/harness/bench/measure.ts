@@ -58,7 +58,9 @@ export interface Stage {
 }
 
 /** Whom requests are sent to, and with which headers beside those of every request. */
-export interface Addressee extends Running {
+export interface Addressee {
+  /** Requests are shared out among them; mostly one. */
+  readonly processes: readonly Running[];
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -73,7 +75,7 @@ interface Slice {
   readonly cpu: number;
   /** CPU time of Postgres in µs per request. */
   readonly postgres: number;
-  /** Median time of an answer, in the suite `first` of its first bytes, in ms. */
+  /** Median time of an answer, in the suite `first` of its first token, in ms. */
   readonly p50: number;
 }
 
@@ -95,13 +97,14 @@ export async function warmUp(stage: Stage, target: Target): Promise<void> {
   await setPace(stage, 0);
   const share = stage.quick ? QUICK : 1;
   const visits = (suite: Suite): boolean => target.suites.includes(suite);
-  const requests = share * WARM_UP_REQUESTS;
+  // Each process compiles for itself.
+  const requests = share * WARM_UP_REQUESTS * target.processes.length;
   if (visits('json')) {
     await run(stage, target, { stream: false, connections: CONNECTIONS, count: requests });
   }
   if (visits('burst')) {
     // Who is sent streams only is compiled by them.
-    const count = share * (visits('json') ? WARM_UP_STREAMS : 2 * WARM_UP_STREAMS);
+    const count = share * target.processes.length * (visits('json') ? WARM_UP_STREAMS : 2 * WARM_UP_STREAMS);
     await run(stage, target, { stream: true, connections: STREAMS, count });
   }
 }
@@ -147,17 +150,23 @@ export function together(all: readonly Turns[]): Turns {
 const isSteady = ({ cpu: one }: Slice, { cpu: other }: Slice): boolean =>
   Math.max(one, other) / Math.min(one, other) < STEADY;
 
+const urlsOf = (processes: readonly Running[]): string[] => processes.map(({ url }) => url);
+
+const sumOf = (processes: readonly Running[], of: (one: Running) => number): number =>
+  processes.reduce((sum, one) => sum + of(one), 0);
+
 async function measureSlice(stage: Stage, target: Target, suite: Suite): Promise<Slice> {
   const { stream, connections, ms, units } = suites[suite];
   await leadIn(stage, target, suite);
-  const [before, postgresBefore] = [cpuMicroseconds(target.pid), childrenMicroseconds(stage.postgresPid)];
+  const used = (): number => sumOf(target.processes, ({ pid }) => cpuMicroseconds(pid));
+  const [before, postgresBefore] = [used(), childrenMicroseconds(stage.postgresPid)];
   const { count, p50 } = await run(stage, target, {
     stream,
     connections,
     ms: ms * (stage.quick ? QUICK : 1),
-    until: suite === 'first' ? 'first bytes' : 'end',
+    until: suite === 'first' ? 'first token' : 'end',
   });
-  const cpu = (cpuMicroseconds(target.pid) - before) / (count * units);
+  const cpu = (used() - before) / (count * units);
   return { cpu, p50, postgres: (childrenMicroseconds(stage.postgresPid) - postgresBefore) / count };
 }
 
@@ -171,11 +180,17 @@ async function leadIn(stage: Stage, target: Target, suite: Suite): Promise<void>
 
 async function run(
   { load }: Stage,
-  { url, headers }: Addressee,
-  loop: Omit<LoopOrder, 'kind' | 'url' | 'headers' | 'until'> & Partial<Pick<LoopOrder, 'until'>>,
+  { processes, headers }: Addressee,
+  loop: Omit<LoopOrder, 'kind' | 'urls' | 'headers' | 'until'> & Partial<Pick<LoopOrder, 'until'>>,
 ): Promise<LoopResult> {
   if (isStopped()) throw new StageError('Stopped.');
-  return (await load.ask({ kind: 'loop', until: 'end', url, headers, ...loop })) as LoopResult;
+  return (await load.ask({
+    kind: 'loop',
+    until: 'end',
+    urls: urlsOf(processes),
+    headers,
+    ...loop,
+  })) as LoopResult;
 }
 
 /** What 1,000 open streams take of a fresh process, in MiB. */
@@ -183,11 +198,12 @@ export async function measureHeld(stage: Stage, target: Addressee): Promise<numb
   await setPace(stage, 0);
   await run(stage, target, { stream: false, connections: CONNECTIONS, count: HOLD_WARM_UP_REQUESTS });
   await setPace(stage, HOLD_PACE_MS);
-  const before = residentMib(target.pid);
-  const { url, headers } = target;
-  await stage.load.ask({ kind: 'hold', url, headers, stream: true, count: HELD_STREAMS });
+  const { processes, headers } = target;
+  const resident = (): number => sumOf(processes, ({ pid }) => residentMib(pid));
+  const before = resident();
+  await stage.load.ask({ kind: 'hold', urls: urlsOf(processes), headers, stream: true, count: HELD_STREAMS });
   await delay(HOLD_MS);
-  const after = residentMib(target.pid);
+  const after = resident();
   await stage.load.ask({ kind: 'release' });
   return after - before;
 }

@@ -4,7 +4,14 @@ import type { Found } from './benchmark.ts';
 import type { Measurement } from './micro.ts';
 import type { Neighbours } from './neighbours.ts';
 import { tellNeighbours } from './neighbours.ts';
-import { dutyTable, partsTable, postgresMicroseconds, telemetryTable, tlsTable } from './tables.ts';
+import {
+  dutyTable,
+  partsTable,
+  postgresMicroseconds,
+  processTable,
+  telemetryTable,
+  tlsTable,
+} from './tables.ts';
 import { ANTHROPIC, FLOOR, FLOOR_TLS, GATEWAY, UNWATCHED } from './targets.ts';
 import { HELD_STREAMS } from './workload.ts';
 
@@ -45,6 +52,12 @@ ${tlsTable(turns)}
 Against a gateway without any, in the same run:
 
 ${telemetryTable(turns)}
+
+## What more processes cost
+
+The same load, its connections shared out among them, on the same core:
+
+${processTable(turns)}
 ${partsOf(before) ?? parts('Not measured yet.')}
 ${explanation}`;
 }
@@ -86,7 +99,7 @@ const explanation = `## How to read it
   idle would empty its caches. The median of the slices, with its standard error, which the middle half of them tells.
   The load generator shares its core with the vendor and Postgres, and keeps no target fully busy: where clients are
   faster, more requests are worked on together, and each costs less (a gateway at 1.6, from the cache at 1.1). The second
-  table divides by ${FLOOR_TLS}, the third by the gateway without telemetry, turn by turn.
+  table divides by ${FLOOR_TLS}, the third by the gateway without telemetry, the fourth by the gateway, turn by turn.
 - **${FLOOR}** is the floor: Fastify with the body as bytes and \`Pool.dispatch\` of undici, whose handler writes to
   the raw response. **bare node:http** is the same without Fastify. Neither does any of a gateway's duties.
 - **${GATEWAY}** is \`dist/main.js\` with its defaults and every duty: service key, opening the sealed provider key,
@@ -95,15 +108,15 @@ const explanation = `## How to read it
 - **${ANTHROPIC}**: a hundred events of its Messages API, each translated; the floor passes on OpenAI's.
 - **${UNWATCHED}** is the same without the access line, and with metrics that count nothing: the product has no such
   switch, so \`test/harness/bench/without-metrics.ts\` is loaded into it. **metrics** has no access line. Traces go to a
-  collector on this machine that throws them away; spans beyond the SDK's queue are dropped, as they would be elsewhere.
+  collector on this machine that throws them away; spans beyond the queue's limit are dropped, as they would be elsewhere.
   Auto-instrumentation is \`GW_OTEL_AUTO=1\`: spans of the queries to Postgres on top.
 - **JSON request**: 1 KB of prompt, 1 KB of answer, 32 connections in a closed loop. **event**: one of the 100 events of
   a stream, its share of the request included, 50 streams at a time. Each is an HTTP chunk of about 220 bytes; in a
   *burst* the vendor sends all at once, so that many arrive in one read, *paced* one every 10 ms.
 - **added p50**: the median time of a JSON request on a single connection, less that of the vendor asked directly. For
   the gateway it has the commit of the log row in it.
-- **first token**: the same up to the first bytes of a stream whose events come a millisecond or more apart, without that
-  commit.
+- **first token**: the same up to the first event with text of a stream whose events come a millisecond or more apart,
+  without that commit.
 - **MiB per ${HELD_STREAMS.toLocaleString('en')} streams**: how much a fresh process grows while that many streams are open. One measurement.
 
 ## What it leaves out

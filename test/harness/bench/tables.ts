@@ -1,6 +1,16 @@
 import type { Figures, Suite, Turns } from './measure.ts';
 import type { Measurement } from './micro.ts';
-import { DIRECT, dutyRows, FLOOR, FLOOR_TLS, GATEWAY, telemetryRows, tlsRows, UNWATCHED } from './targets.ts';
+import {
+  DIRECT,
+  dutyRows,
+  FLOOR,
+  FLOOR_TLS,
+  GATEWAY,
+  processRows,
+  telemetryRows,
+  tlsRows,
+  UNWATCHED,
+} from './targets.ts';
 import { HELD_STREAMS } from './workload.ts';
 
 /** What was measured, as Markdown. */
@@ -33,6 +43,12 @@ export function tlsTable(turns: Turns): string {
 /** What telemetry costs, against a gateway that has none. */
 export function telemetryTable(turns: Turns): string {
   const rows = telemetryRows.map((name) => [name, ...suiteCells(turns, name, UNWATCHED)]);
+  return markdown(['target', ...suiteHead], rows);
+}
+
+/** What the same load costs where several processes share it, against one. */
+export function processTable(turns: Turns): string {
+  const rows = processRows.map((name) => [name, ...suiteCells(turns, name, GATEWAY)]);
   return markdown(['target', ...suiteHead], rows);
 }
 

@@ -21,12 +21,19 @@ const SOME_TRACES = 'gateway, traces at 1 %';
 const ALL_TRACES = 'gateway, traces at 100 %';
 const AUTO = 'gateway, traces at 100 %, auto-instrumentation';
 
+const processesOf = (count: number): string => `gateway, ${count} processes`;
+/** How many processes share the load of one, besides one. */
+const moreProcesses = [2, 4] as const;
+
 /** The rows of the first table. */
 export const dutyRows: readonly string[] = [FLOOR, BARE_HTTP, GATEWAY, CACHED, ANTHROPIC];
 /** The rows of the second one. */
 export const tlsRows: readonly string[] = [FLOOR_TLS, GATEWAY_TLS];
 /** The rows of the third one. */
 export const telemetryRows: readonly string[] = [UNWATCHED, METRICS, GATEWAY, SOME_TRACES, ALL_TRACES, AUTO];
+
+/** The rows of the fourth one. */
+export const processRows: readonly string[] = [GATEWAY, ...moreProcesses.map(processesOf)];
 
 const everySuite: readonly Suite[] = ['json', 'burst', 'paced', 'latency', 'first'];
 const streamSuites: readonly Suite[] = ['json', 'burst', 'paced'];
@@ -41,6 +48,8 @@ export interface TargetPlan extends GatewayOptions {
   /** Headers of its own requests. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly overTls?: true;
+  /** That share its requests; one without it. */
+  readonly processes?: number;
 }
 
 /** All of them; `collector` is where spans go. */
@@ -62,5 +71,8 @@ export function targetPlans(collector: string): Readonly<Record<string, TargetPl
     [SOME_TRACES]: { ...watched, env: { ...traces, ...onePercent } },
     [ALL_TRACES]: { ...watched, env: traces },
     [AUTO]: { ...watched, env: { ...traces, GW_OTEL_AUTO: '1' } },
+    ...Object.fromEntries(
+      moreProcesses.map((count) => [processesOf(count), { ...watched, processes: count }]),
+    ),
   };
 }

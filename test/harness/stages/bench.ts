@@ -4,7 +4,7 @@ import { leaveLastCore } from '../bench/cores.ts';
 import type { Turns } from '../bench/measure.ts';
 import { amongNeighbours } from '../bench/neighbours.ts';
 import { page } from '../bench/page.ts';
-import { dutyTable, ratio, telemetryTable, tlsTable } from '../bench/tables.ts';
+import { dutyTable, processTable, ratio, telemetryTable, tlsTable } from '../bench/tables.ts';
 import { FLOOR, FLOOR_TLS, GATEWAY, UNWATCHED } from '../bench/targets.ts';
 import { mustBuild } from '../stage/build.ts';
 import { buildMeasured } from '../stage/measured.ts';
@@ -47,6 +47,7 @@ await runStage(async () => {
   console.log(`\nCPU against ${FLOOR}, median ± standard error:\n\n${dutyTable(turns, held)}\n`);
   console.log(`CPU against ${FLOOR_TLS}:\n\n${tlsTable(turns)}\n`);
   console.log(`CPU against "${UNWATCHED}":\n\n${telemetryTable(turns)}\n`);
+  console.log(`CPU against "${GATEWAY}":\n\n${processTable(turns)}\n`);
   const file = inProject('docs', 'performance.md');
   if (!quick) writeFileSync(file, page({ turns, held, date, neighbours }, readFileSync(file, 'utf8')));
   return { passed: 1, failed: 0, skipped: 0 };
