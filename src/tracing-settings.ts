@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ProviderName } from './core/provider-name.ts';
 import { isProviderName } from './core/provider-name.ts';
 
-/** Exporter, sampler and resource are read from the other `OTEL_*` variables by the SDK itself. */
+/** All else is read from the other `OTEL_*` variables where tracing starts (`telemetry/sdk.ts`), mostly by the SDK. */
 export interface TracingSettings {
   /** An OTLP endpoint is named, and nothing switches tracing off. */
   readonly enabled: boolean;
@@ -36,7 +36,8 @@ export const tracingVariables = {
 
 export function readTracing(env: z.infer<z.ZodObject<typeof tracingVariables>>): TracingSettings {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_ENDPOINT;
-  const off = env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none';
+  const off =
+    env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER?.trim() === 'none';
   return {
     enabled: endpoint !== undefined && !off,
     serviceName: env.OTEL_SERVICE_NAME,

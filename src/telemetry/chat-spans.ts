@@ -21,7 +21,7 @@ import type { OpenSpan, SpanMaker } from './tracing.ts';
 /** Vendors and clients choose these texts; nothing sane is longer. */
 const maxTextLength = 256;
 const maxFinishReasons = 10;
-const noHeaders: TraceHeaders = Object.freeze({});
+export const noTraceHeaders: TraceHeaders = Object.freeze({});
 
 const short = (text: string): string => text.slice(0, maxTextLength);
 
@@ -77,7 +77,7 @@ export class ChatSpans {
 
   /** What tells this candidate's provider of the trace, recorded or not. `attempt`: where its span lies. */
   headersFor({ provider }: Candidate, trace: CallTrace, attempt: OpenSpan | null): TraceHeaders {
-    if (!this.#propagateTo.has(provider)) return noHeaders;
+    if (!this.#propagateTo.has(provider)) return noTraceHeaders;
     const spanId = attempt?.spanContext().spanId ?? trace.spanId;
     return { traceparent: writeTraceparent({ ...trace, spanId }) };
   }

@@ -1,3 +1,5 @@
+import { digitOf } from './protobuf-bytes.ts';
+
 const wordDigits = 8;
 const traceDigits = 32;
 const twoTo32 = 2 ** 32;
@@ -26,9 +28,7 @@ function foldOf(traceId: string): number {
   for (let at = 0; at < traceDigits; at += wordDigits) {
     let word = 0;
     for (let index = at; index < at + wordDigits; index += 1) {
-      const code = traceId.charCodeAt(index);
-      // The letters of ASCII stand 9 behind their value, in the low four bits.
-      word = (word << 4) | ((code & 15) + (code >> 6) * 9);
+      word = (word << 4) | digitOf(traceId.charCodeAt(index));
     }
     fold ^= word;
   }

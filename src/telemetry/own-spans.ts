@@ -3,35 +3,33 @@ import { SpanKind, TraceFlags, trace } from '@opentelemetry/api';
 import type { HeadSampler } from './head-sampler.ts';
 import type { RandomIds } from './random-ids.ts';
 import { RecordedSpan } from './recorded-span.ts';
-import type { OpenSpan, SpanMaker } from './tracing.ts';
+import { isSampled } from './traceparent.ts';
+import type { OpenSpan, RequestStart, SpanMaker } from './tracing.ts';
 
-/**
- * Spans without the SDK's. A request that is not recorded, has no caller's trace, and of whose trace nobody is told,
- * is made nothing for: under ids of its own nothing could be found.
- */
+const now: RequestStart = Object.freeze({});
+
+/** Spans of our own: what is recorded is decided before there is one. */
 export class OwnSpans implements SpanMaker {
   readonly auto = false;
+  readonly isTold: boolean;
   readonly #sampler: HeadSampler;
   readonly #ids: RandomIds;
-  readonly #isTold: boolean;
   readonly #ended: (span: RecordedSpan) => void;
 
-  /** `isTold`: some provider is sent the trace of each request, recorded or not. */
   constructor(sampler: HeadSampler, ids: RandomIds, isTold: boolean, ended: (span: RecordedSpan) => void) {
     this.#sampler = sampler;
     this.#ids = ids;
-    this.#isTold = isTold;
+    this.isTold = isTold;
     this.#ended = ended;
   }
 
-  startRequest(name: string, caller: SpanContext | null, startedAtMs: number | null = null): OpenSpan | null {
+  startRequest(name: string, caller: SpanContext | null, start: RequestStart = now): OpenSpan {
     const traceId = caller === null ? this.#ids.generateTraceId() : caller.traceId;
-    const isRecorded = this.#isRecorded(traceId, caller);
-    if (!isRecorded && caller === null && !this.#isTold) return null;
+    const isRecorded = start.isDecided ?? this.#isRecorded(traceId, caller);
     const context = this.#contextOf(traceId, caller, isRecorded ? TraceFlags.SAMPLED : TraceFlags.NONE);
     if (!isRecorded) return trace.wrapSpanContext(context);
     return new RecordedSpan(
-      { name, kind: SpanKind.SERVER, context, parent: caller, startedAtMs },
+      { name, kind: SpanKind.SERVER, context, parent: caller, startedAtMs: start.startedAtMs ?? null },
       this.#ended,
     );
   }
@@ -50,7 +48,7 @@ export class OwnSpans implements SpanMaker {
 
   #isRecorded(traceId: string, caller: SpanContext | null): boolean {
     if (caller === null || !this.#sampler.followsCallers) return this.#sampler.samples(traceId);
-    return (caller.traceFlags & TraceFlags.SAMPLED) !== 0;
+    return isSampled(caller);
   }
 
   #contextOf(traceId: string, parent: SpanContext | null, traceFlags: TraceFlags): SpanContext {

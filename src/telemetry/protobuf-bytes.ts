@@ -157,5 +157,5 @@ export class ProtobufBytes {
   }
 }
 
-/** The letters of ASCII stand 9 behind their value, in the low four bits. */
-const digitOf = (code: number): number => (code & 15) + (code >> 6) * 9;
+/** The value of a hexadecimal digit of ASCII, whose letters stand 9 behind it in the low four bits. */
+export const digitOf = (code: number): number => (code & 15) + (code >> 6) * 9;

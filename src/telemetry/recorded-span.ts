@@ -30,8 +30,9 @@ export class RecordedSpan implements OpenSpan {
   readonly name: string;
   readonly kind: SpanKind;
   readonly parent: SpanContext | null;
-  /** Wall clock in milliseconds, to the microsecond. */
+  /** Wall clock, in milliseconds. */
   readonly startedAtMs: number;
+  /** 0 while it lasts; what is noted later is lost. */
   endedAtMs = 0;
   /** Of attributes; their values stand in `values`. */
   readonly keys: string[] = [];
@@ -61,24 +62,31 @@ export class RecordedSpan implements OpenSpan {
   }
 
   setAttribute(key: string, value: AttributeValue): void {
+    if (this.endedAtMs !== 0) return;
     this.keys.push(key);
     this.values.push(value);
   }
 
   addEvent(name: string, attributes: Attributes | null = null): void {
-    if (this.events.length < maxEvents) this.events.push({ name, atMs: this.#nowMs(), attributes });
-    else this.droppedEvents += 1;
+    if (this.endedAtMs !== 0) return;
+    // The last ones tell how it ended.
+    if (this.events.length >= maxEvents) {
+      this.events.shift();
+      this.droppedEvents += 1;
+    }
+    this.events.push({ name, atMs: this.#nowMs(), attributes });
   }
 
   addLink(link: Link): void {
-    this.links.push(link);
+    if (this.endedAtMs === 0) this.links.push(link);
   }
 
   setStatus({ code }: SpanStatus): void {
-    this.status = code;
+    if (this.endedAtMs === 0) this.status = code;
   }
 
   end(): void {
+    if (this.endedAtMs !== 0) return;
     this.endedAtMs = this.#nowMs();
     this.#ended(this);
   }

@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { SpanContext } from '@opentelemetry/api';
 import { context, ROOT_CONTEXT, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
 import type { CallTrace } from '../core/request/chat-call.ts';
 import type { EndedRequest } from '../http/ended-request.ts';
 import { attribute } from './span-names.ts';
-import { readTraceparent } from './traceparent.ts';
-import type { OpenSpan, SpanMaker } from './tracing.ts';
+import { isSampled, readTraceparent } from './traceparent.ts';
+import type { OpenSpan, RequestStart, SpanMaker } from './tracing.ts';
 
 /**
  * The SERVER span of one request, and what its story has open. It ends when the last byte has left and, for
@@ -66,7 +65,7 @@ export class RequestSpan implements CallTrace {
 
 /** A caller's wish that the request is recorded, kept until somebody known has made it. */
 interface Wish {
-  begin(): CallTrace | null;
+  begin(): CallTrace;
 }
 
 /** The span of a request that is not recorded unless its caller turns out to be a known one. */
@@ -84,7 +83,8 @@ class WishedSpan extends RequestSpan {
  * recorded. To be recorded is a wish: from a trusted peer it is granted once the request is authenticated
  * (`grantWish`); to everybody else applies what would be decided for a request without a caller, so that nobody can
  * have us record, and a trace id of their choosing does not sway a sampler that looks at it. `trusted`: the peer is a
- * proxy of the operator's. Null: it has no trace.
+ * proxy of the operator's. Null: it has no trace, since it is not recorded and nobody else has one of it: under ids of
+ * its own nothing could be found.
  */
 export function startRequestSpan(
   maker: SpanMaker,
@@ -95,28 +95,25 @@ export function startRequestSpan(
 ): CallTrace | null {
   const caller = readTraceparent(headers['traceparent'], headers['tracestate']);
   const name = route === null ? method : `${method} ${route}`;
-  if (caller === null) return describedSpan(maker, maker.startRequest(name, null), method, route);
-  // Never ended, so never exported: it is the decision that is wanted.
   const own = maker.startRequest(name, null);
-  const isOurs = own !== null && isSampled(own.spanContext());
+  if (caller === null) {
+    const request = describedSpan(maker, own, method, route);
+    return request.sampled || maker.auto || maker.isTold ? request : null;
+  }
+  // Else never ended, so never exported: it is the decision that is wanted.
+  const isOurs = isSampled(own.spanContext());
   const wished = isSampled(caller);
-  const below = (startedAtMs?: number): CallTrace | null =>
-    describedSpan(maker, maker.startRequest(name, caller, startedAtMs), method, route);
-  if (wished && isOurs) return below();
+  const below = (start: RequestStart): CallTrace =>
+    describedSpan(maker, maker.startRequest(name, caller, start), method, route);
+  if (wished && isOurs) return below({ isDecided: true });
   const { traceId } = caller;
   const quiet = trace.wrapSpanContext({ traceId, spanId: maker.newSpanId(), traceFlags: TraceFlags.NONE });
   if (!wished || !trusted) return traceOf(maker, quiet);
   const startedAtMs = Date.now();
-  return new WishedSpan(quiet, { begin: () => below(startedAtMs) });
+  return new WishedSpan(quiet, { begin: () => below({ startedAtMs }) });
 }
 
-function describedSpan(
-  maker: SpanMaker,
-  span: OpenSpan | null,
-  method: string,
-  route: string | null,
-): CallTrace | null {
-  if (span === null) return null;
+function describedSpan(maker: SpanMaker, span: OpenSpan, method: string, route: string | null): CallTrace {
   const request = traceOf(maker, span);
   if (!request.sampled) return request;
   // Only now: no sampler of `OTEL_TRACES_SAMPLER` looks at them.
@@ -140,10 +137,6 @@ function traceOf({ auto }: SpanMaker, span: OpenSpan): CallTrace {
 /** The span of a request whose caller is known now: another one where that caller's wish is granted. */
 export function grantWish(request: CallTrace | null): CallTrace | null {
   return request instanceof WishedSpan ? request.wish.begin() : request;
-}
-
-function isSampled({ traceFlags }: SpanContext): boolean {
-  return (traceFlags & TraceFlags.SAMPLED) !== 0;
 }
 
 /** Runs `next` with the span active, which is how auto-instrumentation finds its parent. */

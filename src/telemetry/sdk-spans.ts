@@ -1,21 +1,23 @@
 import type { Context, SpanContext, Tracer } from '@opentelemetry/api';
 import { ROOT_CONTEXT, SpanKind, trace } from '@opentelemetry/api';
 import type { RandomIds } from './random-ids.ts';
-import type { OpenSpan, SpanMaker } from './tracing.ts';
+import type { OpenSpan, RequestStart, SpanMaker } from './tracing.ts';
 
-/** Spans of the SDK's tracer: where its sampler, its limits or other protocols than the default are asked for. */
+/** Spans of the SDK's tracer: where limits, another protocol than the default or auto-instrumentation are asked for. */
 export class SdkSpans implements SpanMaker {
   readonly auto: boolean;
+  readonly isTold: boolean;
   readonly #tracer: Tracer;
   readonly #ids: RandomIds;
 
-  constructor(tracer: Tracer, ids: RandomIds, auto: boolean) {
+  constructor(tracer: Tracer, ids: RandomIds, isTold: boolean, auto: boolean) {
     this.#tracer = tracer;
     this.#ids = ids;
+    this.isTold = isTold;
     this.auto = auto;
   }
 
-  startRequest(name: string, caller: SpanContext | null, startedAtMs?: number): OpenSpan {
+  startRequest(name: string, caller: SpanContext | null, { startedAtMs }: RequestStart = {}): OpenSpan {
     const options = { kind: SpanKind.SERVER };
     const timed = startedAtMs === undefined ? options : { ...options, startTime: new Date(startedAtMs) };
     return this.#tracer.startSpan(name, timed, below(caller));

@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { diag, ROOT_CONTEXT, SamplingDecision, trace } from '@opentelemetry/api';
-import { getNumberFromEnv, getStringFromEnv, getStringListFromEnv } from '@opentelemetry/core';
+import type { Span, Tracer } from '@opentelemetry/api';
+import { context, diag, ROOT_CONTEXT, SamplingDecision, trace } from '@opentelemetry/api';
+import {
+  getNumberFromEnv,
+  getStringFromEnv,
+  getStringListFromEnv,
+  suppressTracing,
+} from '@opentelemetry/core';
 import {
   convertLegacyHttpOptions,
   createOtlpHttpExportDelegate,
@@ -23,12 +29,14 @@ import type { SpanMaker, Tracing } from './tracing.ts';
 const flushLimitMs = 1_000;
 
 /**
- * The OpenTelemetry SDK with the exporter, sampler, batching and resource that the standard `OTEL_*` variables
- * ask for. Import it only when there is somewhere to export to: it costs half a second and 50 MB.
+ * Tracing as the standard `OTEL_*` variables ask for it. Where spans go as protobuf over HTTP, which is the default,
+ * they are ours, and the SDK knows the resource and has the transport; else all of it is the SDK's. Import it only when
+ * there is somewhere to export to: it costs half a second and 50 MB.
  */
 export async function startSdk(settings: TracingSettings): Promise<Tracing> {
   const { auto, serviceName } = settings;
   const ids = new RandomIds();
+  const isTold = settings.propagateTo.length > 0;
   const configuration: Partial<NodeSDKConfiguration> = {
     serviceName,
     instrumentations: auto ? await autoInstrumentations() : [],
@@ -41,50 +49,47 @@ export async function startSdk(settings: TracingSettings): Promise<Tracing> {
   };
   // Context is passed by hand; only auto-instrumentation needs a context manager.
   if (!auto) Object.assign(configuration, { contextManager: null });
-  return auto || !isProtobufOverHttp() || areSpansLimited()
-    ? withSdkSpans(configuration, ids, auto)
-    : withOwnSpans(configuration, ids, settings.propagateTo.length > 0);
-}
-
-function withSdkSpans(configuration: Partial<NodeSDKConfiguration>, ids: RandomIds, auto: boolean): Tracing {
-  const sdk = new NodeSDK(configuration);
-  sdk.start();
-  return closable(new SdkSpans(ownTracer(), ids, auto), () => sdk.shutdown());
-}
-
-/** The SDK tells what the resource is; its spans and its pipeline are not used. */
-function withOwnSpans(
-  configuration: Partial<NodeSDKConfiguration>,
-  ids: RandomIds,
-  isTold: boolean,
-): Tracing {
-  const sdk = new NodeSDK({ ...configuration, sampler: everything, spanProcessors: [nowhere] });
-  sdk.start();
-  const batches = protobufOverHttp(originOf(ownTracer()));
-  const sampler = readSampler(
-    getStringFromEnv('OTEL_TRACES_SAMPLER'),
-    getNumberFromEnv('OTEL_TRACES_SAMPLER_ARG'),
-    (message) => diag.error(message),
+  const isOurs = !auto && isProtobufOverHttp() && !areSpansLimited();
+  const sdk = new NodeSDK(
+    isOurs ? { ...configuration, sampler: originAlone, spanProcessors: [nowhere] } : configuration,
   );
-  const spans = new OwnSpans(sampler, ids, isTold, (span) => batches.add(span));
-  return closable(spans, () => Promise.all([batches.shutdown(), sdk.shutdown()]));
+  sdk.start();
+  const tracer = trace.getTracerProvider().getTracer('model-gateway', undefined, { schemaUrl });
+  const origin = isOurs ? originOf(tracer) : null;
+  if (origin === null) return closing(new SdkSpans(tracer, ids, isTold, auto), () => sdk.shutdown());
+  const batches = protobufOverHttp(origin);
+  const spans = new OwnSpans(samplerOfEnvironment(), ids, isTold, (span) => batches.add(span));
+  return closing(spans, () => Promise.all([batches.shutdown(), sdk.shutdown()]));
 }
 
-const ownTracer = () => trace.getTracerProvider().getTracer('model-gateway', undefined, { schemaUrl });
-
-/** Of a span that nobody ends. */
-function originOf(tracer: ReturnType<typeof ownTracer>): SpanOrigin {
-  const span = tracer.startSpan('origin', {}, ROOT_CONTEXT) as unknown as ReadableSpan;
-  return { resource: span.resource, scope: span.instrumentationScope };
+function closing(maker: SpanMaker, shutdown: () => Promise<unknown>): Tracing {
+  return Object.assign(maker, {
+    async close() {
+      const flushed = shutdown().catch(() => undefined);
+      await Promise.race([flushed, sleep(flushLimitMs, undefined, { ref: false })]);
+    },
+  });
 }
-
-const everything: NodeSDKConfiguration['sampler'] = {
-  shouldSample: () => ({ decision: SamplingDecision.RECORD_AND_SAMPLED }),
-  toString: () => 'everything',
-};
 
 type SpanProcessor = NonNullable<NodeSDKConfiguration['spanProcessors']>[number];
 type ReadableSpan = Parameters<SpanProcessor['onEnd']>[0];
+
+const originName = 'origin of spans';
+
+/** Read from a span that nobody ends. Null: somebody registered a provider of theirs before us, and it records none. */
+function originOf(tracer: Tracer): SpanOrigin | null {
+  const span: Span & Partial<ReadableSpan> = tracer.startSpan(originName, {}, ROOT_CONTEXT);
+  const { resource, instrumentationScope: scope } = span;
+  return resource === undefined || scope === undefined ? null : { resource, scope };
+}
+
+/** Of other code's spans, which would go nowhere, none is recorded. */
+const originAlone: NodeSDKConfiguration['sampler'] = {
+  shouldSample: (_context, _traceId, name) => ({
+    decision: name === originName ? SamplingDecision.RECORD_AND_SAMPLED : SamplingDecision.NOT_RECORD,
+  }),
+  toString: () => originName,
+};
 
 const nowhere: SpanProcessor = {
   onStart: () => undefined,
@@ -93,14 +98,12 @@ const nowhere: SpanProcessor = {
   shutdown: () => Promise.resolve(),
 };
 
-function closable(maker: SpanMaker, shutdown: () => Promise<unknown>): Tracing {
-  return Object.assign(maker, {
-    async close() {
-      const flushed = shutdown().catch(() => undefined);
-      await Promise.race([flushed, sleep(flushLimitMs, undefined, { ref: false })]);
-    },
-  });
-}
+const samplerOfEnvironment = () =>
+  readSampler(
+    getStringFromEnv('OTEL_TRACES_SAMPLER'),
+    getNumberFromEnv('OTEL_TRACES_SAMPLER_ARG'),
+    (message) => diag.error(message),
+  );
 
 async function autoInstrumentations(): Promise<NodeSDKConfiguration['instrumentations']> {
   const { createInstrumentations } = await import('./auto-instrumentation.ts');
@@ -131,7 +134,16 @@ function protobufOverHttp(origin: SpanOrigin): SpanBatches {
     { name: 'span', countItems: ({ count }) => count },
     undefined,
   );
-  return new SpanBatches(origin, delegate, readBatchLimits());
+  const quiet = suppressTracing(context.active());
+  return new SpanBatches(
+    origin,
+    {
+      // No instrumentation that somebody has loaded shall make spans of the export of spans.
+      export: (batch, done) => context.with(quiet, () => delegate.export(batch, done)),
+      shutdown: () => delegate.shutdown(),
+    },
+    readBatchLimits(),
+  );
 }
 
 function readBatchLimits(): BatchLimits {
@@ -148,16 +160,16 @@ function readBatchLimits(): BatchLimits {
   };
 }
 
-/** By one of the variables that end in `_LIMIT`; ours are not counted, nor are their values cut. */
-function areSpansLimited(): boolean {
-  const counts = [
-    'ATTRIBUTE_COUNT',
-    'EVENT_COUNT',
-    'LINK_COUNT',
-    'ATTRIBUTE_PER_EVENT_COUNT',
-    'ATTRIBUTE_PER_LINK_COUNT',
-  ];
-  const limits = [...counts, 'ATTRIBUTE_VALUE_LENGTH'].map((limit) => `${limit}_LIMIT`);
-  const names = limits.flatMap((limit) => [`OTEL_${limit}`, `OTEL_SPAN_${limit}`]);
-  return names.some((name) => getStringFromEnv(name) !== undefined);
-}
+/** By one of the variables that the SDK reads them from. Ours are not counted, nor are their values cut. */
+const limitVariables = [
+  'OTEL_ATTRIBUTE_COUNT_LIMIT',
+  'OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT',
+  'OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT',
+  'OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT',
+  'OTEL_SPAN_EVENT_COUNT_LIMIT',
+  'OTEL_SPAN_LINK_COUNT_LIMIT',
+  'OTEL_SPAN_ATTRIBUTE_PER_EVENT_COUNT_LIMIT',
+  'OTEL_SPAN_ATTRIBUTE_PER_LINK_COUNT_LIMIT',
+];
+
+const areSpansLimited = (): boolean => limitVariables.some((name) => getStringFromEnv(name) !== undefined);

@@ -156,9 +156,8 @@ export class SpanBatches {
       resolve();
     };
     const timer = setTimeout(finish, this.#limits.exportTimeoutMs, 'OTEL_BSP_EXPORT_TIMEOUT').unref();
-    const ready = this.#origin.resource.asyncAttributesPending
-      ? this.#origin.resource.waitForAsyncAttributes?.()
-      : undefined;
+    const { resource } = this.#origin;
+    const ready = resource.asyncAttributesPending ? resource.waitForAsyncAttributes?.() : undefined;
     Promise.resolve(ready)
       .then(() => this.#sink.export(batch, ({ error }) => finish(error)))
       .catch(finish);

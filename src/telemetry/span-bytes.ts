@@ -13,12 +13,6 @@ export interface SpanOrigin {
   readonly scope: { readonly name: string; readonly version?: string; readonly schemaUrl?: string };
 }
 
-/**
- * Spans in the form of OTLP (opentelemetry/proto/trace/v1/trace.proto), to the byte as the SDK's serializer writes
- * them. It writes a whole batch from span objects, and measures it first: 15 µs a chat request, and as much again for
- * collecting objects that had to live until then. Written as a span ends it is 3 µs, and only bytes are left.
- */
-
 /** Whether the parent is remote is known: always. */
 const remoteIsKnown = 0x100;
 const isRemote = 0x200;
@@ -26,6 +20,11 @@ const longLength = 2;
 /** Of the whole message around the spans, without its spans. */
 const envelopeSize = 1_024;
 
+/**
+ * A span in the form of OTLP (opentelemetry/proto/trace/v1/trace.proto), to the byte as the SDK's serializer writes it.
+ * That one writes a whole batch from span objects, and measures it first: 15 µs a chat request, and as much again for
+ * collecting objects that had to live until then. Written soon after it ended it is 3 µs, and only bytes are left.
+ */
 export function writeSpan(out: ProtobufBytes, span: RecordedSpan): void {
   const start = out.open(2, longLength);
   const context = span.spanContext();

@@ -14,12 +14,10 @@ import type { AuthFailure, HttpTelemetry, LegacySurface, Shortage } from '../htt
 import type { TracingSettings } from '../tracing-settings.ts';
 import { AccessLines } from './access-log.ts';
 import type { AuditLog } from './audit-log.ts';
-import { ChatSpans } from './chat-spans.ts';
+import { ChatSpans, noTraceHeaders } from './chat-spans.ts';
 import type { Metrics } from './metrics.ts';
 import { grantWish, RequestSpan, runWithin, startRequestSpan } from './request-span.ts';
 import type { Tracing } from './tracing.ts';
-
-const noHeaders: TraceHeaders = Object.freeze({});
 
 /** Hands what the edge and the story report to metrics, spans and the access log. */
 export class Telemetry implements ChatTelemetry, HttpTelemetry {
@@ -109,7 +107,7 @@ export class Telemetry implements ChatTelemetry, HttpTelemetry {
   }
 
   attemptSent(call: ChatCall, candidate: Candidate, origin: string): TraceHeaders {
-    if (call.trace === null || this.#spans === null) return noHeaders;
+    if (call.trace === null || this.#spans === null) return noTraceHeaders;
     const request = recorded(call);
     if (request !== null) this.#spans.attemptSent(request, origin);
     return this.#spans.headersFor(candidate, call.trace, request?.attempt ?? null);

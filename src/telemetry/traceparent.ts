@@ -1,5 +1,5 @@
 import type { SpanContext } from '@opentelemetry/api';
-import { createTraceState, isSpanContextValid } from '@opentelemetry/api';
+import { createTraceState, isSpanContextValid, TraceFlags } from '@opentelemetry/api';
 import type { CallTrace } from '../core/request/chat-call.ts';
 
 /** W3C Trace Context. Baggage is never read and never sent. */
@@ -21,6 +21,10 @@ export function readTraceparent(traceparent: HeaderValue, tracestate: HeaderValu
   if (!isSpanContextValid(context)) return null;
   if (typeof tracestate !== 'string' || tracestate.length > maxTraceStateLength) return context;
   return { ...context, traceState: createTraceState(tracestate) };
+}
+
+export function isSampled({ traceFlags }: SpanContext): boolean {
+  return (traceFlags & TraceFlags.SAMPLED) !== 0;
 }
 
 export function writeTraceparent({ traceId, spanId, sampled }: CallTrace): string {

@@ -12,15 +12,21 @@ export interface OpenSpan {
   end(): void;
 }
 
+export interface RequestStart {
+  /** It is decided that the request is recorded. The SDK's sampler is asked all the same. */
+  readonly isDecided?: true;
+  /** Wall clock; now by default. */
+  readonly startedAtMs?: number;
+}
+
 /** What spans of ours are made with. */
 export interface SpanMaker {
   /** True when auto-instrumentation looks for the active span, be it one that is not recorded. */
   readonly auto: boolean;
-  /**
-   * The SERVER span of a request, below its caller's if there is one, as the sampler decides. Null: it is not recorded,
-   * and there is nobody who would learn its ids. `startedAtMs`: wall clock; now by default.
-   */
-  startRequest(name: string, caller: SpanContext | null, startedAtMs?: number): OpenSpan | null;
+  /** Some provider is sent the trace of each request, recorded or not. */
+  readonly isTold: boolean;
+  /** The SERVER span of a request, below its caller's if there is one, as the sampler decides. */
+  startRequest(name: string, caller: SpanContext | null, start?: RequestStart): OpenSpan;
   /** The CLIENT span of an attempt below the span of a request that is recorded. */
   startAttempt(name: string, request: SpanContext): OpenSpan;
   newSpanId(): string;

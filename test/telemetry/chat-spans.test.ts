@@ -34,6 +34,7 @@ function begin() {
   };
   const maker: SpanMaker = {
     auto: false,
+    isTold: false,
     startRequest: startSpan,
     startAttempt: startSpan,
     newSpanId: () => 'c'.repeat(16),

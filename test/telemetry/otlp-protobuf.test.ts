@@ -162,3 +162,14 @@ test.each([
   expect(await gateway.stop()).toBe(0);
   expectInTime(performance.now() - stoppingAtMs, stopLimitMs);
 });
+
+test('is left alone where somebody else has registered a provider before: the gateway serves', async () => {
+  const collector = await startCollector();
+  const { gateway, user } = await traced({
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    NODE_OPTIONS: `--import=${new URL('foreign-provider.ts', import.meta.url)}`,
+  });
+  for (let round = 0; round < 20; round += 1) await chatOk(user.client);
+  expect(await gateway.stop()).toBe(0);
+  expect(collector.received).toEqual([]);
+});

@@ -33,22 +33,21 @@ const callers: readonly SpanContext[] = ['1', 'f'].flatMap((digit) =>
   }),
 );
 
-function makers(name: string, sampler: Sampler, isTold = true): { ours: SpanMaker; theirs: SpanMaker } {
+function makers(name: string, sampler: Sampler): { ours: SpanMaker; theirs: SpanMaker } {
   const fail = (message: string) => {
     throw new Error(message);
   };
   const ids = new RandomIds();
   const tracer = new TracerProvider({ sampler }).getTracer('test');
   return {
-    ours: new OwnSpans(readSampler(name, ratio, fail), ids, isTold, () => {}),
-    theirs: new SdkSpans(tracer, ids, false),
+    ours: new OwnSpans(readSampler(name, ratio, fail), ids, false, () => {}),
+    theirs: new SdkSpans(tracer, ids, false, false),
   };
 }
 
 /** What can be told of a request's span, and of its attempt's where it is recorded, but for random ids. */
 function tell(maker: SpanMaker, caller: SpanContext) {
-  const request = maker.startRequest('request', caller)?.spanContext();
-  if (request === undefined) throw new Error('no span below a caller’s');
+  const request = maker.startRequest('request', caller).spanContext();
   const described = ({ traceId, traceFlags, traceState, spanId }: SpanContext, parentId: string) => ({
     traceId,
     traceFlags,
@@ -57,10 +56,7 @@ function tell(maker: SpanMaker, caller: SpanContext) {
   });
   const attempt =
     request.traceFlags === TraceFlags.SAMPLED ? maker.startAttempt('attempt', request).spanContext() : null;
-  return [
-    described(request, caller.spanId),
-    attempt === null ? null : described({ ...attempt, traceFlags: 1 }, request.spanId),
-  ];
+  return [described(request, caller.spanId), attempt === null ? null : described(attempt, request.spanId)];
 }
 
 test.each(samplers)('below a caller’s, with the sampler %s', (name, sampler) => {
@@ -72,17 +68,19 @@ test.each(samplers)('of a request without a caller, with the sampler %s', (name,
   const { ours, theirs } = makers(name, sampler);
   const rounds = 2_000;
   const recorded = (maker: SpanMaker) => {
-    const contexts = Array.from({ length: rounds }, () => maker.startRequest('request', null)?.spanContext());
-    expect(new Set(contexts.map((context) => context?.traceId)).size).toBe(rounds);
-    return contexts.filter((context) => context?.traceFlags === TraceFlags.SAMPLED).length / rounds;
+    const contexts = Array.from({ length: rounds }, () => maker.startRequest('request', null).spanContext());
+    expect(new Set(contexts.map(({ traceId }) => traceId)).size).toBe(rounds);
+    return contexts.filter(({ traceFlags }) => traceFlags === TraceFlags.SAMPLED).length / rounds;
   };
   expect(Math.abs(recorded(ours) - recorded(theirs))).toBeLessThan(0.1);
 });
 
-test('there is none of a request that is not recorded, without a caller, and of whose trace nobody is told', () => {
-  const { ours } = makers('always_off', new AlwaysOffSampler(), false);
-  expect(ours.startRequest('request', null)).toBeNull();
-  expect(ours.startRequest('request', callers[0] as SpanContext)?.spanContext().traceId).toBe(
-    callers[0]?.traceId,
-  );
+test('below a caller’s that we have decided to record, whatever its trace id', () => {
+  for (const [name, sampler] of samplers) {
+    const { ours } = makers(name, sampler);
+    for (const caller of callers) {
+      const { traceId, traceFlags } = ours.startRequest('request', caller, { isDecided: true }).spanContext();
+      expect([traceId, traceFlags]).toEqual([caller.traceId, TraceFlags.SAMPLED]);
+    }
+  }
 });

@@ -39,9 +39,27 @@ test('may have begun before there was a span of it', () => {
   expect(span.endedAtMs).toBeCloseTo(beganMs + 30, 2);
 });
 
-test('keeps as many events as the SDK’s would, and counts the others', () => {
+test('keeps as many events as the SDK’s would, the last ones, and counts the others', () => {
   const span = begin(null);
   for (let index = 0; index < 200; index += 1) span.addEvent('skipped', { index });
   expect(span.events).toHaveLength(128);
   expect(span.droppedEvents).toBe(72);
+  expect(span.events.map(({ attributes }) => attributes?.['index'])).toEqual(
+    Array.from({ length: 128 }, (_, index) => index + 72),
+  );
+});
+
+test('ends once, and takes no more then', () => {
+  const ended: RecordedSpan[] = [];
+  const span = begin(null, (it) => ended.push(it));
+  span.end();
+  const { endedAtMs } = span;
+  vi.advanceTimersByTime(5);
+  span.setAttribute('late', 1);
+  span.addEvent('late');
+  span.addLink({ context });
+  span.setStatus({ code: 2 });
+  span.end();
+  expect(ended).toEqual([span]);
+  expect(span).toMatchObject({ endedAtMs, keys: [], values: [], events: [], links: [], status: 0 });
 });

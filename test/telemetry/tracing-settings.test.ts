@@ -9,6 +9,7 @@ describe('tracing', () => {
     [false, { OTEL_EXPORTER_OTLP_ENDPOINT: '' }],
     [false, { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: endpoint }],
     [false, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SDK_DISABLED: 'TRUE' }],
+    [false, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SDK_DISABLED: 'true ' }],
     [false, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_EXPORTER: 'none' }],
     [true, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }],
     [true, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: endpoint }],

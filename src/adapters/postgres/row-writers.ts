@@ -1,6 +1,8 @@
 import type { PendingRow } from './unsettled-rows.ts';
 
+/** From about 100 on a row costs Postgres no less, and whoever comes last waits for all of them. */
 const maxBatchRows = 200;
+/** One writes while the other's rows are on the way back; more would only divide the rows. */
 const maxWriters = 2;
 /** With fewer a second writer would only make more, smaller transactions, and with so many none waits for more. */
 const enoughRows = 32;
@@ -27,7 +29,7 @@ interface RowWriter {
 
 /**
  * The queue of rows, and the few that insert them: rows recorded in one turn of the loop share a statement, and so do
- * those that come while one is under way.
+ * those that come while one is under way, or are gathered behind a batch of many.
  */
 export class RowWriters {
   readonly #insert: InsertRows;

@@ -26,7 +26,7 @@ const closing: Headers = Object.freeze({ connection: 'close' });
 
 /** Writes the head of a whole answer of status 200. `headers` state its length. */
 export function writeAnswerHead(response: ServerResponse, headers: Headers): void {
-  const seconds = headers['connection'] === undefined ? ownKeptSeconds(response) : null;
+  const seconds = ownKeptSeconds(response, headers);
   if (seconds === null) response.writeHead(200, headers);
   else setHead(response, headText(headerLines(headers), date.now(), seconds));
 }
@@ -41,12 +41,11 @@ export class StreamHead {
     this.#lines = `${headerLines(headers)}transfer-encoding: chunked\r\n`;
   }
 
-  /** True when the body goes out in chunks, which the caller makes. `isLast`: nothing comes on this connection after it. */
+  /** True when the body goes out in chunks, which the caller makes. `isLast`: its connection is closed behind it. */
   write(response: ServerResponse, isLast: boolean): boolean {
     // Not so where the client knows no chunks.
-    const isOurs =
-      response.useChunkedEncodingByDefault && !isLast && this.#headers['connection'] === undefined;
-    const seconds = isOurs ? ownKeptSeconds(response) : null;
+    const isOurs = response.useChunkedEncodingByDefault && !isLast;
+    const seconds = isOurs ? ownKeptSeconds(response, this.#headers) : null;
     if (seconds !== null) {
       setHead(response, headText(this.#lines, date.now(), seconds));
       return true;
@@ -57,7 +56,8 @@ export class StreamHead {
 }
 
 /** Null where Node's own head says something else of the connection. */
-function ownKeptSeconds(response: ServerResponse): number | null {
+function ownKeptSeconds(response: ServerResponse, headers: Headers): number | null {
+  if (headers['connection'] !== undefined) return null;
   const seconds = keptSeconds(response);
   return seconds === 0 ? null : seconds;
 }

@@ -60,8 +60,9 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   }
 
   /**
-   * Puts the head of a stream together in two turns, when the vendor has been asked and is silent: between its first
-   * token and this client's lie 14 µs less then, where requests are few. Headers that are set later are not in it.
+   * Puts the head of a stream together in two turns, when the vendor has been asked, which takes as many
+   * (`adapters/upstream/after-next-poll.ts`), and is silent: between its first token and this client's lie 14 µs less
+   * then, where requests are few. Headers that are set later are not in it.
    */
   prepare(): void {
     setImmediate(() => setImmediate(this.#prepareHead));
@@ -70,7 +71,7 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   open(): void {
     let isChunked = false;
     if (!this.#raw.destroyed) {
-      this.#counts();
+      this.#countsAsUnread();
       const head = this.#head ?? this.#streamHead();
       isChunked = head.write(this.#raw, this.#isLeaving);
     }
@@ -85,7 +86,7 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
       this.#reply.hijack();
       return;
     }
-    this.#counts();
+    this.#countsAsUnread();
     const headers = this.#headersWith({ 'content-type': jsonType, 'content-length': String(bytes) });
     if (this.#isLeaving) headers['connection'] = 'close';
     writeAnswerHead(this.#raw, headers);
@@ -135,7 +136,7 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
     return this.#life.phase !== 'serving';
   }
 
-  #counts(): void {
+  #countsAsUnread(): void {
     this.#life.unread.sent.answers(this.#userId, this.#raw);
   }
 

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import fastify from 'fastify';
 import { afterEach, expect, test } from 'vitest';
 import { ReplyClient } from '../../../src/http/answers/sse-reply.ts';
@@ -20,14 +20,14 @@ afterEach(() => app.close());
 
 /** A server whose one route hands its client to the test, and a request to it. */
 async function exchange(life = new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers())) {
-  let hand: (client: ReplyClient) => void;
-  const handed = new Promise<ReplyClient>((resolve) => {
+  let hand: (handed: { client: ReplyClient; reply: FastifyReply }) => void;
+  const handed = new Promise<{ client: ReplyClient; reply: FastifyReply }>((resolve) => {
     hand = resolve;
   });
   app = fastify({ forceCloseConnections: true });
   app.get('/', (_request, reply) => {
     reply.header('x-request-id', 'r-1');
-    hand(new ReplyClient(reply, life, 'u-1'));
+    hand({ client: new ReplyClient(reply, life, 'u-1'), reply });
     return reply;
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -37,7 +37,7 @@ async function exchange(life = new Life(new BodyBudget(24 * 1024 * 1024), unread
   const answer = once(sent, 'response').then(([response]) => response as IncomingMessage);
   // A test whose client leaves has no use for it.
   answer.catch(() => undefined);
-  return { client: await handed, sent, answer, life };
+  return { ...(await handed), sent, answer, life };
 }
 
 async function textOf(response: IncomingMessage): Promise<string> {
@@ -91,6 +91,17 @@ test.each([
   expect(await textOf(response)).toBe('data: 1\n\ndata: [DONE]\n\n');
   expect(client.signal.aborted).toBe(false);
   expect(life.activeCount).toBe(0);
+});
+
+test('what is set behind a prepared head is not in it', async () => {
+  const { client, answer, reply } = await exchange();
+  await prepared(client);
+  reply.header('x-late', '1');
+  client.open();
+  client.end('');
+  const { headers } = await answer;
+  expect(headers).toMatchObject({ 'x-request-id': 'r-1' });
+  expect(headers).not.toHaveProperty('x-late');
 });
 
 test('a stream opened while the process closes asks for the connection to be closed', async () => {
