@@ -13,6 +13,16 @@ export interface TracingSettings {
   readonly propagateTo: readonly ProviderName[];
 }
 
+/** Those that the SDK knows: one that is misspelt would have it record everything. */
+const samplers = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const;
+
 /** The variables of `TracingSettings`, for the environment's schema. */
 export const tracingVariables = {
   GW_OTEL_AUTO: z
@@ -31,6 +41,16 @@ export const tracingVariables = {
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.string().optional().describe('the same, for traces only'),
   OTEL_TRACES_EXPORTER: z.string().optional().describe('`none` switches tracing off'),
   OTEL_SDK_DISABLED: z.string().optional().describe('`true` switches tracing off'),
+  OTEL_TRACES_SAMPLER: z
+    .enum(samplers)
+    .optional()
+    .describe('which requests are recorded: `parentbased_traceidratio` and the like; without it all are'),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .optional()
+    .describe('the share of them, for a sampler by ratio'),
   OTEL_SERVICE_NAME: z.string().default('model-gateway').describe('name of the service on spans'),
 };
 

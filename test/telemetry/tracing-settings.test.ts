@@ -26,6 +26,22 @@ describe('tracing', () => {
     expect(readSettings({ GW_TRACE_PROPAGATE_TO: text }).tracing.propagateTo).toEqual(providers);
   });
 
+  test.each([
+    ['OTEL_TRACES_SAMPLER', 'parentbased_trace_id_ratio'],
+    ['OTEL_TRACES_SAMPLER', 'PARENTBASED_ALWAYS_OFF'],
+    ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
+    ['OTEL_TRACES_SAMPLER_ARG', '1%'],
+    ['OTEL_TRACES_SAMPLER_ARG', '1.5'],
+    ['OTEL_TRACES_SAMPLER_ARG', '-0.1'],
+  ])('does not record everything because %s is %s: it says so', (name, value) => {
+    expect(() => readSettings({ [name]: value })).toThrow(new RegExp(`^${name}: `));
+  });
+
+  test.each(['', 'always_on', 'parentbased_traceidratio'])('knows the sampler %j', (sampler) => {
+    const environment = { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: '' };
+    expect(readSettings(environment).tracing.enabled).toBe(false);
+  });
+
   test('is not told to a provider that does not exist', () => {
     expect(() => readSettings({ GW_TRACE_PROPAGATE_TO: 'self-hosted' })).toThrow(SettingsError);
     expect(() => readSettings({ GW_TRACE_PROPAGATE_TO: 'all' })).toThrow(/^GW_TRACE_PROPAGATE_TO: /);
