@@ -57,7 +57,7 @@ describe('the table of loads in docs/sizing.md', () => {
     const { count = '', events } = load.exec(text)?.groups ?? {};
     const each = events === undefined ? requestMicros : Number(events) * eventMicros;
     const micros = Number(count.replaceAll(',', '')) * each;
-    const podsOf = (cores: number): number => Math.max(fewestPods, Math.ceil(micros / 1e6 / cores));
+    const podsOf = (cores: number): number => Math.max(fewestPods, Math.ceil(micros / (cores * 1e6)));
     const defaults = podsOf(defaultPodCores);
     const right = [
       String(Math.round(micros / 1e4) / 100),

@@ -38,7 +38,7 @@ export interface Needs {
 }
 
 function podsOf(perSecond: number, micros: number): number {
-  return Math.max(fewestPods, Math.ceil((perSecond * micros) / 1e6 / podUse));
+  return Math.max(fewestPods, Math.ceil((perSecond * micros) / (podUse * 1e6)));
 }
 
 /** Rows that share a commit: those that come to one pod while its commit before is under way. */
