@@ -99,6 +99,22 @@ describe('whatever a stream holds', () => {
     expect(startedStream().push(read)).not.toBe(read);
   });
 
+  test.each([
+    ['behind it', '"content":"TEXT","\\u0063ontent":"b"'],
+    ['before it', '"\\u0063ontent":"b","content":"TEXT"'],
+  ])('the name of the text once more, in escapes, %s: each event is parsed', (_where, inside) => {
+    const translator = startedStream({ id: 'other' });
+    const eventOf = (text: string): Buffer =>
+      Buffer.from(
+        event({ content: 'TEXT' }).toString().replace('"content":"TEXT"', inside).replace('TEXT', text),
+      );
+    translator.push(eventOf('a'));
+    const parse = vi.spyOn(JSON, 'parse');
+    for (const text of ['c', 'd']) translator.push(eventOf(text));
+    expect(parse).toHaveBeenCalledTimes(2);
+    parse.mockRestore();
+  });
+
   const text = fc.string({ unit: 'binary', maxLength: 12 });
   const plainEvent = text.map((content) => event({ content }));
   const oddEvent = fc.oneof(

@@ -20,6 +20,8 @@ const letterU = 0x75;
 const lineFeed = 0x0a;
 const firstPrintable = 0x20;
 const hexDigits = 4;
+/** Begins the only escape that can stand for a letter. */
+const letterEscape = '\\u';
 
 function tableOf(characters: string): Uint8Array {
   const table = new Uint8Array(256);
@@ -105,7 +107,8 @@ export class PlainTemplate {
   static learn(data: Buffer, field: TextField, maxEventBytes: number): PlainTemplate | null {
     if (data.includes(lineFeed)) return null;
     const text = data.toString('latin1');
-    // Inside a JSON string every quote is escaped, so this can match nothing but a key.
+    // Inside a JSON string every quote is escaped, so this can match nothing but a key. Another of the same name, which
+    // would be the one that counts, can only be there in escapes.
     const start = onlyMatchEnd(text, textStarts[field]);
     const stop = start === -1 ? -1 : closingQuote(data, start);
     if (stop === -1) return null;
@@ -114,8 +117,10 @@ export class PlainTemplate {
     const padded = padding === null ? rest.length : padding.index + padding[0].length;
     const paddedEnd = padding === null ? text.length : closingQuote(data, stop + padded);
     if (paddedEnd === -1 || start + padded + text.length - paddedEnd > maxTemplateLength) return null;
+    const [head, tail] = [text.slice(0, start), rest.slice(0, padded)];
     const end = padding === null ? null : text.slice(paddedEnd);
-    return new PlainTemplate(text.slice(0, start), rest.slice(0, padded), end, maxEventBytes);
+    if ([head, tail, end].some((part) => part?.includes(letterEscape))) return null;
+    return new PlainTemplate(head, tail, end, maxEventBytes);
   }
 
   /** Where the whole plain events that begin at `from` end; they are framed as `data: {…}` LF LF. */
