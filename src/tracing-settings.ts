@@ -2,26 +2,37 @@ import { z } from 'zod';
 import type { ProviderName } from './core/provider-name.ts';
 import { isProviderName } from './core/provider-name.ts';
 
+/** Which requests are recorded. */
+export interface SamplerSettings {
+  /** Of all traces, 0 to 1. */
+  readonly share: number;
+  /** A caller's decision counts in place of ours. */
+  readonly followsCallers: boolean;
+}
+
 /** All else is read from the other `OTEL_*` variables where tracing starts (`telemetry/sdk.ts`), mostly by the SDK. */
 export interface TracingSettings {
   /** An OTLP endpoint is named, and nothing switches tracing off. */
   readonly enabled: boolean;
   readonly serviceName: string;
+  readonly sampler: SamplerSettings;
   /** The auto-instrumentation bundle. */
   readonly auto: boolean;
   /** Providers that are told of the trace (W3C traceparent); none by default. */
   readonly propagateTo: readonly ProviderName[];
 }
 
+const roots = ['always_on', 'always_off', 'traceidratio'] as const;
+const parentBased = 'parentbased_';
 /** Those that the SDK knows: one that is misspelt would have it record everything. */
-const samplers = [
-  'always_on',
-  'always_off',
-  'traceidratio',
-  'parentbased_always_on',
-  'parentbased_always_off',
-  'parentbased_traceidratio',
-] as const;
+const samplers = [...roots, ...roots.map((root) => `${parentBased}${root}` as const)] as const;
+type SamplerName = (typeof samplers)[number];
+
+/** As the SDK reads them, where spans are its own. */
+function readSampler(name: SamplerName = 'parentbased_always_on', ratio = 1): SamplerSettings {
+  const share = name.endsWith('always_on') ? 1 : name.endsWith('always_off') ? 0 : ratio;
+  return { share, followsCallers: name.startsWith(parentBased) };
+}
 
 /** The variables of `TracingSettings`, for the environment's schema. */
 export const tracingVariables = {
@@ -61,6 +72,7 @@ export function readTracing(env: z.infer<z.ZodObject<typeof tracingVariables>>):
   return {
     enabled: endpoint !== undefined && !off,
     serviceName: env.OTEL_SERVICE_NAME,
+    sampler: readSampler(env.OTEL_TRACES_SAMPLER, env.OTEL_TRACES_SAMPLER_ARG),
     auto: env.GW_OTEL_AUTO,
     propagateTo: env.GW_TRACE_PROPAGATE_TO.filter(isProviderName),
   };

@@ -8,13 +8,13 @@ const traceDigits = 32;
 const spanDigits = 16;
 /** Of some hundred requests. */
 const poolBytes = 8_192;
-/** An id is a slice of its digits and keeps all of them: as long as a log line at most. */
-const digitsBytes = 256;
+/** An id is a slice of its digits and keeps all of them, as long as an exemplar that it is in. */
+const digitsBytes = 64;
 /** No id may be all zeros (W3C Trace Context 3.2.2.3); every other is as good. */
 const zeros = '0'.repeat(traceDigits);
 
 /**
- * Random ids for traces and spans, cut from digits that are made for a dozen of them at once: made one by one, as the
+ * Random ids for traces and spans, cut from digits that are made for some of them at once: made one by one, as the
  * SDK does it, they take 0.7 µs of each request, whether it is sampled or not.
  */
 export class RandomIds implements IdGenerator {

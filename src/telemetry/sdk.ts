@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Span, Tracer } from '@opentelemetry/api';
-import { context, diag, ROOT_CONTEXT, SamplingDecision, trace } from '@opentelemetry/api';
+import type { DiagLogger, Span, Tracer } from '@opentelemetry/api';
+import { context, DiagLogLevel, diag, ROOT_CONTEXT, SamplingDecision, trace } from '@opentelemetry/api';
 import {
   getNumberFromEnv,
   getStringFromEnv,
@@ -15,7 +15,7 @@ import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
 import type { NodeSDKConfiguration } from '@opentelemetry/sdk-node';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import type { TracingSettings } from '../tracing-settings.ts';
-import { readSampler } from './head-sampler.ts';
+import { HeadSampler } from './head-sampler.ts';
 import { OwnSpans } from './own-spans.ts';
 import { RandomIds } from './random-ids.ts';
 import { SdkSpans } from './sdk-spans.ts';
@@ -58,12 +58,17 @@ export async function startSdk(settings: TracingSettings): Promise<Tracing> {
   const origin = isOurs ? originOf(tracer) : null;
   if (origin === null) return closing(new SdkSpans(tracer, ids, isTold, auto), () => sdk.shutdown());
   const batches = protobufOverHttp(origin);
-  const spans = new OwnSpans(samplerOfEnvironment(), ids, isTold, (span) => batches.add(span));
+  const spans = new OwnSpans(new HeadSampler(settings.sampler), ids, isTold, (span) => batches.add(span));
   return closing(spans, () => Promise.all([batches.shutdown(), sdk.shutdown()]));
 }
 
 function closing(maker: SpanMaker, shutdown: () => Promise<unknown>): Tracing {
   return Object.assign(maker, {
+    listen(listener: DiagLogger) {
+      // Else they go to the console, as that variable asks.
+      if (getStringFromEnv('OTEL_LOG_LEVEL') !== undefined) return;
+      diag.setLogger(listener, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+    },
     async close() {
       const flushed = shutdown().catch(() => undefined);
       await Promise.race([flushed, sleep(flushLimitMs, undefined, { ref: false })]);
@@ -97,13 +102,6 @@ const nowhere: SpanProcessor = {
   forceFlush: () => Promise.resolve(),
   shutdown: () => Promise.resolve(),
 };
-
-const samplerOfEnvironment = () =>
-  readSampler(
-    getStringFromEnv('OTEL_TRACES_SAMPLER'),
-    getNumberFromEnv('OTEL_TRACES_SAMPLER_ARG'),
-    (message) => diag.error(message),
-  );
 
 async function autoInstrumentations(): Promise<NodeSDKConfiguration['instrumentations']> {
   const { createInstrumentations } = await import('./auto-instrumentation.ts');

@@ -22,6 +22,8 @@ export interface SpanSink {
 
 /** About thirty spans of ours; more are a matter of doubling. */
 const firstSize = 16_384;
+/** For each span that may wait: three times what one of ours takes. A vendor's words can make some longer, not all. */
+const meanSpanBytes = 2_048;
 /** Spans that are encoded together: each alone, between requests, finds the encoder in none of the caches. */
 const encodedTogether = 32;
 
@@ -36,21 +38,27 @@ export class SpanBatch {
     this.origin = origin;
   }
 
+  /** But for the spans that are not encoded yet. */
+  get bytes(): number {
+    return this.#bytes.length;
+  }
+
   add(span: RecordedSpan): void {
     this.count += 1;
     this.#ended.push(span);
-    if (this.#ended.length >= encodedTogether) this.#writeEnded();
+    if (this.#ended.length >= encodedTogether) this.encodeEnded();
+  }
+
+  /** Encodes what is not yet: nothing else of the spans is kept then. */
+  encodeEnded(): void {
+    for (const span of this.#ended) this.#write(span);
+    this.#ended.length = 0;
   }
 
   /** The message that exports them. What the resource learns late has to be there. */
   encode(): Uint8Array {
-    this.#writeEnded();
+    this.encodeEnded();
     return exportRequest(this.origin, this.#bytes.written);
-  }
-
-  #writeEnded(): void {
-    for (const span of this.#ended) this.#write(span);
-    this.#ended.length = 0;
   }
 
   #write(span: RecordedSpan): void {
@@ -77,8 +85,9 @@ export class SpanBatches {
   readonly #limits: BatchLimits;
   readonly #full: SpanBatch[] = [];
   #filling: SpanBatch | null = null;
-  /** Spans in all of them. */
+  /** Spans in all of them, and their bytes. */
   #waiting = 0;
+  #waitingBytes = 0;
   #dropped = 0;
   #exporting = false;
   #stopped: Promise<void> | null = null;
@@ -92,22 +101,29 @@ export class SpanBatches {
 
   add(span: RecordedSpan): void {
     if (this.#stopped !== null) return;
-    if (this.#waiting >= this.#limits.maxQueueSize) {
+    const { maxQueueSize } = this.#limits;
+    if (this.#waiting >= maxQueueSize || this.#waitingBytes >= maxQueueSize * meanSpanBytes) {
       this.#dropped += 1;
       return;
     }
-    if (this.#dropped > 0) diag.warn(`${this.#dropped} spans dropped: OTEL_BSP_MAX_QUEUE_SIZE were waiting`);
+    if (this.#dropped > 0) diag.warn(`${this.#dropped} spans dropped: as many as may wait were waiting`);
     this.#dropped = 0;
     const batch = this.#filling ?? new SpanBatch(this.#origin);
     this.#filling = batch;
-    this.#waiting -= batch.count;
+    this.#count(batch, -1);
     batch.add(span);
-    this.#waiting += batch.count;
     if (batch.count >= this.#limits.maxExportBatchSize) {
+      batch.encodeEnded();
       this.#full.push(batch);
       this.#filling = null;
     }
+    this.#count(batch, 1);
     this.#schedule();
+  }
+
+  #count({ count, bytes }: SpanBatch, sign: 1 | -1): void {
+    this.#waiting += sign * count;
+    this.#waitingBytes += sign * bytes;
   }
 
   async #flush(): Promise<void> {
@@ -143,7 +159,7 @@ export class SpanBatches {
     this.#timer = null;
     const batch = this.#full.shift() ?? this.#filling;
     if (batch === this.#filling) this.#filling = null;
-    this.#waiting -= batch?.count ?? 0;
+    if (batch !== null) this.#count(batch, -1);
     return batch;
   }
 

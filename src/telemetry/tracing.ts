@@ -1,4 +1,11 @@
-import type { Attributes, AttributeValue, Link, SpanContext, SpanStatus } from '@opentelemetry/api';
+import type {
+  Attributes,
+  AttributeValue,
+  DiagLogger,
+  Link,
+  SpanContext,
+  SpanStatus,
+} from '@opentelemetry/api';
 import type { TracingSettings } from '../tracing-settings.ts';
 
 /** A span while it lasts: ours, the SDK's, or one that is not recorded and notes nothing. */
@@ -33,6 +40,8 @@ export interface SpanMaker {
 }
 
 export interface Tracing extends SpanMaker {
+  /** Who hears what OpenTelemetry warns of from now on. */
+  listen(listener: DiagLogger): void;
   /** Exports what is left; never takes longer than `flushLimitMs`, never rejects. */
   close(): Promise<void>;
 }

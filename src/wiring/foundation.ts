@@ -29,6 +29,7 @@ import { Metrics } from '../telemetry/metrics.ts';
 import { StdoutLines } from '../telemetry/stdout-lines.ts';
 import { Telemetry } from '../telemetry/telemetry.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
+import { tracingTrouble } from '../telemetry/tracing-trouble.ts';
 import { openSidecarStores } from './sidecar.ts';
 import type { Stores } from './stores.ts';
 import { openStores, storeEndpoints } from './stores.ts';
@@ -68,6 +69,7 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     cleanups.defer(() => (hasStarted ? log.info('stopped') : undefined));
     cleanups.defer(async () => tracing?.close());
     const clock = createSystemClock();
+    tracing?.listen(tracingTrouble(log, clock));
     const sealer = createSealer(sealingKeys(settings));
     const { outboundPolicy: mode, outboundAllowedCidrs, egress } = settings;
     const policy = outboundPolicy(mode, outboundAllowedCidrs, [], egress);

@@ -49,6 +49,21 @@ describe('a collector that', () => {
     await proveUnfelt(await startForTest({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: await closedPort() } }));
   });
 
+  test.each(['http/protobuf', 'http/json'])(
+    'takes no spans by %s is told of, in one line',
+    async (protocol) => {
+      const collector = closeAfterTest(await startOtlpReceiver());
+      collector.refuse();
+      const env = { ...collector.env, OTEL_EXPORTER_OTLP_PROTOCOL: protocol, OTEL_BSP_SCHEDULE_DELAY: '1' };
+      const gateway = await startForTest({ env });
+      const user = await registerWithKeys(gateway.url);
+      while (collector.refused() < 3) await chatOk(user.client);
+      await gateway.stop();
+      const told = gateway.logs().filter(({ msg }) => /^traces have trouble/.test(String(msg)));
+      expect(told).toMatchObject([{ level: 'warn', reason: expect.stringMatching(/Unauthorized|401/) }]);
+    },
+  );
+
   test('is there gets what is left at the end', async () => {
     const collector = closeAfterTest(await startOtlpReceiver());
     const gateway = await startForTest({ env: { ...collector.env, OTEL_BSP_SCHEDULE_DELAY: '60000' } });

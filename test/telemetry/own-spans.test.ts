@@ -10,7 +10,8 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { expect, test } from 'vitest';
-import { readSampler } from '../../src/telemetry/head-sampler.ts';
+import { readSettings } from '../../src/settings.ts';
+import { HeadSampler } from '../../src/telemetry/head-sampler.ts';
 import { OwnSpans } from '../../src/telemetry/own-spans.ts';
 import { RandomIds } from '../../src/telemetry/random-ids.ts';
 import { SdkSpans } from '../../src/telemetry/sdk-spans.ts';
@@ -34,13 +35,11 @@ const callers: readonly SpanContext[] = ['1', 'f'].flatMap((digit) =>
 );
 
 function makers(name: string, sampler: Sampler): { ours: SpanMaker; theirs: SpanMaker } {
-  const fail = (message: string) => {
-    throw new Error(message);
-  };
   const ids = new RandomIds();
+  const { tracing } = readSettings({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: String(ratio) });
   const tracer = new TracerProvider({ sampler }).getTracer('test');
   return {
-    ours: new OwnSpans(readSampler(name, ratio, fail), ids, false, () => {}),
+    ours: new OwnSpans(new HeadSampler(tracing.sampler), ids, false, () => {}),
     theirs: new SdkSpans(tracer, ids, false, false),
   };
 }

@@ -108,6 +108,26 @@ test('behind a collector that hangs wait no more spans than the queue holds; the
   expect(sizes()).toHaveLength(12);
 });
 
+test('nor more bytes than spans of the usual size have, however long they are', async () => {
+  const { sizes, exported, batches } = pipeline();
+  const begun = { name: 'span', kind: 1, context, parent: null, startedAtMs: null };
+  for (let index = 0; index < 1_000; index += 1) {
+    const span = new RecordedSpan(begun, (ended) => batches.add(ended));
+    span.setAttribute('words', 'x'.repeat(9_000));
+    span.end();
+  }
+  await settled();
+  for (let batch = 0; batch < exported.length; batch += 1) {
+    exported[batch]?.done();
+    await settled();
+  }
+  const bytes = exported.map(({ batch }) => batch.encode().length).reduce((sum, size) => sum + size, 0);
+  // The batch under way, and those of the last few spans that are not encoded yet.
+  const beyond = limits.maxExportBatchSize + 32;
+  expect(bytes).toBeLessThan(limits.maxQueueSize * 2_048 + beyond * 10_000);
+  expect(sizes().length).toBeGreaterThan(1);
+});
+
 test('the end sends all that waits at once, and then takes no more', async () => {
   const { batches, end, sizes, exported, isShutDown } = pipeline();
   await end(25);

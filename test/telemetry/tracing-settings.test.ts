@@ -37,9 +37,20 @@ describe('tracing', () => {
     expect(() => readSettings({ [name]: value })).toThrow(new RegExp(`^${name}: `));
   });
 
-  test.each(['', 'always_on', 'parentbased_traceidratio'])('knows the sampler %j', (sampler) => {
-    const environment = { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: '' };
-    expect(readSettings(environment).tracing.enabled).toBe(false);
+  test.each([
+    ['', '', 1, true],
+    ['', '0.5', 1, true],
+    ['always_on', '', 1, false],
+    ['always_off', '0.5', 0, false],
+    ['parentbased_always_on', '', 1, true],
+    ['parentbased_always_off', '', 0, true],
+    ['traceidratio', '0.5', 0.5, false],
+    ['traceidratio', '', 1, false],
+    ['parentbased_traceidratio', '0.01', 0.01, true],
+    ['parentbased_traceidratio', '0', 0, true],
+  ])('with the sampler %j and %j records a share of %d', (name, argument, share, followsCallers) => {
+    const environment = { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: argument };
+    expect(readSettings(environment).tracing.sampler).toEqual({ share, followsCallers });
   });
 
   test('is not told to a provider that does not exist', () => {

@@ -37,6 +37,9 @@ export interface OtlpReceiver {
   held(): number;
   /** Stops answering. */
   hang(): void;
+  /** Requests that were answered with a 401, which all are from `refuse` on. */
+  refused(): number;
+  refuse(): void;
   /** The spans of one trace once it has `count` of them, parents before children. */
   trace(traceId: string, count: number): Promise<ReceivedSpan[]>;
   close(): Promise<void>;
@@ -49,12 +52,19 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const held: ServerResponse[] = [];
   const sockets = new Set<Socket>();
   let hanging = false;
+  let refusing = false;
+  let refused = 0;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       if (hanging) {
         held.push(response);
+        return;
+      }
+      if (refusing) {
+        refused += 1;
+        response.writeHead(401).end();
         return;
       }
       const body = Buffer.concat(chunks);
@@ -84,6 +94,10 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     held: () => held.length,
     hang: () => {
       hanging = true;
+    },
+    refused: () => refused,
+    refuse: () => {
+      refusing = true;
     },
     trace: async (traceId, count) => {
       const found = () => spans.filter((span) => span.traceId === traceId);
