@@ -7,6 +7,7 @@ import type { HttpClient } from '../harness/gateway/http-client.ts';
 import { httpClient } from '../harness/gateway/http-client.ts';
 import { addKey, registerUser, registerWithKeys } from '../harness/gateway/register.ts';
 import { tables } from '../harness/gateway/tables.ts';
+import { toldAddressClass } from '../harness/gateway/upstream-client.ts';
 import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { answer, failure, tokensThen } from '../harness/vendors/vendor-plans.ts';
@@ -93,7 +94,7 @@ describe('a row explains itself', () => {
         latency_ms,
         residency: 'global',
         declared_region: null,
-        address_class: 'loopback',
+        address_class: toldAddressClass(),
         key_id: await keyOf(owner.client, 'openai'),
         usage: null,
       },
@@ -105,7 +106,7 @@ describe('a row explains itself', () => {
         latency_ms,
         residency: 'global',
         declared_region: null,
-        address_class: 'loopback',
+        address_class: toldAddressClass(),
         key_id: await keyOf(owner.client, 'anthropic'),
         usage: { basis: 'complete', input_tokens: row.input_tokens, output_tokens: row.output_tokens },
       },
@@ -206,7 +207,7 @@ describe('a row explains itself', () => {
         {
           residency: 'india',
           declared_region: 'ap-south-1',
-          address_class: 'loopback',
+          address_class: toldAddressClass(),
           key_id: key.id,
           reason: 'served',
         },

@@ -9,7 +9,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { UpstreamHttp } from '../../../src/adapters/upstream/upstream-http-port.ts';
 import type { TransportFailure, UpstreamCall, UpstreamControl } from '../../../src/chat/ports.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
-import { createUpstream } from '../../harness/gateway/upstream-client.ts';
+import { createUpstream, testsUndici, toldAddressClass } from '../../harness/gateway/upstream-client.ts';
 import { untilStill } from '../../harness/measure/eventually.ts';
 import { callTo, listen } from './local-server.ts';
 
@@ -126,7 +126,7 @@ describe('a call', () => {
   });
 
   // undici writes the next request behind what is left of this one.
-  const ownTest = process.env['GW_UPSTREAM_CLIENT'] === 'undici' ? () => undefined : test;
+  const ownTest = testsUndici() ? () => undefined : test;
   ownTest(
     'that is answered before its body was read ends its socket: the rest may still be sent',
     async () => {
@@ -158,8 +158,7 @@ describe('a call', () => {
       const sent = new Sent(upstream, callTo(origin));
       await sent.done();
       // The client of the release before does not tell.
-      const told = process.env['GW_UPSTREAM_CLIENT'] === 'undici' ? null : 'loopback';
-      expect(sent.control.addressClass).toBe(told);
+      expect(sent.control.addressClass).toBe(toldAddressClass());
     }
     expect(accepted).toHaveLength(1);
     close();

@@ -11,7 +11,7 @@ import { UpstreamPools } from '../../../src/adapters/upstream/upstream-pools.ts'
 import type { UserSocketLimits } from '../../../src/adapters/upstream/user-socket-limits.ts';
 import { userSocketLimitsWithin } from '../../../src/adapters/upstream/user-socket-limits.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
-import { createUpstream } from '../../harness/gateway/upstream-client.ts';
+import { createUpstream, testsUndici } from '../../harness/gateway/upstream-client.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
 import type { LocalServer } from './local-server.ts';
@@ -153,7 +153,7 @@ describe('all servers of users together', () => {
     await idle(second, 4);
     expect([first.open.size, second.open.size]).toEqual([4, 4]);
     await idle(third, 2);
-    if (process.env['GW_UPSTREAM_CLIENT'] === 'undici') {
+    if (testsUndici()) {
       // It can only close all of a server's, and of a server without calls.
       await until(() => second.open.size === 0);
     } else {

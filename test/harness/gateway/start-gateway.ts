@@ -60,9 +60,9 @@ export function sealingKeys(id = 'k1'): string {
   return `${id}:${randomBytes(32).toString('base64')}`;
 }
 
-/** The environment without anything that would configure a gateway by accident. */
+/** The environment without anything that would configure a gateway by accident: a run may choose its client. */
 function cleanEnvironment(): Record<string, string | undefined> {
-  const ours = /^(GW_|OTEL_|DATABASE_|REDIS_|PORT$)|^(https?|no)_proxy$/i;
+  const ours = /^(GW_(?!UPSTREAM_CLIENT$)|OTEL_|DATABASE_|REDIS_|PORT$)|^(https?|no)_proxy$/i;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
 }
 

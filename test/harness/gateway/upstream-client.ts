@@ -3,7 +3,12 @@ import type { UpstreamHttp } from '../../../src/adapters/upstream/upstream-http-
 import type { UserSocketLimits } from '../../../src/adapters/upstream/user-socket-limits.ts';
 import type { OutboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 
-/** The client under test: the gateway's own, or the one that the setting of the same name chooses. */
+/** The client under test, of gateways too: `GW_UPSTREAM_CLIENT=undici npm test` is a run with the former one. */
+export const testsUndici = (): boolean => process.env['GW_UPSTREAM_CLIENT'] === 'undici';
+
+/** What the log says of the address of a provider of these tests: undici does not show its connections. */
+export const toldAddressClass = (): 'loopback' | null => (testsUndici() ? null : 'loopback');
+
 export function createUpstream(policy: OutboundPolicy, limits?: UserSocketLimits): UpstreamHttp {
-  return create(process.env['GW_UPSTREAM_CLIENT'] === 'undici' ? 'undici' : 'own', policy, limits);
+  return create(testsUndici() ? 'undici' : 'own', policy, limits);
 }
