@@ -42,6 +42,7 @@ export async function benchmark(options: BenchmarkOptions): Promise<Found> {
     const plain = await started(startWorker<number>('vendor'));
     const overTls = await started(startWorker<number>('vendor', [secure.cert, secure.key]));
     const load = await started(startWorker<LoadOrder>('load'));
+    const collector = await started(startWorker<never>('collector'));
     const shared = gatewayEnvironment(options.databaseUrl, plain.url);
     const startOne: Start = ({ kind, env, preload = [], overTls: isSecure }) => {
       const trust = { NODE_EXTRA_CA_CERTS: secure.root };
@@ -54,8 +55,9 @@ export async function benchmark(options: BenchmarkOptions): Promise<Found> {
       onLastCore(one.pid);
       return one;
     };
-    const { postgresPid, quick } = options;
-    return await measureAll({ vendors: [plain, overTls], load, postgresPid, quick }, start, options.only);
+    const { postgresPid, quick, only } = options;
+    const stage = { vendors: [plain, overTls], load, postgresPid, quick };
+    return await measureAll(stage, start, targetPlans(collector.url), only);
   } finally {
     await Promise.all(running.map((one) => one.stop()));
   }
@@ -83,9 +85,13 @@ async function stop({ processes }: Addressee): Promise<void> {
   await Promise.all(processes.map((one) => one.stop()));
 }
 
-async function measureAll(stage: Stage, start: Start, only: BenchmarkOptions['only']): Promise<Found> {
+async function measureAll(
+  stage: Stage,
+  start: Start,
+  plans: ReturnType<typeof targetPlans>,
+  only: BenchmarkOptions['only'],
+): Promise<Found> {
   const vendor = stage.vendors[0] as Running;
-  const plans = targetPlans(vendor.url);
   const registrar = await start(plans[GATEWAY] as TargetPlan);
   // Users are in the database, which all gateways share.
   const users = {
@@ -98,7 +104,12 @@ async function measureAll(stage: Stage, start: Start, only: BenchmarkOptions['on
     const headers = { ...json, ...users[plan.provider ?? 'openai'], ...plan.headers };
     const processes: Running[] = [];
     while (processes.length < (plan.processes ?? 1)) processes.push(await start(plan));
-    const target = { processes, name, suites: only?.suites ?? plan.suites, headers };
+    const target = {
+      processes,
+      name,
+      suites: plan.suites.filter((suite) => only?.suites.includes(suite) ?? true),
+      headers,
+    };
     await warmUp(stage, target);
     return target;
   };

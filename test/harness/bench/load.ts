@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Dispatcher } from 'undici';
-import { Pool } from 'undici';
+import { ClientConnection } from './client-connection.ts';
 import { serveParent } from './worker.ts';
-import { EVENTS_PER_STREAM, jsonRequest, streamRequest } from './workload.ts';
+import { jsonRequest, streamRequest } from './workload.ts';
 
 /** The clients: a closed loop, each connection sends its next request when it has the whole answer. */
 
@@ -42,144 +41,85 @@ export interface LoopResult {
 const SPREAD_MS = 20;
 /** Streams that are opened at the same time when many are held. */
 const OPENING = 50;
-const NEWLINE = 0x0a;
 
-const doneMark = Buffer.from('data: [DONE]\n\n');
-const eventMark = Buffer.from('\n\n');
-const path = '/v1/chat/completions';
+/** By address and number: those of a target stay open between its slices. */
+const connections = new Map<string, readonly ClientConnection[]>();
 
-/** By address and number of connections: those of a target stay open between its slices. */
-const pools = new Map<string, Pool>();
-/** Streams that are held open: how to cut each. */
-let held: Reading[] = [];
-
-/** Reads one answer and checks it: 200; a stream has its events and its end. */
-class Reading implements Dispatcher.DispatchHandler {
-  controller: Dispatcher.DispatchController | null = null;
-  /** Called with every part of a stream. */
-  onEvent: (() => void) | null = null;
-  #settle: (problem: string | null) => void;
-  #isStream: boolean;
-  #status = 0;
-  events = 0;
-  #tail: Buffer = Buffer.alloc(0);
-  #bytes = 0;
-
-  constructor(isStream: boolean, settle: (problem: string | null) => void) {
-    this.#isStream = isStream;
-    this.#settle = settle;
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.controller = controller;
-  }
-
-  onResponseStart(_controller: unknown, status: number): void {
-    this.#status = status;
-  }
-
-  onResponseData(_controller: unknown, bytes: Buffer): void {
-    this.#bytes += bytes.length;
-    if (!this.#isStream) return;
-    // A mark may be cut in two by the network.
-    if (this.#tail.at(-1) === NEWLINE && bytes[0] === NEWLINE) this.events += 1;
-    let from = bytes.indexOf(eventMark);
-    for (; from >= 0; from = bytes.indexOf(eventMark, from + 2)) this.events += 1;
-    this.#tail = bytes.length < doneMark.length ? Buffer.concat([this.#tail, bytes]) : bytes;
-    this.onEvent?.();
-  }
-
-  onResponseEnd(): void {
-    this.#settle(this.#problem());
-  }
-
-  onResponseError(_controller: unknown, error: Error): void {
-    this.#settle(error.message);
-  }
-
-  /** Null, or what is wrong. */
-  #problem(): string | null {
-    if (this.#status !== 200) return `status ${this.#status}`;
-    if (!this.#isStream) return this.#bytes > 0 ? null : 'an empty answer';
-    if (!this.#tail.subarray(-doneMark.length).equals(doneMark)) return 'a stream without its end';
-    return this.events >= EVENTS_PER_STREAM ? null : `a stream of ${this.events} events`;
-  }
+/** The bytes of a request, as a client writes them. */
+function requestOf({ stream, headers }: Sending, url: string): Buffer {
+  const body = stream ? streamRequest : jsonRequest;
+  const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: ${new URL(url).host}\r\n${fields.join('')}`;
+  return Buffer.concat([Buffer.from(`${head}content-length: ${body.length}\r\n\r\n`), body]);
 }
 
-/** Resolves when the answer is whole, with the time at which its first token was there; rejects otherwise. */
-function exchange(to: Pool, order: Sending): Promise<number> {
-  return new Promise((resolve, reject) => {
-    let firstMs = 0;
-    const reading = new Reading(order.stream, (problem) => {
-      if (problem === null) resolve(firstMs);
-      else reject(new Error(problem));
-    });
-    reading.onEvent = () => {
-      if (reading.events > 1) firstMs ||= performance.now();
-    };
-    to.dispatch(requestOf(order), reading);
-  });
+interface Client {
+  readonly connection: ClientConnection;
+  readonly request: Buffer;
 }
 
-function requestOf({ stream, headers }: Sending): Dispatcher.DispatchOptions {
-  return { path, method: 'POST', headers, body: stream ? streamRequest : jsonRequest };
+/** As many clients as are asked for, shared out among the addresses. */
+function clientsOf(order: Sending, count: number): Client[] {
+  const requests = order.urls.map((url) => requestOf(order, url));
+  return connectionsTo(order.urls, count).map((connection, index) => ({
+    connection,
+    request: requests[index % requests.length] as Buffer,
+  }));
 }
 
-async function runLoop(pools: readonly Pool[], order: LoopOrder): Promise<LoopResult> {
+function connectionsTo(urls: readonly string[], count: number): readonly ClientConnection[] {
+  const name = `${urls.join(' ')} ${count}`;
+  const opened =
+    connections.get(name) ??
+    Array.from({ length: count }, (_, index) => new ClientConnection(urls[index % urls.length] as string));
+  connections.set(name, opened);
+  return opened;
+}
+
+async function runLoop(order: LoopOrder): Promise<LoopResult> {
   const end = performance.now() + (order.ms ?? Number.POSITIVE_INFINITY);
   const times: number[] = [];
   let begun = 0;
-  const client = async (to: Pool) => {
+  const run = async ({ connection, request }: Client) => {
     if (order.stream) await delay(Math.random() * SPREAD_MS);
     while (performance.now() < end && begun < (order.count ?? Number.POSITIVE_INFINITY)) {
       begun += 1;
       const start = performance.now();
-      const firstMs = await exchange(to, order);
+      let firstMs = 0;
+      await connection.exchange(request, (events) => {
+        if (events > 1) firstMs ||= performance.now();
+      });
       times.push((order.until === 'end' ? performance.now() : firstMs) - start);
     }
   };
-  await Promise.all(Array.from({ length: order.connections }, (_, index) => client(turn(pools, index))));
+  await Promise.all(clientsOf(order, order.connections).map(run));
   times.sort((a, b) => a - b);
   return { count: times.length, p50: times[times.length >> 1] ?? Number.NaN };
 }
 
-async function hold(pools: readonly Pool[], order: HoldOrder): Promise<void> {
+async function hold(order: HoldOrder): Promise<void> {
+  const clients = clientsOf(order, order.count);
   for (let open = 0; open < order.count; open += OPENING) {
-    await Promise.all(Array.from({ length: OPENING }, (_, index) => holdOne(turn(pools, index), order)));
+    await Promise.all(clients.slice(open, open + OPENING).map(holdOne));
   }
 }
 
-function holdOne(to: Pool, order: HoldOrder): Promise<void> {
+/** Resolves with the first event. */
+function holdOne({ connection, request }: Client): Promise<void> {
   return new Promise((resolve, reject) => {
-    const reading = new Reading(true, (problem) => reject(new Error(problem ?? 'a held stream ended')));
-    reading.onEvent = resolve;
-    to.dispatch(requestOf(order), reading);
-    held.push(reading);
+    connection
+      .exchange(request, (events) => {
+        if (events > 0) resolve();
+      })
+      .then(() => reject(new Error('a held stream ended')), reject);
   });
 }
 
 async function obey(order: LoadOrder): Promise<LoopResult | null> {
-  if (order.kind === 'release') {
-    for (const reading of held) reading.controller?.abort(new Error('released'));
-    held = [];
-    return null;
-  }
-  const connections = order.kind === 'hold' ? order.count : order.connections;
-  const share = Math.ceil(connections / order.urls.length);
-  const asked = order.urls.map((url) => poolOf(url, share));
-  if (order.kind === 'loop') return runLoop(asked, order);
-  await hold(asked, order);
+  if (order.kind === 'loop') return runLoop(order);
+  if (order.kind === 'hold') await hold(order);
+  else for (const connection of [...connections.values()].flat()) connection.close();
   return null;
-}
-
-const turn = (pools: readonly Pool[], index: number): Pool => pools[index % pools.length] as Pool;
-
-function poolOf(url: string, connections: number): Pool {
-  const name = `${url} ${connections}`;
-  const pool =
-    pools.get(name) ?? new Pool(url, { connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
-  pools.set(name, pool);
-  return pool;
 }
 
 serveParent(null, obey);

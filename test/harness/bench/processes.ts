@@ -47,7 +47,7 @@ export function startFloor(
 
 /** A process of this folder that is not measured. */
 export function startWorker<Order>(
-  name: 'vendor' | 'load',
+  name: 'vendor' | 'load' | 'collector',
   args: readonly string[] = [],
 ): Promise<Worker<Order>> {
   return startChild(join(import.meta.dirname, `${name}.ts`), args);

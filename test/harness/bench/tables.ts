@@ -9,7 +9,6 @@ import {
   processRows,
   telemetryRows,
   tlsRows,
-  UNWATCHED,
 } from './targets.ts';
 import { HELD_STREAMS } from './workload.ts';
 
@@ -40,16 +39,29 @@ export function tlsTable(turns: Turns): string {
   );
 }
 
-/** What telemetry costs, against a gateway that has none. */
-export function telemetryTable(turns: Turns): string {
-  const rows = telemetryRows.map((name) => [name, ...suiteCells(turns, name, UNWATCHED)]);
-  return markdown(['target', ...suiteHead], rows);
-}
+/** What telemetry costs, against a gateway with its defaults. */
+export const telemetryTable = (turns: Turns): string => againstGateway(turns, telemetryRows);
 
 /** What the same load costs where several processes share it, against one. */
-export function processTable(turns: Turns): string {
-  const rows = processRows.map((name) => [name, ...suiteCells(turns, name, GATEWAY)]);
-  return markdown(['target', ...suiteHead], rows);
+export const processTable = (turns: Turns): string => againstGateway(turns, processRows);
+
+function againstGateway(turns: Turns, names: readonly string[]): string {
+  return markdown(
+    ['target', ...suiteHead],
+    names.map((name) => [name, ...suiteCells(turns, name, GATEWAY)]),
+  );
+}
+
+/** How many slices of those tables count; the others were disturbed. */
+export function keptSlices(turns: Turns): { readonly kept: number; readonly all: number } {
+  const visits = [...new Set([...dutyRows, ...tlsRows, ...telemetryRows, ...processRows])]
+    .filter((name) => name !== FLOOR)
+    .flatMap((name) => suites.map((suite) => turns[suite].map((turn) => turn[name] !== undefined)))
+    .filter((slices) => slices.includes(true));
+  return {
+    kept: visits.flat().filter(Boolean).length,
+    all: visits.flat().length,
+  };
 }
 
 /** CPU of Postgres for one request, which is one row, in µs. */

@@ -1,58 +1,91 @@
 import { readFileSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:http';
-import { createServer as createSecureServer } from 'node:https';
+import type { Socket } from 'node:net';
+import { createServer } from 'node:net';
+import { createServer as createSecureServer } from 'node:tls';
 import { serveParent } from './worker.ts';
 import { anthropicEvents, jsonAnswer, streamEvents } from './workload.ts';
 
 /**
- * A model vendor as fast as Node can be: it parses nothing and its answers were made beforehand. With the files of a
- * certificate and its key as arguments it speaks TLS.
+ * A model vendor whose answers were made beforehand, on bare sockets: with `node:http` it took more of the core that it
+ * shares than the target takes of its own, which then waited for it. With the files of a certificate and its key as
+ * arguments it speaks TLS.
  */
 
-/** Milliseconds between the events of the streams that begin from now on; 0: all at once. */
+/** Milliseconds between the events of the streams that begin from now on; 0: all at once, each written by itself. */
 let intervalMs = 0;
 
+const headEnd = Buffer.from('\r\n\r\n');
 const asksForStream = Buffer.from('"stream":true');
-const jsonHead = { 'content-type': 'application/json', 'content-length': jsonAnswer.length };
-const streamHead = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
+const messagesPath = Buffer.from('/messages HTTP/1.1');
+const lengthField = /\r\ncontent-length: *(\d+)/i;
+const lastChunk = Buffer.from('0\r\n\r\n');
 
-function answer(request: IncomingMessage, response: ServerResponse): void {
-  const parts: Buffer[] = [];
-  request.on('data', (part: Buffer) => parts.push(part));
-  request.on('end', () => {
-    const { url = '' } = request;
-    if (url.endsWith('/messages')) return stream(response, anthropicEvents);
-    if (!url.endsWith('/chat/completions')) return void response.end(); // where traces go
-    if (parts.some((part) => part.includes(asksForStream))) return stream(response, streamEvents);
-    response.writeHead(200, jsonHead).end(jsonAnswer);
+const jsonHead = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${jsonAnswer.length}\r\n\r\n`;
+const streamHead =
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n' +
+  'transfer-encoding: chunked\r\n\r\n';
+const wholeAnswer = Buffer.concat([Buffer.from(jsonHead), jsonAnswer]);
+const openAiStream = onTheWire(streamEvents);
+const anthropicStream = onTheWire(anthropicEvents);
+
+/** Each event as a chunk; the first one behind the head, the last one before the end. */
+function onTheWire(events: readonly Buffer[]): readonly Buffer[] {
+  const chunks = events.map((event) =>
+    Buffer.concat([Buffer.from(`${event.length.toString(16)}\r\n`), event, Buffer.from('\r\n')]),
+  );
+  const first = Buffer.concat([Buffer.from(streamHead), chunks[0] as Buffer]);
+  return [first, ...chunks.slice(1, -1), Buffer.concat([chunks.at(-1) as Buffer, lastChunk])];
+}
+
+/** Where the request that `bytes` begin with ends; -1 while it is not whole. */
+function requestEnd(bytes: Buffer): number {
+  const end = bytes.indexOf(headEnd);
+  if (end < 0) return -1;
+  const length = Number(lengthField.exec(bytes.toString('latin1', 0, end))?.[1] ?? 0);
+  const whole = end + headEnd.length + length;
+  return bytes.length < whole ? -1 : whole;
+}
+
+function serve(socket: Socket): void {
+  let pending: Buffer = Buffer.alloc(0);
+  socket.setNoDelay(true);
+  socket.on('error', () => socket.destroy());
+  socket.on('data', (bytes: Buffer) => {
+    pending = pending.length === 0 ? bytes : Buffer.concat([pending, bytes]);
+    const end = requestEnd(pending);
+    if (end < 0) return;
+    const request = pending.subarray(0, end);
+    // One at a time: nobody here sends the next before the answer.
+    pending = Buffer.alloc(0);
+    if (request.includes(messagesPath)) stream(socket, anthropicStream);
+    else if (request.includes(asksForStream)) stream(socket, openAiStream);
+    else socket.write(wholeAnswer);
   });
 }
 
-function stream(response: ServerResponse, events: readonly Buffer[]): void {
-  response.writeHead(200, streamHead);
+function stream(socket: Socket, chunks: readonly Buffer[]): void {
   if (intervalMs === 0) {
-    for (const event of events) response.write(event);
-    response.end();
+    for (const chunk of chunks) socket.write(chunk);
     return;
   }
-  response.write(events[0]);
+  socket.write(chunks[0] as Buffer);
   let sent = 1;
+  const stop = (): void => clearInterval(timer);
   const timer = setInterval(() => {
-    response.write(events[sent]);
+    socket.write(chunks[sent] as Buffer);
     sent += 1;
-    if (sent < events.length) return;
-    clearInterval(timer);
-    response.end();
+    if (sent < chunks.length) return;
+    stop();
+    socket.off('close', stop);
   }, intervalMs);
-  response.once('close', () => clearInterval(timer));
+  socket.once('close', stop);
 }
 
 const [certFile, keyFile] = process.argv.slice(2);
 const server =
   certFile === undefined || keyFile === undefined
-    ? createServer(answer)
-    : createSecureServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }, answer);
+    ? createServer(serve)
+    : createSecureServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }, serve);
 
 server.listen(0, '127.0.0.1', () => {
   serveParent(server, (pace: number) => {

@@ -1,5 +1,5 @@
-import { Server as SecureServer } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
+import { Server as SecureServer } from 'node:tls';
 
 /** What a child says: first where it listens (empty if it serves nothing), then one answer for each message. */
 export type Said = { readonly result: unknown } | { readonly problem: string };
