@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import type { ResponseFault } from '../../../src/adapters/upstream/response-parser.ts';
 import { ResponseParser } from '../../../src/adapters/upstream/response-parser.ts';
 
 /** How one reader understood some bytes, the end of the connection included. */
@@ -8,10 +9,20 @@ export interface Reading {
   /** Lower-case name and value, in order. */
   readonly fields: readonly string[];
   readonly body: string;
+  /** The connection would carry another request, if it had not ended. */
+  readonly kept: boolean;
 }
 
+export interface OurReading extends Reading {
+  /** Why it was refused. */
+  readonly fault: ResponseFault | null;
+}
+
+/** A refusal tells nothing of what came before it. */
+const refused = { verdict: 'refused', status: 0, fields: [], body: '', kept: false } as const;
+
 /** Ours, given the bytes in the pieces that `cuts` (ascending places) make of them. */
-export function readByOurs(bytes: Buffer, cuts: readonly number[] = []): Reading {
+export function readByOurs(bytes: Buffer, cuts: readonly number[] = []): OurReading {
   let status = 0;
   let fields: string[] = [];
   let body = '';
@@ -30,10 +41,12 @@ export function readByOurs(bytes: Buffer, cuts: readonly number[] = []): Reading
   for (const to of [...cuts, bytes.length]) {
     if (to > from) parser.push(Buffer.from(bytes.subarray(from, to)));
     from = Math.max(from, to);
-    if (parser.state === 'failed' || parser.state === 'complete') break;
+    if (parser.state === 'failed') break;
   }
-  if (parser.state === 'failed') return { verdict: 'refused', status: 0, fields: [], body: '' };
-  return { verdict: parser.end() ? 'whole' : 'cut', status, fields, body };
+  if (parser.state === 'failed') return { ...refused, fault: parser.fault };
+  // Before its end: an answer that this ends leaves no connection.
+  const kept = parser.state === 'complete' && parser.persistent;
+  return { verdict: parser.end() ? 'whole' : 'cut', status, fields, body, kept, fault: null };
 }
 
 type Callback = (...values: never[]) => unknown;
@@ -50,6 +63,7 @@ interface NodeParser {
 interface NodeParserClass {
   new (): NodeParser;
   readonly RESPONSE: number;
+  readonly kOnMessageBegin: number;
   readonly kOnHeaders: number;
   readonly kOnHeadersComplete: number;
   readonly kOnBody: number;
@@ -67,9 +81,12 @@ export function readByNode(bytes: Buffer): Reading {
   let fields: string[] = [];
   let pending: string[] = [];
   let body = '';
-  let whole = false;
+  let [whole, persistent, hasMore] = [false, false, false];
   const parser = new HTTPParser();
   parser.initialize(HTTPParser.RESPONSE, {}, maxHeaderSize, 0);
+  parser[HTTPParser.kOnMessageBegin] = () => {
+    hasMore = whole;
+  };
   parser[HTTPParser.kOnHeaders] = (more: string[]) => {
     if (!whole) pending.push(...more);
   };
@@ -80,12 +97,17 @@ export function readByNode(bytes: Buffer): Reading {
     _method: number,
     _url: string,
     code: number,
+    _reason: string,
+    _upgrade: boolean,
+    shouldKeepAlive: boolean,
   ) => {
     if (whole) return 0;
     status = code;
+    persistent = shouldKeepAlive;
     fields = [...pending, ...(list ?? [])].map((text, at) => (at % 2 === 0 ? text.toLowerCase() : text));
     pending = [];
-    return 0;
+    // As node:http does: an interim answer has no body, whatever it says.
+    return code < 200 ? 1 : 0;
   };
   parser[HTTPParser.kOnBody] = (part: Buffer) => {
     if (!whole) body += part.toString('latin1');
@@ -96,9 +118,11 @@ export function readByNode(bytes: Buffer): Reading {
   const failed = parser.execute(bytes) instanceof Error;
   if (!whole && failed) {
     parser.close();
-    return { verdict: 'refused', status: 0, fields: [], body: '' };
+    return refused;
   }
+  // A second answer that nobody asked for, or what is none, costs the connection.
+  const kept = whole && persistent && !hasMore && !failed;
   if (!whole) parser.finish();
   parser.close();
-  return { verdict: whole ? 'whole' : 'cut', status, fields, body };
+  return { verdict: whole ? 'whole' : 'cut', status, fields, body, kept };
 }
