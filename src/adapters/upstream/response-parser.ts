@@ -73,9 +73,10 @@ export class ResponseParser {
     this.#pending?.append(bytes);
     const all = this.#pending?.view() ?? bytes;
     const end = all.indexOf(headEnd, Math.max(0, held - 3));
-    const length = end < 0 ? all.length : end;
-    if (length > maxHeadBytes) return this.#fail('too-large');
     if (!beginsAsHttp(all)) return this.#fail('protocol');
+    // Three bytes may be of the empty line: what is too large must not depend on how it comes in pieces.
+    const length = end < 0 ? all.length - (headEnd.length - 1) : end;
+    if (length > maxHeadBytes) return this.#fail('too-large');
     if (end < 0) {
       // What came is in a buffer that will be written again.
       if (this.#pending === null) {
