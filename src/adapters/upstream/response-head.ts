@@ -128,6 +128,14 @@ function interimFraming(isOld: boolean): BodyFraming | null {
   return isOld ? null : noBody;
 }
 
+/**
+ * A 204 or 304 that says how long its body is has none all the same: a server that sends one sends it in front of the
+ * next answer.
+ */
+function hasStrayBody(framing: BodyFraming, { codings, bytes }: HeadFields): boolean {
+  return framing.kind === 'none' && (codings > 0 || bytes > 0);
+}
+
 /** The head before the empty line, whose CR LF CR LF begins at `end`. Null when it is none that may be trusted. */
 export function readResponseHead(bytes: Buffer, end: number): ResponseHead | null {
   const status = statusOf(bytes);
@@ -136,6 +144,7 @@ export function readResponseHead(bytes: Buffer, end: number): ResponseHead | nul
   const isOld = bytes[minorAt] === zero;
   const framing = status < 200 ? interimFraming(isOld) : framingOf(status, isOld, fields);
   if (framing === null) return null;
-  const persistent = !isOld && framing.kind !== 'until-close' && !fields.closes;
+  const mayStay = framing.kind !== 'until-close' && !hasStrayBody(framing, fields);
+  const persistent = mayStay && !isOld && !fields.closes;
   return new ResponseHead(status, framing, persistent, fields, bytes.toString('latin1', 0, end));
 }

@@ -15,11 +15,18 @@ describe('a head that may be trusted', () => {
     ['chunks', head('HTTP/1.1 200 OK', 'Transfer-Encoding: Chunked'), { kind: 'chunked' }, true],
     ['neither', head('HTTP/1.1 200 OK', 'x: y'), { kind: 'until-close' }, false],
     ['no body by its status', head('HTTP/1.1 204 No Content'), { kind: 'none' }, true],
+    ['no body, of no bytes', head('HTTP/1.1 204 No Content', 'content-length: 0'), { kind: 'none' }, true],
     [
       'no body, with a length',
       head('HTTP/1.1 304 Not Modified', 'content-length: 9'),
       { kind: 'none' },
-      true,
+      false,
+    ],
+    [
+      'no body, in chunks',
+      head('HTTP/1.1 204 No Content', 'transfer-encoding: chunked'),
+      { kind: 'none' },
+      false,
     ],
     [
       'a wish to close',
