@@ -123,9 +123,12 @@ function framingOf(status: number, isOld: boolean, fields: HeadFields): BodyFram
   return fields.bytes === 0 ? noBody : { kind: 'length', bytes: fields.bytes };
 }
 
-/** The older version knows no interim answers: what follows one is an answer to some readers, and not to others. */
-function interimFraming(isOld: boolean): BodyFraming | null {
-  return isOld ? null : noBody;
+/**
+ * The older version knows no interim answers, and none may say how long it is (RFC 9110 section 8.6, RFC 9112 section
+ * 6.1): what follows such a head is an answer to some readers, and a body to others.
+ */
+function interimFraming(isOld: boolean, { codings, lengths }: HeadFields): BodyFraming | null {
+  return isOld || codings > 0 || lengths > 0 ? null : noBody;
 }
 
 /**
@@ -142,7 +145,7 @@ export function readResponseHead(bytes: Buffer, end: number): ResponseHead | nul
   const fields = status < 0 ? null : readFields(bytes, valueEnd(bytes, reasonAt), end);
   if (fields === null) return null;
   const isOld = bytes[minorAt] === zero;
-  const framing = status < 200 ? interimFraming(isOld) : framingOf(status, isOld, fields);
+  const framing = status < 200 ? interimFraming(isOld, fields) : framingOf(status, isOld, fields);
   if (framing === null) return null;
   const mayStay = framing.kind !== 'until-close' && !hasStrayBody(framing, fields);
   const persistent = mayStay && !isOld && !fields.closes;

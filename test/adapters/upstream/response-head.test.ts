@@ -69,6 +69,8 @@ test.each([
   ['chunks twice', head('HTTP/1.1 200 OK', 'transfer-encoding: chunked', 'transfer-encoding: chunked')],
   ['chunks in the older version', head('HTTP/1.0 200 OK', 'transfer-encoding: chunked')],
   ['an interim status in the older version', head('HTTP/1.0 102 Processing', 'link: x')],
+  ['a length of an interim answer', head('HTTP/1.1 103 Early Hints', 'content-length: 0')],
+  ['chunks of an interim answer', head('HTTP/1.1 102 Processing', 'transfer-encoding: chunked')],
   ['space behind the coding', head('HTTP/1.1 200 OK', 'transfer-encoding: chunked\t')],
   ['space before the colon', head('HTTP/1.1 200 OK', 'content-length : 1')],
   ['a folded line', head('HTTP/1.1 200 OK', 'x: y', ' z')],
