@@ -5,6 +5,8 @@ const maxTrailerBytes = 16 * 1024;
 /** Twelve hexadecimal digits are a safe integer. */
 const sizeLine =
   /^([0-9A-Fa-f]{1,12})(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"[\x20\x21\x23-\x5b\x5d-\x7e]*"))?)*$/;
+/** Readers that heed one behind the body go on elsewhere than we do; RFC 9110 section 6.5.1 forbids them there. */
+const framingTrailer = /^(?:content-length|transfer-encoding):/i;
 const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
 const [carriageReturn, lineFeed] = [0x0d, 0x0a];
 /** Sizes of so many digits are read without a pattern. */
@@ -109,10 +111,13 @@ export class ChunkedBody {
     if (this.state === 'data-end') this.state = line === '' ? 'size' : 'failed';
     else if (this.state === 'size') this.#onSize(line);
     else if (line === '') this.state = 'complete';
-    else {
-      this.#trailerBytes += line.length;
-      if (this.#trailerBytes > maxTrailerBytes || !trailerLine.test(line)) this.state = 'failed';
-    }
+    else this.#onTrailer(line);
+  }
+
+  #onTrailer(line: string): void {
+    this.#trailerBytes += line.length;
+    const isTooMuch = this.#trailerBytes > maxTrailerBytes;
+    if (isTooMuch || !trailerLine.test(line) || framingTrailer.test(line)) this.state = 'failed';
   }
 
   #onSize(line: string): void {
