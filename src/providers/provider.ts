@@ -108,7 +108,7 @@ export interface StreamTranslator {
   readonly failure: UpstreamError | null;
   /** `complete` once the vendor gave its final counts. */
   readonly usage: Usage;
-  /** Of the text, reasoning and calls that came, written as JSON or not; for estimates. */
+  /** UTF-16 units of the text, reasoning and calls that came; for estimates. */
   readonly characters: number;
   /** Every choice seen has its finish reason: only usage and the end marker may still come. */
   readonly answerEnded: boolean;

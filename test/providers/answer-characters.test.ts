@@ -5,6 +5,8 @@ import { contextFor } from './fixtures.ts';
 import { cutAt } from './read-stream.ts';
 
 const words = 'lorem ipsum dolor sit amet ';
+/** Of one, two, three and four bytes, and some that JSON escapes. */
+const scripts = 'añ नमस्ते 你好 🙂 "\n\u0001\\';
 const times = 50;
 
 const event = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;
@@ -25,6 +27,7 @@ describe.each([
     '',
     event({ ...JSON.parse(chunk({ content: words }).slice(6)), obfuscation: 'xx' }),
   ],
+  ['openai', 'content of many scripts', '', chunk({ content: scripts }), scripts],
   ['sarvam', 'reasoning', '', chunk({ reasoning_content: words })],
   [
     'together',
@@ -40,6 +43,13 @@ describe.each([
   ],
   [
     'anthropic',
+    'content of many scripts',
+    block({ type: 'text', text: '' }),
+    blockDelta({ type: 'text_delta', text: scripts }),
+    scripts,
+  ],
+  [
+    'anthropic',
     'reasoning',
     block({ type: 'thinking', thinking: '' }),
     blockDelta({ type: 'thinking_delta', thinking: words }),
@@ -50,16 +60,20 @@ describe.each([
     block(toolUse),
     blockDelta({ type: 'input_json_delta', partial_json: words }),
   ],
-] as const)('the characters that came of a stream (%s, %s)', (provider, _name, before, delta) => {
-  const bytes = Buffer.from(before + delta.repeat(times));
+] as const)(
+  'the characters that came of a stream (%s, %s)',
+  (provider, _name, before, delta, text: string = words) => {
+    const bytes = Buffer.from(before + delta.repeat(times));
+    const [first, each] = [before, delta].map((part) => Buffer.byteLength(part)) as [number, number];
 
-  test.each([
-    ['in one read', []],
-    ['an event a read', Array.from({ length: times }, (_, index) => before.length + index * delta.length)],
-    ['cut anywhere', [3, 101, 102, 700, 1_111]],
-  ])('are those of its text, %s', (_cut, positions) => {
-    const translator = providers[provider].streamTranslator(contextFor(provider, {}));
-    for (const piece of cutAt(bytes, positions)) translator.push(piece);
-    expect(translator.characters).toBe(times * words.length);
-  });
-});
+    test.each([
+      ['in one read', []],
+      ['an event a read', Array.from({ length: times }, (_, index) => first + index * each)],
+      ['cut anywhere', [3, 101, 102, 700, 1_111]],
+    ])('are those of its text, %s', (_cut, positions) => {
+      const translator = providers[provider].streamTranslator(contextFor(provider, {}));
+      for (const piece of cutAt(bytes, positions)) translator.push(piece);
+      expect(translator.characters).toBe(times * text.length);
+    });
+  },
+);

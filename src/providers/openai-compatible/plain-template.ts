@@ -19,6 +19,8 @@ const backslash = 0x5c;
 const letterU = 0x75;
 const lineFeed = 0x0a;
 const firstPrintable = 0x20;
+/** UTF-8: the bytes behind the first one of a character, and those that begin two and four of them. */
+const [firstContinuation, firstOfTwo, firstOfFour] = [0x80, 0xc0, 0xf0];
 const hexDigits = 4;
 /** Begins the only escape that can stand for a letter. */
 const letterEscape = '\\u';
@@ -54,6 +56,20 @@ function closingQuote(bytes: Uint8Array, from: number): number {
   return -1;
 }
 
+/** UTF-16 units of the JSON string inside these bounds: as many as its text has once it is parsed. */
+function charactersOf(bytes: Uint8Array, from: number, end: number): number {
+  let characters = 0;
+  for (let at = from; at < end; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === backslash) {
+      at += bytes[at + 1] === letterU ? 1 + hexDigits : 1;
+      characters += 1;
+    } else if (byte < firstContinuation) characters += 1;
+    else if (byte >= firstOfTwo) characters += byte < firstOfFour ? 1 : 2;
+  }
+  return characters;
+}
+
 /** What stands before the text, for each field. */
 const textStarts = Object.fromEntries(
   plainFields.map((field) => [field, new RegExp(`"${field}"\\s*:\\s*"`, 'g')]),
@@ -86,15 +102,15 @@ export function plainTextField(delta: Readonly<Record<string, unknown>>): TextFi
  * valid and plain by comparing bytes: no parse, no copy, about a tenth of the time of `JSON.parse`.
  */
 export class PlainTemplate {
-  /** Of the text in what it was found in, as it stands in JSON. */
-  textBytes = 0;
+  /** Of the text in what it was found in. */
+  characters = 0;
   readonly #head: Uint8Array;
   readonly #tail: Uint8Array;
   /** What follows the padding; null when the chunks carry none. */
   readonly #end: Uint8Array | null;
   readonly #maxEventBytes: number;
   /** Of the event looked at last. */
-  #lastTextBytes = 0;
+  #lastCharacters = 0;
 
   private constructor(head: string, tail: string, end: string | null, maxEventBytes: number) {
     this.#head = Buffer.from(head, 'latin1');
@@ -132,14 +148,14 @@ export class PlainTemplate {
       if (end === -1 || end - position > this.#maxEventBytes) return position;
       if (chunk[end] !== lineFeed || chunk[end + 1] !== lineFeed) return position;
       position = end + 2;
-      this.textBytes += this.#lastTextBytes;
+      this.characters += this.#lastCharacters;
     }
   }
 
   /** True when the data of one event is plain. */
   matches(data: Uint8Array): boolean {
     if (this.#match(data, 0) !== data.length) return false;
-    this.textBytes += this.#lastTextBytes;
+    this.characters += this.#lastCharacters;
     return true;
   }
 
@@ -149,7 +165,7 @@ export class PlainTemplate {
     const textStart = from + this.#head.length;
     const textEnd = closingQuote(bytes, textStart);
     if (textEnd === -1 || !holdsAt(bytes, textEnd, this.#tail)) return -1;
-    this.#lastTextBytes = textEnd - textStart;
+    this.#lastCharacters = charactersOf(bytes, textStart, textEnd);
     const tailEnd = textEnd + this.#tail.length;
     if (this.#end === null) return tailEnd;
     const paddingEnd = closingQuote(bytes, tailEnd);

@@ -71,7 +71,7 @@ export class CompatibleStream implements StreamTranslator {
   }
 
   get characters(): number {
-    return this.#characters + (this.#template?.textBytes ?? 0);
+    return this.#characters + (this.#template?.characters ?? 0);
   }
 
   get answerEnded(): boolean {
@@ -201,7 +201,7 @@ export class CompatibleStream implements StreamTranslator {
     pushFrame(output, rewritten ? Buffer.from(JSON.stringify(chunk)) : data);
     if (effect.token) this.#answering();
     if (this.tokenSeen && !rewritten && effect.plainField !== null) {
-      this.#characters += this.#template?.textBytes ?? 0;
+      this.#characters += this.#template?.characters ?? 0;
       this.#template = PlainTemplate.learn(data, effect.plainField, this.#maxEventBytes);
     }
   }
