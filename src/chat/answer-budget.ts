@@ -53,15 +53,17 @@ export class AnswerBudget {
   }
 }
 
-/** What one answer holds of the budget; small ones hold nothing. */
+/** What one answer holds of the budget; small ones, up to `uncountedBytes`, hold nothing. */
 export class AnswerHold {
   readonly #budget: AnswerBudget;
   readonly #userId: string;
+  readonly #uncountedBytes: number;
   #counted = 0;
 
-  constructor(budget: AnswerBudget, userId: string) {
+  constructor(budget: AnswerBudget, userId: string, uncountedBytes = smallAnswerBytes) {
     this.#budget = budget;
     this.#userId = userId;
+    this.#uncountedBytes = uncountedBytes;
   }
 
   get isCounted(): boolean {
@@ -70,7 +72,7 @@ export class AnswerHold {
 
   /** Counts it with so many bytes from now on. False, and nothing changes, when there is no room for them. */
   count(bytes: number): boolean {
-    const wanted = bytes > smallAnswerBytes ? bytes : 0;
+    const wanted = bytes > this.#uncountedBytes ? bytes : 0;
     if (wanted === this.#counted) return true;
     if (!this.#budget.move(this.#userId, this.#counted, wanted)) return false;
     this.#counted = wanted;

@@ -13,20 +13,33 @@ export function answerTooLarge(what: 'answer' | 'stream', limitBytes: number): T
   return { kind: 'too-large', message: `The ${what} exceeds ${limitBytes} bytes.` };
 }
 
+/** Of the heap, uncounted: eight choices, or forty calls. Nearly all streams keep less, and a thousand of them 8 MB. */
+const smallKeptBytes = 8 * 1024;
+/** A byte of an answer may cost eight of the heap, for a moment; these are kept for as long as the stream. */
+const keptShare = 1 / 4;
+
 /**
  * What a vendor has sent and nobody has taken yet. One piece stays as it came; more are gathered in one buffer. Large
- * answers count against the budget of all, and so does what waits in a stream's translator for its event to end.
+ * answers count against the budget of all, and so does what waits in a stream's translator for its event to end, and
+ * what that keeps of choices and calls until the stream does.
  */
 export class HeldBytes {
   readonly #hold: AnswerHold;
+  /** Of what a translator keeps; null while that is little. */
+  #keptHold: AnswerHold | null = null;
+  readonly #budget: AnswerBudget;
+  readonly #userId: string;
   readonly #maxPending: number;
   #only: Buffer | null = null;
   #gathered: ByteBuffer | null = null;
   #pending = 0;
+  #kept = 0;
 
   /** `maxPending`: as many bytes a translator keeps back at most. */
   constructor(budget: AnswerBudget, userId: string, maxPending: number) {
     this.#hold = new AnswerHold(budget, userId);
+    this.#budget = budget;
+    this.#userId = userId;
     this.#maxPending = maxPending;
   }
 
@@ -56,18 +69,26 @@ export class HeldBytes {
     return bytes;
   }
 
-  /** A translator took so many bytes, and said something or nothing. */
-  translated(bytes: number, isOutput: boolean): void {
+  /** A translator took so many bytes, said something or nothing, and keeps so many of the heap. */
+  translated(bytes: number, isOutput: boolean, keptBytes: number): void {
     this.#pending = isOutput ? 0 : Math.min(this.#pending + bytes, this.#maxPending);
+    this.#kept = keptBytes;
   }
 
   /** Counts what is held now. False when there is no room for it. */
   fits(): boolean {
-    return this.#hold.count(Math.max(this.length, this.#pending));
+    return this.#hold.count(Math.max(this.length, this.#pending)) && this.#fitsKept();
+  }
+
+  #fitsKept(): boolean {
+    if (this.#keptHold === null && this.#kept <= smallKeptBytes) return true;
+    this.#keptHold ??= new AnswerHold(this.#budget, this.#userId, smallKeptBytes * keptShare);
+    return this.#keptHold.count(this.#kept * keptShare);
   }
 
   /** Nothing counts any more. */
   uncount(): void {
     this.#hold.count(0);
+    this.#keptHold?.count(0);
   }
 }

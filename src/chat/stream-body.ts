@@ -29,7 +29,7 @@ export class StreamBody {
     this.bytes += chunk.length;
     const out = this.#translator.push(chunk);
     if (out !== null) this.#deliver(out);
-    this.#held.translated(chunk.length, out !== null);
+    this.#held.translated(chunk.length, out !== null, this.#translator.keptBytes);
   }
 
   /** The vendor has ended its body. */

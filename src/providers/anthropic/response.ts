@@ -20,6 +20,15 @@ function unreadable(reason: string): UnreadableAnswer {
   return { kind: 'unreadable', reason, code: null };
 }
 
+/** A text may be left out. One that is none is not passed over: the answer would lack it, and look whole. */
+function isReadable(block: Untrusted<AnswerBlock>): boolean {
+  const { type } = block;
+  return (
+    (type !== 'text' && type !== 'thinking') ||
+    ['string', 'undefined'].includes(typeof (block[type] ?? undefined))
+  );
+}
+
 function joined(blocks: readonly Untrusted<AnswerBlock>[], type: 'text' | 'thinking'): string {
   return blocks
     .filter((block) => block.type === type)
@@ -74,6 +83,7 @@ export function translateAnthropicAnswer(
   if (finishReason === null) return unreadable(overfullAnswer);
   const blocks = given.content.filter(isRecord);
   if (blocks.length > maxBlocks) return unreadable(overfullAnswer);
+  if (!blocks.every(isReadable)) return unreadable('a text of the answer is none');
   const completion: ChatCompletion = {
     id: keptName(given.id) || context.fallbackId,
     object: 'chat.completion',

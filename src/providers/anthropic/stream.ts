@@ -5,7 +5,7 @@ import { SseDecoder } from '../../core/answer/sse-decoder.ts';
 import { frameEndBytes } from '../../core/answer/sse-frame.ts';
 import type { Usage } from '../../core/answer/usage.ts';
 import { keptName } from '../answer-limits.ts';
-import { chunkFrame, chunkFrameStart, joinFrames } from '../chunk-frame.ts';
+import { joinFrames } from '../chunk-frame.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { eventBounds, isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, StreamPhase, StreamTranslator, UpstreamError } from '../provider.ts';
@@ -16,14 +16,12 @@ import {
   truncatedStream,
   unreadableStream,
 } from '../stream-failure.ts';
+import { ChunkOutput } from './chunk-output.ts';
 import { PlainDeltas, plainKinds } from './plain-deltas.ts';
 import { finishReasonOf } from './stop-reason.ts';
 import { ToolBlocks } from './tool-blocks.ts';
 import { UsageReader } from './usage.ts';
 import type { AnswerBlock, EventDelta, Message, MessageEvent } from './wire.ts';
-
-/** Anthropic gives one answer per request. */
-const onlyChoice = 0;
 
 /** Stream of the Messages API as OpenAI chunks (Claude docs: Streaming messages). Unknown events are ignored. */
 export class AnthropicStream implements StreamTranslator {
@@ -39,13 +37,11 @@ export class AnthropicStream implements StreamTranslator {
   readonly #decoder: SseDecoder;
   readonly #usage = new UsageReader();
   readonly #tools: ToolBlocks;
-  #frameStart: string | null = null;
+  readonly #output = new ChunkOutput(this);
   /** Of the block at hand, once a delta of it was translated. */
   #plain: PlainDeltas | null = null;
   /** There is one choice. */
   #finishReason: string | null = null;
-  #roleSent = false;
-  #output = '';
 
   constructor(context: StreamContext) {
     this.id = context.fallbackId;
@@ -58,6 +54,10 @@ export class AnthropicStream implements StreamTranslator {
 
   get usage(): Usage {
     return this.#usage.usage(this.answerEnded && this.#usage.outputStated);
+  }
+
+  get keptBytes(): number {
+    return this.#tools.keptBytes;
   }
 
   get answerEnded(): boolean {
@@ -83,7 +83,7 @@ export class AnthropicStream implements StreamTranslator {
         this.characters += plain.characters;
         position = plain.end;
       }
-      const made = frames ?? this.#flush();
+      const made = frames ?? this.#output.take();
       if (made !== null) output.push(made);
     }
     return joinFrames(output);
@@ -95,7 +95,7 @@ export class AnthropicStream implements StreamTranslator {
     // An event without its end counts if it is whole; half of one is no event (WHATWG HTML 9.2.6).
     if (last !== null && isRecord(readJson(last.data, eventBounds)?.value)) this.#take(last);
     if (!this.#ended) this.#complete();
-    return this.#flush();
+    return this.#output.take();
   }
 
   /** Takes one event, or what there is of it; the place behind it. */
@@ -119,30 +119,23 @@ export class AnthropicStream implements StreamTranslator {
     this.failure = failure;
   }
 
-  #flush(): Buffer | null {
-    const output = this.#output;
-    this.#output = '';
-    return output === '' ? null : Buffer.from(output);
-  }
-
-  #emit(delta: JsonRecord, finishReason: string | null): void {
-    const whole = this.#roleSent ? delta : { role: 'assistant', content: '', ...delta };
-    this.#roleSent = true;
-    this.#frameStart ??= chunkFrameStart(this, onlyChoice);
-    this.#output += chunkFrame(this.#frameStart, whole, finishReason);
-  }
-
   /** A chunk that holds a token: from here on falling back is no longer free. */
   #emitToken(delta: JsonRecord, finishReason: string | null = null): void {
-    this.#emit(delta, finishReason);
+    this.#output.add(delta, finishReason);
     this.phase = 'answering';
     this.tokenSeen = true;
   }
 
   #emitText(field: 'content' | 'reasoning_content', given: unknown): void {
-    const text = textOf(given);
+    const text = this.#textOf(given);
     this.characters += text.length;
     if (text !== '') this.#emitToken({ [field]: text });
+  }
+
+  /** A text may be left out. One that is none is not passed over: the answer would lack it, and look whole. */
+  #textOf(given: unknown): string {
+    if (typeof given !== 'string' && (given ?? null) !== null) this.#fail(unreadableStream);
+    return textOf(given);
   }
 
   #take(event: SseEvent): void {
@@ -190,10 +183,10 @@ export class AnthropicStream implements StreamTranslator {
   #start(message: Untrusted<Message>): void {
     this.id = keptName(message.id) || this.id;
     this.model = keptName(message.model) || this.model;
-    this.#frameStart = null;
+    this.#output.rename();
     this.#plain = null;
     this.#usage.takeStart(message.usage);
-    if (!this.#roleSent) this.#emit({}, null);
+    this.#output.begin();
   }
 
   #startBlock(index: unknown, block: Untrusted<AnswerBlock>): void {
@@ -214,10 +207,10 @@ export class AnthropicStream implements StreamTranslator {
       this.#emitText(to, delta[from]);
       // The next ones of a block that has shown a token are likely to be as plain.
       if (this.tokenSeen && this.#plain?.isOf(index, delta.type) !== true) {
-        this.#plain = PlainDeltas.of(index, delta.type, this.#frameStart, this.#maxEventBytes);
+        this.#plain = PlainDeltas.of(index, delta.type, this.#output.frameStart, this.#maxEventBytes);
       }
     } else if (delta.type === 'input_json_delta') {
-      const json = textOf(delta.partial_json);
+      const json = this.#textOf(delta.partial_json);
       this.characters += json.length;
       this.#emitCall(this.#tools.append(index, json));
     }

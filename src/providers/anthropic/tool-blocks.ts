@@ -8,6 +8,10 @@ import type { AnswerBlock } from './wire.ts';
 /** Characters of whole inputs that wait for the end of their blocks, all together. */
 const maxHeldLength = 1024 * 1024;
 
+/** What an open block takes of the heap beside its input, and a character of that at most. */
+const blockBytes = 150;
+const characterBytes = 2;
+
 interface OpenBlock {
   /** Position among the tool calls, from 0; the vendor's index counts text and thinking too. */
   readonly index: number;
@@ -30,6 +34,11 @@ export class ToolBlocks {
 
   constructor(seed: string) {
     this.#seed = seed;
+  }
+
+  /** Of heap, roughly. */
+  get keptBytes(): number {
+    return this.#open.size * blockBytes + this.#heldLength * characterBytes;
   }
 
   /** The first fragment: id, type and name, once. Null: a bound is broken. */

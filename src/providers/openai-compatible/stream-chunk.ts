@@ -21,6 +21,9 @@ export interface ChunkEffect {
   readonly plainField: TextField | null;
 }
 
+/** What a choice takes of the heap: it has the maps of its calls. */
+const choiceBytes = 1_000;
+
 /** Everything a stream knows of its chunks: who names it, and where its choices stand. */
 export class ChunkReader {
   readonly choices = new Map<number, StreamChoice>();
@@ -40,6 +43,11 @@ export class ChunkReader {
     this.id = context.fallbackId;
     this.created = context.createdSeconds;
     this.model = context.model;
+  }
+
+  /** Of heap, roughly. */
+  get keptBytes(): number {
+    return this.choices.size * choiceBytes + this.#room.keptBytes;
   }
 
   /** Every choice seen so far has its finish reason. */

@@ -74,6 +74,10 @@ export class CompatibleStream implements StreamTranslator {
     return this.#characters + (this.#template?.characters ?? 0);
   }
 
+  get keptBytes(): number {
+    return this.#chunks.keptBytes;
+  }
+
   get answerEnded(): boolean {
     return this.#chunks.ended;
   }

@@ -8,7 +8,7 @@ import type { CalledFunction, WireToolCall } from './wire.ts';
 type Fragment = Untrusted<WireToolCall>;
 type Called = Untrusted<CalledFunction>;
 
-/** A text that grew by pieces keeps each of them: 32 bytes beside its characters, even where it has only one. */
+/** A text that grew by pieces keeps each of them: 32 bytes beside its characters, of which each counts for two. */
 const heldPieceOverhead = 16;
 
 interface OpenCall {

@@ -3,10 +3,20 @@ import { maxToolCalls } from '../../core/answer/answer-limits.ts';
 /** Characters of ids and names, and of arguments that wait for a name which comes late. */
 const maxHeldLength = 64 * 1024;
 
+/** What a call takes of the heap, its places in the maps of its choice included. */
+const callBytes = 200;
+/** Texts beyond Latin-1 take two bytes a character. */
+const characterBytes = 2;
+
 /** What the tool calls of one stream may have us keep, whichever choices they are spread over. */
 export class ToolRoom {
   #calls = 0;
   #heldLength = 0;
+
+  /** Of heap, roughly. */
+  get keptBytes(): number {
+    return this.#calls * callBytes + this.#heldLength * characterBytes;
+  }
 
   /** False when there are too many. */
   addCall(): boolean {
