@@ -7,17 +7,22 @@ import type { ExchangeEnd } from './open-stream.ts';
 import type { UpstreamHead } from './ports.ts';
 
 const noHeaders: UpstreamHeaders = Object.freeze({});
+/** Of an answer nobody reads its fields, of an error its provider does: a head of 16 KiB is not kept for nothing. */
+const anyAnswer: Pick<UpstreamHead, 'status' | 'headers'> = Object.freeze({
+  status: 200,
+  headers: noHeaders,
+});
 
 /** A body that is read to its end before anything is made of it: a JSON answer, or what stands behind an error. */
 export class WholeBody {
-  readonly #head: UpstreamHead;
+  readonly #head: Pick<UpstreamHead, 'status' | 'headers'>;
   readonly #limitBytes: number;
   readonly #held: HeldBytes;
   #bytes = 0;
 
   constructor(head: UpstreamHead, { userId, tables }: ChatCall, answers: AnswerBudget) {
     const { limits } = tables.document;
-    this.#head = head;
+    this.#head = head.status === 200 ? anyAnswer : head;
     this.#limitBytes = head.status === 200 ? limits.answer_bytes : maxErrorBodyBytes;
     this.#held = new HeldBytes(answers, userId, limits.event_bytes);
   }
@@ -46,9 +51,7 @@ export class WholeBody {
 
   #reply(cut: boolean): ExchangeEnd {
     const body = this.#held.take();
-    const { status } = this.#head;
-    // Of an answer nobody reads them, of an error its provider does.
-    const headers = status === 200 ? noHeaders : this.#head.headers;
+    const { status, headers } = this.#head;
     return { kind: 'replied', status, headers, body, cut };
   }
 }

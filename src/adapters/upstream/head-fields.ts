@@ -31,10 +31,11 @@ const [tab, lineFeed, carriageReturn, space, colon, zero, nine, del] = [
 roles.fill(ofValue, space);
 roles[tab] = ofValue;
 roles[del] = 0;
-for (const byte of Buffer.from(
-  "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
-)) {
-  roles[byte] = ofValue | ofName;
+/** As a class of a pattern: what names, of extensions of chunks too, are made of (RFC 9110 section 5.6.2). */
+export const tokenClass = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]";
+const isToken = new RegExp(tokenClass);
+for (let byte = 0; byte < roles.length; byte += 1) {
+  if (isToken.test(String.fromCharCode(byte))) roles[byte] = ofValue | ofName;
 }
 
 const knownNames = [
@@ -99,8 +100,14 @@ function decimalOf(bytes: Buffer, from: number, to: number): number {
   return value;
 }
 
-const joined = (before: string | null, value: string): string =>
-  before === null ? value : `${before},${value}`;
+/** No type, coding or time limit is as long; what is read of it is kept until its answer is whole. */
+const maxValueLength = 1024;
+
+function joined(before: string | null, bytes: Buffer, from: number, to: number): string {
+  const value = bytes.toString('latin1', from, Math.min(to, from + maxValueLength));
+  if (before === null) return value;
+  return before.length < maxValueLength ? `${before},${value}` : before;
+}
 
 /** False where the field may not be as it is. */
 function take(fields: HeadFields, name: KnownName, bytes: Buffer, lineFrom: number, lineTo: number): boolean {
@@ -122,13 +129,13 @@ function take(fields: HeadFields, name: KnownName, bytes: Buffer, lineFrom: numb
         !spells(bytes, from, to, usualConnection) && /close/i.test(bytes.toString('latin1', from, to));
       return true;
     case 'keep-alive':
-      fields.keepAlive = joined(fields.keepAlive, bytes.toString('latin1', from, to));
+      fields.keepAlive = joined(fields.keepAlive, bytes, from, to);
       return true;
     case 'content-encoding':
-      fields.contentEncoding = joined(fields.contentEncoding, bytes.toString('latin1', from, to));
+      fields.contentEncoding = joined(fields.contentEncoding, bytes, from, to);
       return true;
     case 'content-type':
-      fields.contentType = joined(fields.contentType, bytes.toString('latin1', from, to));
+      fields.contentType = joined(fields.contentType, bytes, from, to);
       return true;
   }
 }

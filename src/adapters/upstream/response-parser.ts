@@ -1,7 +1,7 @@
 import { ByteBuffer } from '../../core/byte-buffer.ts';
 import { ChunkedBody } from './chunked-body.ts';
 import type { ResponseHead } from './response-head.ts';
-import { readResponseHead } from './response-head.ts';
+import { httpPrefix, readResponseHead } from './response-head.ts';
 
 /** What one answer is taken apart into. Slices are only valid during the call. */
 export interface ResponseReader {
@@ -12,18 +12,16 @@ export interface ResponseReader {
 /** Why the bytes are no answer. */
 export type ResponseFault = 'protocol' | 'too-large';
 
-/** Status line and fields of one answer, interim ones included. */
-const maxHeadBytes = 64 * 1024;
+/** Status line and fields of one answer, interim ones included: as many as Node's own client takes. */
+export const maxHeadBytes = 16 * 1024;
 /** `100 Continue`, `103 Early Hints`: a few are usual, a flood of them is an attack. */
 const maxInterimHeads = 16;
 const headEnd = Buffer.from('\r\n\r\n');
-/** What does not begin so is no HTTP, and its end need not be waited for. */
-const prefix = Buffer.from('HTTP/1.');
 
 /** As far as the bytes go. */
 function beginsAsHttp(bytes: Buffer): boolean {
-  const known = Math.min(bytes.length, prefix.length);
-  for (let at = 0; at < known; at += 1) if (bytes[at] !== prefix[at]) return false;
+  const known = Math.min(bytes.length, httpPrefix.length);
+  for (let at = 0; at < known; at += 1) if (bytes[at] !== httpPrefix[at]) return false;
   return true;
 }
 

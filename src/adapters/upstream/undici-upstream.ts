@@ -12,6 +12,7 @@ import { ConnectError } from './connect-error.ts';
 import type { ConnectionPool, OpenPool } from './connection-pool.ts';
 import { decoderFor } from './content-decoder.ts';
 import { openFilesLimit } from './open-files.ts';
+import { maxHeadBytes } from './response-parser.ts';
 import type { PoolStats } from './upstream-connections.ts';
 import { connectionsOf } from './upstream-connections.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
@@ -168,8 +169,6 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
   }
 }
 
-const maxHeaderBytes = 64 * 1024;
-
 /** A pool of undici's. It cannot close one idle socket alone, so all go while no call is under way. */
 class UndiciPool implements ConnectionPool {
   readonly #open: () => Pool;
@@ -215,7 +214,7 @@ const openPool: OpenPool<UndiciPool> = (origin, connect, { keepAliveMs, longestK
     bodyTimeout: 0,
     keepAliveTimeout: keepAliveMs,
     keepAliveMaxTimeout: longestKeepAliveMs,
-    maxHeaderSize: maxHeaderBytes,
+    maxHeaderSize: maxHeadBytes,
   });
 
 /**

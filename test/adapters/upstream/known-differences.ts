@@ -70,9 +70,9 @@ export const refusedByOurs: readonly KnownDifference[] = [
     isIn: like(/\n0\r\n[\s\S]{16384}/),
   },
   {
-    what: 'more than 256 fields, or a head of more than 64 KiB',
+    what: 'more than 256 fields, or a head of more than 16 KiB',
     why: 'each may become a property; the others were told to take any',
-    isIn: (answer) => answer.split('\r\n').length > 257 || answer.indexOf('\r\n\r\n') > 65_536,
+    isIn: (answer) => answer.split('\r\n').length > 257 || answer.indexOf('\r\n\r\n') > 16_384,
   },
   {
     what: 'an empty line in front of the answer',
