@@ -30,7 +30,7 @@ export type AttemptOutcome =
 export interface AttemptContext {
   readonly call: ChatCall;
   readonly provider: Provider;
-  readonly streamContext: StreamContext;
+  readonly translation: StreamContext;
   /** Of its whole answer. */
   readonly room: AnswerHold;
   /** Masks this attempt's key and the prompt in what the vendor says; texts together, since each look costs. */
@@ -96,7 +96,7 @@ export function outcomeOfExchange(
 }
 
 function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Clock): AttemptOutcome {
-  const { provider, streamContext, call, room } = context;
+  const { provider, translation, call, room } = context;
   const { status, headers, body, cut } = reply;
   if (status !== 200) {
     const error = provider.readError(status, headers, body, clock.wallMs());
@@ -106,7 +106,7 @@ function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Cl
   const tally = tallyJson(body, answerBounds);
   if (!room.countParsed(body, tally)) return failed(context, failureOfTransport(noRoomForAnswer));
   // Some servers answer a stream request as JSON: it is paid for, and can be streamed from here.
-  const answer = provider.translateAnswer(body, streamContext, tally);
+  const answer = provider.translateAnswer(body, translation, tally);
   if (answer.kind === 'answer') return { kind: 'answered', answer };
   room.count(0);
   const noStream = call.request.stream === true && answer.code === null;

@@ -23,7 +23,7 @@ import type { UpstreamCall } from './ports.ts';
 interface PreparedAttempt extends AttemptContext {
   readonly candidate: Candidate;
   readonly key: OpenedKey;
-  readonly streamContext: AttemptTranslation;
+  readonly translation: AttemptTranslation;
   /** Monotonic milliseconds. */
   readonly startedAtMs: number;
   readonly requestDueMs: number;
@@ -41,14 +41,14 @@ interface UpstreamResult {
  * `room` is what a whole answer is counted by, and stays so.
  */
 export async function attempt(
-  opened: OpenAttempt,
+  tried: OpenAttempt,
   call: ChatCall,
   deps: ChatDeps,
   requestDueMs: number,
   signal: CancelSignal,
   room: AnswerHold,
 ): Promise<AttemptOutcome> {
-  const { candidate } = opened;
+  const { candidate } = tried;
   const key = openCandidate(candidate, call, deps);
   if (key.kind !== 'opened') return outcomeOfUnusableKey(key);
   const { secret } = key;
@@ -57,17 +57,17 @@ export async function attempt(
     candidate,
     key,
     provider: deps.providers[candidate.provider],
-    streamContext: new AttemptTranslation(candidate, call, deps),
-    startedAtMs: opened.startedAtMs,
+    translation: new AttemptTranslation(candidate, call, deps),
+    startedAtMs: tried.startedAtMs,
     requestDueMs,
     room,
     redact: (texts) => maskEchoes(texts, call.request).map((text) => redactReason(text, secret.reveal())),
   };
-  const first = await send(prepared, opened, deps, signal);
+  const first = await send(prepared, tried, deps, signal);
   const form = otherForm(prepared, first.end);
   if (form === null) return outcomeOfExchange(prepared, first.end, first.translator, deps.clock);
-  const again = { ...prepared, streamContext: prepared.streamContext.in(form) };
-  const second = await send(again, opened, deps, signal);
+  const again = { ...prepared, translation: prepared.translation.in(form) };
+  const second = await send(again, tried, deps, signal);
   // Only an answer proves that the form was the trouble; a mistaken lesson would cost later requests dearly.
   if (isOk(second.end)) deps.requestForms.learn(candidate.key.id, form);
   return outcomeOfExchange(again, second.end, second.translator, deps.clock);
@@ -78,8 +78,8 @@ function isOk(end: ExchangeEnd): boolean {
 }
 
 /** The form to ask in once more; null: this is the end of it. */
-function otherForm({ provider, streamContext, call }: PreparedAttempt, end: ExchangeEnd): string | null {
-  if (end.kind !== 'replied' || end.status === 200 || streamContext.form !== null) return null;
+function otherForm({ provider, translation, call }: PreparedAttempt, end: ExchangeEnd): string | null {
+  if (end.kind !== 'replied' || end.status === 200 || translation.form !== null) return null;
   return provider.otherForm?.(end.status, end.body, call.request) ?? null;
 }
 
@@ -89,7 +89,8 @@ async function bytesOf(body: string, deps: ChatDeps): Promise<Buffer> {
   return Buffer.from(body);
 }
 
-function upstreamCall(
+/** What is sent. Tells of it too: the vendor's trace headers come of that. */
+function toldCall(
   prepared: PreparedAttempt,
   deps: ChatDeps,
   request: UpstreamRequest,
@@ -115,19 +116,19 @@ function upstreamCall(
 /** One exchange. Not async by itself: a promise that is handed out by another one takes three turns of the queue. */
 function send(
   prepared: PreparedAttempt,
-  opened: OpenAttempt,
+  tried: OpenAttempt,
   deps: ChatDeps,
   signal: CancelSignal,
 ): Promise<UpstreamResult> {
-  const { call, candidate, provider, streamContext } = prepared;
+  const { call, candidate, provider, translation } = prepared;
   // Checked again where the socket is about to be opened, whatever the plan said.
   if (!residencyAllows(call.options.residency, candidate.residency)) {
     throw new Error('A candidate outside the residency of its request reached an attempt.');
   }
-  const request = provider.translateRequest(call.request, streamContext);
-  opened.leftOut(request.dropped);
+  const request = provider.translateRequest(call.request, translation);
+  tried.leftOut(request.dropped);
   const exchange = (body: string | Buffer): Promise<UpstreamResult> =>
-    exchangeWith(prepared, opened, upstreamCall(prepared, deps, request, body), deps, signal);
+    exchangeWith(prepared, tried, toldCall(prepared, deps, request, body), deps, signal);
   return request.body.length > longestOfOneTurn
     ? bytesOf(request.body, deps).then(exchange)
     : exchange(request.body);
@@ -135,13 +136,13 @@ function send(
 
 function exchangeWith(
   prepared: PreparedAttempt,
-  opened: OpenAttempt,
+  tried: OpenAttempt,
   sent: UpstreamCall,
   deps: ChatDeps,
   signal: CancelSignal,
 ): Promise<UpstreamResult> {
-  const { call, provider, streamContext, startedAtMs, requestDueMs, redact } = prepared;
-  const translator = call.request.stream === true ? provider.streamTranslator(streamContext) : null;
+  const { call, provider, translation, startedAtMs, requestDueMs, redact } = prepared;
+  const translator = call.request.stream === true ? provider.streamTranslator(translation) : null;
   const job = {
     call,
     upstreamCall: sent,
@@ -158,7 +159,7 @@ function exchangeWith(
   };
   return new Promise((resolve) => {
     const exchange = new Exchange(job, (end) => {
-      opened.reached(exchange.addressClass);
+      tried.reached(exchange.addressClass);
       resolve({ end, translator });
     });
     exchange.start(deps.transport);

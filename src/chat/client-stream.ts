@@ -1,7 +1,7 @@
 import type { CancelSignal } from './cancellation.ts';
 
 /**
- * The client's end of a streamed answer, as the story sees it. `http/answers/sse-reply.ts` implements it on the
+ * The client's end of a streamed answer, as the story sees it. `http/answers/reply-client.ts` implements it on the
  * raw response; nothing leaves before `open`.
  */
 export interface ClientStream {

@@ -202,10 +202,10 @@ export class Exchange implements UpstreamListener, OpenStream {
     const { isOpen, isUnread, lastActivityMs } = this.#progress;
     const { call, telemetry, requestDueMs, startedAtMs } = this.#job;
     const end = overdueEnd(isUnread, nowMs >= requestDueMs);
-    const isSilent = isOpen && end.kind === 'failed' && end.idle === true;
-    if (isSilent) telemetry.streamStalled(call, nowMs - lastActivityMs);
+    const midAnswer = isOpen && end.kind === 'failed' && end.idle === true;
+    if (midAnswer) telemetry.streamStalled(call, nowMs - lastActivityMs);
     this.#end(end, { kind: 'timed-out', afterMs: nowMs - startedAtMs });
-    this.#abortUpstream(isSilent);
+    this.#abortUpstream(midAnswer);
   }
 
   #fail(failure: TransportFailure): void {
@@ -229,9 +229,9 @@ export class Exchange implements UpstreamListener, OpenStream {
     this.#settle(end);
   }
 
-  #abortUpstream(isSilent = false): void {
+  #abortUpstream(midAnswer = false): void {
     this.#close();
-    this.#control?.abort(isSilent);
+    this.#control?.abort(midAnswer);
   }
 
   /** Gives back all that it holds. */

@@ -147,10 +147,10 @@ export interface UpstreamControl {
   pause(): void;
   resume(): void;
   /**
-   * Closes the upstream socket now; `onFailure` with kind `aborted` follows unless the call had ended. `isSilent`: an
+   * Closes the upstream socket now; `onFailure` with kind `aborted` follows unless the call had ended. `midAnswer`: an
    * answer that had begun stopped for longer than the operator lets it, so the path may be broken for others too.
    */
-  abort(isSilent?: boolean): void;
+  abort(midAnswer?: boolean): void;
 }
 
 /** The only way to a provider. */

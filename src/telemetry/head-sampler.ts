@@ -1,8 +1,7 @@
 import type { SamplerSettings } from '../tracing-settings.ts';
-import { digitOf } from './protobuf-bytes.ts';
+import { digitOf, traceIdDigits } from './hex-digits.ts';
 
 const wordDigits = 8;
-const traceDigits = 32;
 const twoTo32 = 2 ** 32;
 
 /** Whether a request is recorded, decided before there is a span of it: most have none. */
@@ -24,7 +23,7 @@ export class HeadSampler {
 /** The four words of an id, folded into one. */
 function foldOf(traceId: string): number {
   let fold = 0;
-  for (let at = 0; at < traceDigits; at += wordDigits) {
+  for (let at = 0; at < traceIdDigits; at += wordDigits) {
     let word = 0;
     for (let index = at; index < at + wordDigits; index += 1) {
       word = (word << 4) | digitOf(traceId.charCodeAt(index));

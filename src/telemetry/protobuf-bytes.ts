@@ -1,3 +1,5 @@
+import { digitOf } from './hex-digits.ts';
+
 /** Wire types of protobuf. */
 export const wire = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
 
@@ -156,6 +158,3 @@ export class ProtobufBytes {
     this.#bytes[this.length++] = Number(rest);
   }
 }
-
-/** The value of a hexadecimal digit of ASCII, whose letters stand 9 behind it in the low four bits. */
-export const digitOf = (code: number): number => (code & 15) + (code >> 6) * 9;

@@ -1,17 +1,15 @@
 import { randomFillSync } from 'node:crypto';
 import type { NodeSDKConfiguration } from '@opentelemetry/sdk-node';
+import { spanIdDigits, traceIdDigits } from './hex-digits.ts';
 
 type IdGenerator = NodeSDKConfiguration['idGenerator'];
 
-/** Digits of the ids of W3C Trace Context. */
-const traceDigits = 32;
-const spanDigits = 16;
 /** Of some hundred requests. */
 const poolBytes = 8_192;
 /** An id is a slice of its digits and keeps all of them, as long as an exemplar that it is in. */
 const digitsBytes = 64;
 /** No id may be all zeros (W3C Trace Context 3.2.2.3); every other is as good. */
-const zeros = '0'.repeat(traceDigits);
+const zeros = '0'.repeat(traceIdDigits);
 
 /**
  * Random ids for traces and spans, cut from digits that are made for some of them at once: made one by one, as the
@@ -23,9 +21,9 @@ export class RandomIds implements IdGenerator {
   #digits = '';
   #at = 0;
 
-  readonly generateTraceId = (): string => this.#next(traceDigits);
+  readonly generateTraceId = (): string => this.#next(traceIdDigits);
 
-  readonly generateSpanId = (): string => this.#next(spanDigits);
+  readonly generateSpanId = (): string => this.#next(spanIdDigits);
 
   #next(length: number): string {
     if (this.#at + length > this.#digits.length) this.#refill();

@@ -82,7 +82,8 @@ class WishedSpan extends RequestSpan {
  * Starts the span of a request as a child of the caller's, if the caller named one. A caller may always ask not to be
  * recorded. To be recorded is a wish: from a trusted peer it is granted once the request is authenticated
  * (`grantWish`); to everybody else applies what would be decided for a request without a caller, so that nobody can
- * have us record, and a trace id of their choosing does not sway a sampler that looks at it. `trusted`: the peer is a
+ * have us record, and a trace id of their choosing does not sway a sampler that looks at it (the SDK's, where spans are
+ * its own, is asked about that id as well: both have to say yes). `trusted`: the peer is a
  * proxy of the operator's. Null: it has no trace, since it is not recorded and nobody else has one of it: under ids of
  * its own nothing could be found.
  */

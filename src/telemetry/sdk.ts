@@ -158,7 +158,7 @@ function readBatchLimits(): BatchLimits {
   };
 }
 
-/** By one of the variables that the SDK reads them from. Ours are not counted, nor are their values cut. */
+/** By one of the variables that the SDK reads them from. Of ours no attribute is counted, and no value cut. */
 const limitVariables = [
   'OTEL_ATTRIBUTE_COUNT_LIMIT',
   'OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT',

@@ -54,7 +54,7 @@ const lineMembers = [createdMicros, ...encodedColumns];
 
 /** The row as one line of JSON: what the insert reads, the spool keeps, and is printed when nothing else is left. */
 export function encodeLogRow(settled: SettledRequest): string {
-  let text = `{"created_micros":${settled.createdAtMicros}`;
+  let text = `{"${createdMicros.name}":${createdMicros.json(settled)}`;
   for (const { before, json } of members) text += before + json(settled);
   return `${text}}`;
 }

@@ -1,13 +1,16 @@
+import { tokenClass } from './head-fields.ts';
+
 /** A size line with its extensions, or a trailer field. */
 const maxLineBytes = 1024;
 /** All trailer fields; they are read and forgotten. */
 const maxTrailerBytes = 16 * 1024;
 /** Twelve hexadecimal digits are a safe integer. */
-const sizeLine =
-  /^([0-9A-Fa-f]{1,12})(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"[\x20\x21\x23-\x5b\x5d-\x7e]*"))?)*$/;
+const sizeLine = new RegExp(
+  `^([0-9A-Fa-f]{1,12})(?:;${tokenClass}+(?:=(?:${tokenClass}+|"[\\x20\\x21\\x23-\\x5b\\x5d-\\x7e]*"))?)*$`,
+);
 /** Readers that heed one behind the body go on elsewhere than we do; RFC 9110 section 6.5.1 forbids them there. */
 const framingTrailer = /^(?:content-length|transfer-encoding):/i;
-const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
+const trailerLine = new RegExp(`^${tokenClass}+:[\\t\\x20-\\x7e\\x80-\\xff]*$`);
 const [carriageReturn, lineFeed] = [0x0d, 0x0a];
 /** Sizes of so many digits are read without a pattern. */
 const plainDigits = 7;

@@ -14,8 +14,8 @@ export interface WaitingCall {
 export interface ConnectionOwner {
   /** When a byte last came, on any of the owner's connections. */
   heardAtMs: number;
-  /** Whether this connection is made to its end, though the call it was meant for is over. */
-  connectsAhead(connection: Connection): boolean;
+  /** The call that this connection is made for is over. True: it is made to its end all the same. */
+  keepOpening(connection: Connection): boolean;
   /** The answer is whole and the connection can carry another call. */
   onFree(connection: Connection): void;
   onClosed(connection: Connection): void;

@@ -150,16 +150,16 @@ export class Connection {
     this.#close();
   }
 
-  /** The caller gives the call up, and receives nothing more; `isSilent`: since its answer stopped halfway. */
-  abandon(isSilent: boolean): void {
-    if (this.state === 'opening' && this.#owner.connectsAhead(this)) {
+  /** The caller gives the call up, and receives nothing more; `midAnswer`: since its answer stopped halfway. */
+  abandon(midAnswer: boolean): void {
+    if (this.state === 'opening' && this.#owner.keepOpening(this)) {
       this.#opener = null;
       return;
     }
     const silentMs = this.#monotonicMs() - this.#heardAtMs;
     const wasSilent = this.state === 'busy' && this.#reading.isOn && silentMs >= suspectMs;
     this.destroy();
-    if (wasSilent) this.#owner.onSilent(this.#heardAtMs, isSilent);
+    if (wasSilent) this.#owner.onSilent(this.#heardAtMs, midAnswer);
   }
 
   /** Closes now; the call fails. */

@@ -12,6 +12,7 @@ const hintMarginMs = 2_000;
 /**
  * Calls given up without a byte, on as many connections and with nothing received on any other, until the idle ones are
  * closed as dead. One alone may have had a short limit of its own: its user would cost all others their connections.
+ * An answer that stops halfway tells alone.
  */
 const silencesThatTell = 2;
 
@@ -99,7 +100,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
     }
   }
 
-  connectsAhead(connection: Connection): boolean {
+  keepOpening(connection: Connection): boolean {
     if (!this.#limits.connectsAhead || this.#ahead.size >= mostAhead) return false;
     this.#ahead.add(connection);
     return true;

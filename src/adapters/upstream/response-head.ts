@@ -88,16 +88,16 @@ function headersOf(text: string): UpstreamHeaders {
   return headers;
 }
 
-/** `HTTP/1.1 200`; 1 and the status are not looked at here. */
-const version = Buffer.from('HTTP/1.');
-const minorAt = version.length;
+/** `HTTP/1.1 200` begins with it: what does not is no HTTP of ours, and its end need not be waited for. */
+export const httpPrefix = Buffer.from('HTTP/1.');
+const minorAt = httpPrefix.length;
 const statusAt = minorAt + 2;
 const reasonAt = statusAt + 3;
 const [zero, one, nine, carriageReturn] = [0x30, 0x31, 0x39, 0x0d];
 
 /** The status of a line that says HTTP/1.0 or 1.1 and a number of three digits; -1 where it does not. */
 function statusOf(bytes: Buffer): number {
-  for (let at = 0; at < minorAt; at += 1) if (bytes[at] !== version[at]) return -1;
+  for (let at = 0; at < minorAt; at += 1) if (bytes[at] !== httpPrefix[at]) return -1;
   const minor = bytes[minorAt];
   if ((minor !== zero && minor !== one) || bytes[minorAt + 1] !== space) return -1;
   let status = 0;

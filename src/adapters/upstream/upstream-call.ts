@@ -122,17 +122,17 @@ export class ActiveCall implements ConnectionCall, WaitingCall, UpstreamControl 
     else this.#connection?.resume();
   }
 
-  abort(isSilent = false): void {
-    this.fail('aborted', isSilent);
+  abort(midAnswer = false): void {
+    this.fail('aborted', midAnswer);
   }
 
   /** Ends the call and its connection. */
-  fail(kind: TransportFailure['kind'], isSilent = false): void {
+  fail(kind: TransportFailure['kind'], midAnswer = false): void {
     if (this.state === 'over') return;
     const connection = this.#connection;
     this.#connection = null;
     this.#finish(transportFailure(kind));
-    connection?.abandon(isSilent);
+    connection?.abandon(midAnswer);
   }
 
   /** What keeps a coded answer from being read; null: nothing. */

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { setInterval } from 'node:timers';
 import type { UpstreamCall } from '../../chat/ports.ts';
 import type { OutboundPolicy } from '../../core/net/outbound-policy.ts';
@@ -21,10 +22,10 @@ const sweepMs = 500;
 
 /** How an origin is connected to: an IP literal has no brackets there, and no server name. */
 function openerTo(origin: string, connect: Connector): OpenSocket {
-  const { hostname, host, protocol, port } = new URL(origin);
+  const { hostname, protocol, port } = new URL(origin);
   const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
-  const isName = !bare.includes(':') && !/^[\d.]+$/.test(bare);
-  const target = { hostname: bare, host, protocol, port, ...(isName ? { servername: bare } : {}) };
+  const named = isIP(bare) === 0 ? { servername: bare } : {};
+  const target = { hostname: bare, protocol, port, ...named };
   return (read, done) => {
     let reached: string | null = null;
     const onReached = (address: string | null): void => {

@@ -17,7 +17,7 @@ import { residencyBinder, strictestResidency } from '../../core/request/residenc
 import { parseMode } from '../../core/tables/mode.ts';
 import type { RoutingTables } from '../../core/tables/tables.ts';
 import type { Admission } from '../../limits/limit-gate.ts';
-import { ReplyClient } from '../answers/sse-reply.ts';
+import { ReplyClient } from '../answers/reply-client.ts';
 import { parseChatBody } from '../body/chat-body.ts';
 import { readGatewayHeaders } from '../gateway-headers.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';

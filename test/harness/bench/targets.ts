@@ -14,7 +14,7 @@ export const CACHED = 'gateway, from the cache';
 export const ANTHROPIC = "gateway, Anthropic's events translated";
 export const FLOOR_TLS = 'bare Fastify, TLS to the vendor';
 export const GATEWAY_TLS = 'gateway, TLS to the vendor';
-/** Not watched at all; what watching costs is measured against it. */
+/** Not watched at all. */
 export const UNWATCHED = 'no telemetry';
 const METRICS = 'metrics';
 const SOME_TRACES = 'gateway, traces at 1 %';

@@ -10,7 +10,7 @@ import type { OpenStream, StreamConsumer } from '../../../src/chat/open-stream.t
 import type { UpstreamControl } from '../../../src/chat/ports.ts';
 import { relay } from '../../../src/chat/relay.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
-import { ReplyClient } from '../../../src/http/answers/sse-reply.ts';
+import { ReplyClient } from '../../../src/http/answers/reply-client.ts';
 import { callTo, ofUser } from '../../adapters/upstream/local-server.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 import { sentBytes, unreadBytes } from '../../harness/measure/sent-bytes.ts';

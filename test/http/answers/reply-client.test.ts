@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import fastify from 'fastify';
 import { afterEach, expect, test } from 'vitest';
-import { ReplyClient } from '../../../src/http/answers/sse-reply.ts';
+import { ReplyClient } from '../../../src/http/answers/reply-client.ts';
 import { BodyBudget } from '../../../src/http/body/body-budget.ts';
 import { Life } from '../../../src/http/life.ts';
 import { unreadAnswers } from '../../harness/gateway/unread-answers.ts';

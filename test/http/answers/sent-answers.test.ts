@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ReplyClient } from '../../../src/http/answers/sse-reply.ts';
+import { ReplyClient } from '../../../src/http/answers/reply-client.ts';
 import { maxWaitingRequests } from '../../../src/http/connections/turns.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 import { sentBytes } from '../../harness/measure/sent-bytes.ts';
