@@ -9,6 +9,9 @@ import { EVENTS_PER_STREAM, HELD_STREAMS } from './workload.ts';
 /** V8 needs it: a gateway's first thousands of requests cost nearly twice as much as the later ones. */
 const WARM_UP_REQUESTS = 60_000;
 const WARM_UP_STREAMS = 500;
+/** Then a figure stands when a slice of it takes no less than so much of the one before, or after so many slices. */
+const STANDING = 0.98;
+const MOST_WARM_UP_SLICES = 20;
 /** Of all amounts, when it is only to be seen that everything runs. */
 const QUICK = 0.1;
 /**
@@ -82,6 +85,8 @@ interface Slice {
 export interface Figures extends Slice {
   /** Its CPU time by the mean of the floor's just before and just after. */
   readonly ratio: number;
+  /** Its `p50` less the mean of the floor's just before and just after. */
+  readonly overFloorMs: number;
 }
 
 /** What each suite found out about each target in one turn, by its name; a slice that was disturbed is left out. */
@@ -107,6 +112,18 @@ export async function warmUp(stage: Stage, target: Target): Promise<void> {
     const count = share * target.processes.length * (visits('json') ? WARM_UP_STREAMS : 2 * WARM_UP_STREAMS);
     await run(stage, target, { stream: true, connections: STREAMS, count });
   }
+  for (const suite of ['json', 'burst'] as const) {
+    if (visits(suite) && !stage.quick) await warmUntilItStands(stage, target, suite);
+  }
+}
+
+async function warmUntilItStands(stage: Stage, target: Target, suite: Suite): Promise<void> {
+  let before = Number.POSITIVE_INFINITY;
+  for (let slice = 0; slice < MOST_WARM_UP_SLICES; slice += 1) {
+    const { cpu } = await measureSlice(stage, target, suite);
+    if (cpu > before * STANDING) return;
+    before = cpu;
+  }
 }
 
 /** The floor and a target take turns, slice by slice: what disturbs the machine disturbs neighbours alike. */
@@ -121,8 +138,10 @@ export async function measure(stage: Stage, floor: Target, target: Target): Prom
       const after = await measureSlice(stage, floor, suite);
       const isKept = isSteady(before, after);
       const ratio = (2 * own.cpu) / (before.cpu + after.cpu);
+      const overFloorMs = own.p50 - (before.p50 + after.p50) / 2;
+      const floors = { ...after, ratio: 1, overFloorMs: 0 };
       found[suite].push(
-        isKept ? { [target.name]: { ...own, ratio }, [floor.name]: { ...after, ratio: 1 } } : {},
+        isKept ? { [target.name]: { ...own, ratio, overFloorMs }, [floor.name]: floors } : {},
       );
       before = after;
     }

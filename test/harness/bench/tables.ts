@@ -80,7 +80,7 @@ export function partsTable(measurements: readonly Measurement[]): string {
   return markdown(['part', 'against', 'ratio', 'µs'], rows);
 }
 
-function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
@@ -141,7 +141,7 @@ function compared(
   );
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const { [(sorted.length - 1) >> 1]: lower = Number.NaN, [sorted.length >> 1]: upper = Number.NaN } = sorted;
   return (lower + upper) / 2;

@@ -17,8 +17,8 @@ export const GATEWAY_TLS = 'gateway, TLS to the vendor';
 /** Not watched at all. */
 export const UNWATCHED = 'no telemetry';
 const METRICS = 'metrics';
-const SOME_TRACES = 'gateway, traces at 1 %';
-const ALL_TRACES = 'gateway, traces at 100 %';
+export const SOME_TRACES = 'gateway, traces at 1 %';
+export const ALL_TRACES = 'gateway, traces at 100 %';
 const AUTO = 'gateway, traces at 100 %, auto-instrumentation';
 
 const processesOf = (count: number): string => `gateway, ${count} processes`;
