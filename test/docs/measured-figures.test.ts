@@ -31,9 +31,9 @@ test.each([
   ['docs/comparison.md', `(theirs: AMD EPYC, ours: ${machine.replace(/^\d+ × /, '')}; loopback)`],
   [
     'docs/sizing.md',
-    `The examples take those of ${date} (${machine}): ${requestMicros} µs a JSON request, ${eventMicros} µs an event that comes alone, ${mebibytes} MiB for 1,000 open streams.`,
+    `The examples take those of ${date} (${machine}): ${requestMicros} µs a JSON request with TLS to the vendor, ${eventMicros} µs an event that comes alone, ${mebibytes} MiB for 1,000 open streams.`,
   ],
-  ['docs/scale.md', `at ${requestMicros} µs a JSON request;`],
+  ['docs/scale.md', `at ${requestMicros} µs a JSON request with TLS to the vendor;`],
   [
     'docs/scale.md',
     `events of ${eventMicros} µs, each alone in its read ([performance.md](performance.md), ${date}, ${machine}).`,
@@ -44,6 +44,21 @@ test.each([
     flowing(path).includes(said),
     `docs/performance.md has newer figures: edit ${path} to say\n  ${said}`,
   ).toBe(true);
+});
+
+describe('what a core carries in docs/sizing.md', () => {
+  const secondOf = (micros: number): number => Math.round(1e5 / micros) * 10;
+  const rows = tableRows(readDocument('docs/sizing.md'), 'one core of gateway', 'busy all the time');
+  const expected: readonly (readonly [what: string, most: number])[] = [
+    ['JSON requests/s', secondOf(requestMicros)],
+    ['open streams of 20 events/s', secondOf(20 * eventMicros)],
+  ];
+
+  test.each(expected)('%s: at most %d', (what, most) => {
+    const shown = [most, Math.round((most * podUse) / 10) * 10].map((count) => count.toLocaleString('en-US'));
+    const right = [what, ...shown];
+    expect(rows, `docs/sizing.md: | ${right.join(' | ')} |`).toContainEqual(right);
+  });
 });
 
 describe('the table of loads in docs/sizing.md', () => {
