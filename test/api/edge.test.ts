@@ -272,6 +272,21 @@ describe('one connection', () => {
       expect(await logRowsOnceThere(owner.client, total / 3)).toHaveLength(total / 3);
   });
 
+  test.each([
+    ['whole', {}, '"object":"chat.completion"'],
+    ['streamed', { stream: true }, 'data: [DONE]'],
+  ])(
+    'that its client closes behind a request is answered to its end, %s, and nothing behind it',
+    async (_how, fields, mark) => {
+      const last = jsonRequest(chatPath, user.key, { ...chatBody(), ...fields }, 'connection: close\r\n');
+      const { text, statuses } = await sendRaw(gateway.url, {
+        parts: [last + jsonRequest(chatPath, user.key, chatBody())],
+      });
+      expect(statuses).toEqual([200]);
+      expect(text).toContain(mark);
+    },
+  );
+
   test('survives a refused request and serves the next', async () => {
     const parts = [
       jsonRequest(chatPath, user.key, { model: 'x' }),

@@ -34,6 +34,8 @@ export function answerOnSocket(socket: Duplex, error: HttpRequestError): void {
 
 /** Answers what Node's HTTP parser refuses, or its like. */
 export function answerParserError(error: Error & { code?: string }, socket: Socket): void {
+  // Behind a request that closes its connection nothing counts (RFC 9112 section 9.6), its own answer does.
+  if (error.code === 'HPE_CLOSED_CONNECTION') return;
   // As Node's own handler does it: an answer that is under way cannot be followed by another one.
   if (error.code === 'ECONNRESET' || !socket.writable || responseOn(socket)?.headersSent === true) {
     socket.destroy();
