@@ -3,12 +3,14 @@ import { join } from 'node:path';
 import { certificateAuthority } from '../servers/certificates.ts';
 import { onLastCore } from './cores.ts';
 import type { LoadOrder } from './load.ts';
-import type { Addressee, Stage, Suite, Target, Turns } from './measure.ts';
+import type { Addressee, Stage, Target, Turns } from './measure.ts';
 import { measure, measureHeld, together, warmUp } from './measure.ts';
 import type { Running } from './processes.ts';
 import { gatewayEnvironment, registerUser, startFloor, startGateway, startWorker } from './processes.ts';
+import type { Suite } from './suites.ts';
 import type { TargetPlan } from './targets.ts';
 import { BARE_HTTP, DIRECT, FLOOR, GATEWAY, targetPlans } from './targets.ts';
+import type { Pace } from './vendor.ts';
 
 const json = { 'content-type': 'application/json' };
 
@@ -39,8 +41,8 @@ export async function benchmark(options: BenchmarkOptions): Promise<Found> {
   };
   try {
     const secure = secureFiles(options.folder);
-    const plain = await started(startWorker<number>('vendor'));
-    const overTls = await started(startWorker<number>('vendor', [secure.cert, secure.key]));
+    const plain = await started(startWorker<Pace>('vendor'));
+    const overTls = await started(startWorker<Pace>('vendor', [secure.cert, secure.key]));
     const load = await started(startWorker<LoadOrder>('load'));
     const collector = await started(startWorker<never>('collector'));
     const shared = gatewayEnvironment(options.databaseUrl, plain.url);

@@ -1,4 +1,5 @@
-import type { Figures, Suite, Turns } from './measure.ts';
+import type { Figures, Turns } from './measure.ts';
+import type { Suite } from './suites.ts';
 import { median, ratio } from './tables.ts';
 import { ALL_TRACES, ANTHROPIC, CACHED, FLOOR, GATEWAY, SOME_TRACES } from './targets.ts';
 import { HELD_STREAMS } from './workload.ts';

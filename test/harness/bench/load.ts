@@ -19,6 +19,8 @@ export interface LoopOrder extends Sending {
   readonly connections: number;
   readonly count?: number;
   readonly ms?: number;
+  /** Between an answer and the next request of a connection; 0 by default. */
+  readonly pauseMs?: number;
   /** Up to where an answer is timed: its end, or its first token, which is in the second event of a stream. */
   readonly until: 'end' | 'first token';
 }
@@ -77,6 +79,7 @@ function connectionsTo(urls: readonly string[], count: number): readonly ClientC
 }
 
 async function runLoop(order: LoopOrder): Promise<LoopResult> {
+  const { pauseMs = 0 } = order;
   const end = performance.now() + (order.ms ?? Number.POSITIVE_INFINITY);
   const times: number[] = [];
   let begun = 0;
@@ -90,6 +93,7 @@ async function runLoop(order: LoopOrder): Promise<LoopResult> {
         if (events > 1) firstMs ||= performance.now();
       });
       times.push((order.until === 'end' ? performance.now() : firstMs) - start);
+      if (pauseMs > 0) await delay(pauseMs);
     }
   };
   await Promise.all(clientsOf(order, order.connections).map(run));

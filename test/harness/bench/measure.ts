@@ -4,7 +4,10 @@ import { StageError } from '../stage/project.ts';
 import type { LoadOrder, LoopOrder, LoopResult } from './load.ts';
 import type { Running, Worker } from './processes.ts';
 import { childrenMicroseconds, cpuMicroseconds, residentMib } from './processes.ts';
-import { EVENTS_PER_STREAM, HELD_STREAMS } from './workload.ts';
+import type { Suite, SuitePlan } from './suites.ts';
+import { atOnce, CONNECTIONS, STREAMS, suites } from './suites.ts';
+import type { Pace } from './vendor.ts';
+import { HELD_STREAMS } from './workload.ts';
 
 /** V8 needs it: a gateway's first thousands of requests cost nearly twice as much as the later ones. */
 const WARM_UP_REQUESTS = 60_000;
@@ -19,41 +22,17 @@ const QUICK = 0.1;
  * the vendor closed meanwhile are opened again (over TLS that is dear), and what it needs is in the CPU's caches.
  */
 const LEAD_IN_MS = 100;
-/** The floor's own cost before and after a slice: where the two are further apart, something else ran. */
+/** The floor's own figure before and after a slice: where the two are further apart, something else ran. */
 const STEADY = 1.25;
 
-const CONNECTIONS = 32;
-const STREAMS = 50;
-const PACE_MS = 10;
 const HOLD_PACE_MS = 1_000;
 const HOLD_MS = 2_000;
 /** Before its memory is looked at a process has served something, so that code and pools are there. */
 const HOLD_WARM_UP_REQUESTS = 2_000;
 
-/** What one slice does with a target, and for how long; how many slices each target has. */
-const suites = {
-  json: { stream: false, connections: CONNECTIONS, ms: 250, slices: 32, paceMs: 0, units: 1 },
-  burst: { stream: true, connections: STREAMS, ms: 250, slices: 32, paceMs: 0, units: EVENTS_PER_STREAM },
-  // Each connection has two streams: the second begins in time.
-  paced: {
-    stream: true,
-    connections: STREAMS,
-    ms: 1_300,
-    slices: 8,
-    paceMs: PACE_MS,
-    units: EVENTS_PER_STREAM,
-  },
-  latency: { stream: false, connections: 1, ms: 500, slices: 5, paceMs: 0, units: 1 },
-  // A vendor has one token behind the other: what came with the first would be timed too.
-  first: { stream: true, connections: 1, ms: 2_000, slices: 8, paceMs: 1, units: EVENTS_PER_STREAM },
-} as const;
-
-export type Suite = keyof typeof suites;
-
 /** Who takes part in every measurement. */
 export interface Stage {
-  /** Told the milliseconds between the events of their streams. */
-  readonly vendors: readonly Worker<number>[];
+  readonly vendors: readonly Worker<Pace>[];
   readonly load: Worker<LoadOrder>;
   /** Of the Postgres server. */
   readonly postgresPid: number;
@@ -93,13 +72,13 @@ export interface Figures extends Slice {
 export type Turn = Readonly<Record<string, Figures>>;
 export type Turns = Readonly<Record<Suite, readonly Turn[]>>;
 
-async function setPace({ vendors }: Stage, paceMs: number): Promise<void> {
-  for (const vendor of vendors) await vendor.ask(paceMs);
+async function setPace({ vendors }: Stage, pace: Pace): Promise<void> {
+  for (const vendor of vendors) await vendor.ask(pace);
 }
 
 /** Visits a target so often that its code is compiled. */
 export async function warmUp(stage: Stage, target: Target): Promise<void> {
-  await setPace(stage, 0);
+  await setPace(stage, atOnce);
   const share = stage.quick ? QUICK : 1;
   const visits = (suite: Suite): boolean => target.suites.includes(suite);
   // Each process compiles for itself.
@@ -130,13 +109,13 @@ async function warmUntilItStands(stage: Stage, target: Target, suite: Suite): Pr
 export async function measure(stage: Stage, floor: Target, target: Target): Promise<Turns> {
   const found: Record<Suite, Turn[]> = { json: [], burst: [], paced: [], latency: [], first: [] };
   for (const suite of target.suites) {
-    const { paceMs, slices } = suites[suite];
-    await setPace(stage, paceMs);
+    const { pace, slices } = suites[suite];
+    await setPace(stage, pace);
     let before = await measureSlice(stage, floor, suite);
     for (let slice = 0; slice < (stage.quick ? 1 : slices); slice += 1) {
       const own = await measureSlice(stage, target, suite);
       const after = await measureSlice(stage, floor, suite);
-      const isKept = isSteady(before, after);
+      const isKept = isSteady(suite, before, after);
       const ratio = (2 * own.cpu) / (before.cpu + after.cpu);
       const overFloorMs = own.p50 - (before.p50 + after.p50) / 2;
       const floors = { ...after, ratio: 1, overFloorMs: 0 };
@@ -166,8 +145,12 @@ export function together(all: readonly Turns[]): Turns {
   };
 }
 
-const isSteady = ({ cpu: one }: Slice, { cpu: other }: Slice): boolean =>
-  Math.max(one, other) / Math.min(one, other) < STEADY;
+/** In what is compared there. */
+function isSteady(suite: Suite, before: Slice, after: Slice): boolean {
+  const figure = suite === 'latency' || suite === 'first' ? 'p50' : 'cpu';
+  const [one, other] = [before[figure], after[figure]];
+  return Math.max(one, other) / Math.min(one, other) < STEADY;
+}
 
 const urlsOf = (processes: readonly Running[]): string[] => processes.map(({ url }) => url);
 
@@ -175,7 +158,7 @@ const sumOf = (processes: readonly Running[], of: (one: Running) => number): num
   processes.reduce((sum, one) => sum + of(one), 0);
 
 async function measureSlice(stage: Stage, target: Target, suite: Suite): Promise<Slice> {
-  const { stream, connections, ms, units } = suites[suite];
+  const { stream, connections, ms, units, pauseMs = 0 }: SuitePlan = suites[suite];
   await leadIn(stage, target, suite);
   const used = (): number => sumOf(target.processes, ({ pid }) => cpuMicroseconds(pid));
   const [before, postgresBefore] = [used(), childrenMicroseconds(stage.postgresPid)];
@@ -183,6 +166,7 @@ async function measureSlice(stage: Stage, target: Target, suite: Suite): Promise
     stream,
     connections,
     ms: ms * (stage.quick ? QUICK : 1),
+    pauseMs,
     until: suite === 'first' ? 'first token' : 'end',
   });
   const cpu = (used() - before) / (count * units);
@@ -191,10 +175,10 @@ async function measureSlice(stage: Stage, target: Target, suite: Suite): Promise
 
 /** At full speed, also where the events that follow are paced. */
 async function leadIn(stage: Stage, target: Target, suite: Suite): Promise<void> {
-  const { stream, connections, paceMs } = suites[suite];
-  if (paceMs > 0) await setPace(stage, 0);
+  const { stream, connections, pace } = suites[suite];
+  if (pace !== atOnce) await setPace(stage, atOnce);
   await run(stage, target, { stream, connections, ms: LEAD_IN_MS * (stage.quick ? QUICK : 1) });
-  if (paceMs > 0) await setPace(stage, paceMs);
+  if (pace !== atOnce) await setPace(stage, pace);
 }
 
 async function run(
@@ -214,9 +198,9 @@ async function run(
 
 /** What 1,000 open streams take of a fresh process, in MiB. */
 export async function measureHeld(stage: Stage, target: Addressee): Promise<number> {
-  await setPace(stage, 0);
+  await setPace(stage, atOnce);
   await run(stage, target, { stream: false, connections: CONNECTIONS, count: HOLD_WARM_UP_REQUESTS });
-  await setPace(stage, HOLD_PACE_MS);
+  await setPace(stage, { ms: HOLD_PACE_MS });
   const { processes, headers } = target;
   const resident = (): number => sumOf(processes, ({ pid }) => residentMib(pid));
   const before = resident();

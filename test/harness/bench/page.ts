@@ -127,8 +127,9 @@ const explanation = `## How to read it
   *burst* the vendor sends all at once, so that many arrive in one read, *paced* one every 10 ms.
 - **added p50**: the median time of a JSON request on a single connection, less that of the vendor asked directly. For
   the gateway it has the commit of the log row in it.
-- **first token**: the same up to the first event with text of a stream whose events come a millisecond or more apart,
-  without that commit.
+- **first token**: the same up to the first event with text of a stream, which the vendor sends with its head, the rest a
+  millisecond later. Without that commit. On a machine that sleeps between two requests each costs three times as much,
+  of the floor too.
 - **MiB per ${HELD_STREAMS.toLocaleString('en')} streams**: how much a fresh process grows while that many streams are open. One measurement.
 
 ## What it leaves out

@@ -1,5 +1,6 @@
-import type { Figures, Suite, Turns } from './measure.ts';
+import type { Figures, Turns } from './measure.ts';
 import type { Measurement } from './micro.ts';
+import type { Suite } from './suites.ts';
 import {
   DIRECT,
   dutyRows,

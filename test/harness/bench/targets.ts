@@ -1,5 +1,5 @@
-import type { Suite } from './measure.ts';
 import type { GatewayOptions } from './processes.ts';
+import type { Suite } from './suites.ts';
 
 /** Who is measured, by the name that the tables give it. */
 

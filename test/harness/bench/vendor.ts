@@ -11,8 +11,17 @@ import { anthropicEvents, jsonAnswer, streamEvents } from './workload.ts';
  * arguments it speaks TLS.
  */
 
-/** Milliseconds between the events of the streams that begin from now on; 0: all at once, each written by itself. */
-let intervalMs = 0;
+/** How the streams come that begin from now on. */
+export interface Pace {
+  /** Between events; 0: all at once, each written by itself. */
+  readonly ms: number;
+  /** Behind the first token all that is left comes together. */
+  readonly restTogether?: true;
+}
+
+/** Events that come at once also where the others are apart: the role, and the first one with text. */
+const beginning = 2;
+let pace: Pace = { ms: 0 };
 
 const headEnd = Buffer.from('\r\n\r\n');
 const asksForStream = Buffer.from('"stream":true');
@@ -64,20 +73,23 @@ function serve(socket: Socket): void {
 }
 
 function stream(socket: Socket, chunks: readonly Buffer[]): void {
-  if (intervalMs === 0) {
+  const { ms, restTogether = false } = pace;
+  if (ms === 0) {
     for (const chunk of chunks) socket.write(chunk);
     return;
   }
-  socket.write(chunks[0] as Buffer);
-  let sent = 1;
+  // The first token too: a timer would fire at the next millisecond of this process, how near ever that is.
+  socket.write(Buffer.concat(chunks.slice(0, beginning)));
+  let sent = beginning;
   const stop = (): void => clearInterval(timer);
   const timer = setInterval(() => {
-    socket.write(chunks[sent] as Buffer);
-    sent += 1;
+    const next = restTogether ? chunks.length : sent + 1;
+    for (const chunk of chunks.slice(sent, next)) socket.write(chunk);
+    sent = next;
     if (sent < chunks.length) return;
     stop();
     socket.off('close', stop);
-  }, intervalMs);
+  }, ms);
   socket.once('close', stop);
 }
 
@@ -88,8 +100,8 @@ const server =
     : createSecureServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }, serve);
 
 server.listen(0, '127.0.0.1', () => {
-  serveParent(server, (pace: number) => {
-    intervalMs = pace;
+  serveParent(server, (asked: Pace) => {
+    pace = asked;
     return null;
   });
 });

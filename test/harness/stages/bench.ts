@@ -1,9 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { benchmark } from '../bench/benchmark.ts';
 import { leaveLastCore } from '../bench/cores.ts';
-import type { Suite, Turns } from '../bench/measure.ts';
+import type { Turns } from '../bench/measure.ts';
 import { amongNeighbours } from '../bench/neighbours.ts';
 import { page } from '../bench/page.ts';
+import type { Suite } from '../bench/suites.ts';
 import { dutyTable, processTable, ratio, telemetryTable, tlsTable } from '../bench/tables.ts';
 import { ALL_TRACES, ANTHROPIC, CACHED, FLOOR, FLOOR_TLS, GATEWAY } from '../bench/targets.ts';
 import { mustBuild } from '../stage/build.ts';
