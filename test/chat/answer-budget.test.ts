@@ -118,3 +118,39 @@ test('an answer that its client has taken leaves its room at once, however silen
   stop.abort('client-gone');
   expect(world.answers.heldBytes).toBe(0);
 });
+
+test('what open streams keep of choices and calls has room up to a bound, however well it is read', async () => {
+  const world = new World();
+  const tables = testTables();
+  const stop = new AbortController();
+  const choices = Array.from({ length: 128 }, (_, index) =>
+    sse({ choices: [{ index, delta: { content: 'a' } }] }),
+  );
+  const ends: unknown[] = [];
+  const open = async (index: number): Promise<void> => {
+    const call = callOf({ userId: `user-${index % 2}`, tables, request: { stream: true } });
+    const opening = attempt(
+      world.openAttempt(call, candidateOf('openai', tables)),
+      call,
+      world.deps,
+      performance.now() + 60_000,
+      stop.signal,
+      world.room(call),
+    );
+    const upstream = await world.transport.call(index);
+    upstream.stream(sse({ choices: [{ delta: { content: 'a' } }] }));
+    const outcome = await opening;
+    if (outcome.kind !== 'stream-opened') throw new Error(outcome.kind);
+    outcome.stream.attach({ onBytes: () => undefined, onEnd: (end) => ends.push(end) });
+    expect(world.answers.fullness).toBeLessThanOrEqual(1);
+    upstream.data(choices.join(''));
+  };
+  for (let index = 0; index < 100; index += 1) await open(index);
+  expect(world.answers.heldBytes).toBeGreaterThan(0);
+  expect(world.answers.fullness).toBeLessThanOrEqual(1);
+  expect(ends.length).toBeGreaterThan(30);
+  expect(ends[0]).toMatchObject({ kind: 'failed', reason: expect.stringContaining('no room') });
+  stop.abort('client-gone');
+  expect(ends).toHaveLength(100);
+  expect(world.answers.heldBytes).toBe(0);
+});

@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import fastify from 'fastify';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { ReplyClient } from '../../../src/http/answers/reply-client.ts';
 import { BodyBudget } from '../../../src/http/body/body-budget.ts';
 import { Life } from '../../../src/http/life.ts';
@@ -102,6 +103,33 @@ test('what is set behind a prepared head is not in it', async () => {
   const { headers } = await answer;
   expect(headers).toMatchObject({ 'x-request-id': 'r-1' });
   expect(headers).not.toHaveProperty('x-late');
+});
+
+test.each<[name: string, write: (client: ReplyClient) => void]>([
+  ['a whole answer, head included,', (client) => client.answer({ json: '{"a":"b"}', bytes: 9 })],
+  [
+    'a burst of events of one read, head and end included,',
+    (client) => {
+      client.open();
+      client.write(Buffer.from('data: 1\n\n'.repeat(100)));
+      client.end('data: [DONE]\n\n');
+    },
+  ],
+  [
+    'a burst of large events, head and end included,',
+    (client) => {
+      client.open();
+      client.write(Buffer.from(`data: ${'x'.repeat(10_000)}\n\n`.repeat(2)));
+      client.end('data: [DONE]\n\n');
+    },
+  ],
+])('%s is one write to the socket', async (_name, write) => {
+  const { client, answer, reply } = await exchange();
+  const socket = reply.raw.socket as unknown as Required<Pick<Duplex, '_write' | '_writev'>>;
+  const [one, many] = [vi.spyOn(socket, '_write'), vi.spyOn(socket, '_writev')];
+  write(client);
+  await textOf(await answer);
+  expect(one.mock.calls.length + many.mock.calls.length).toBe(1);
 });
 
 test('a stream opened while the process closes asks for the connection to be closed', async () => {

@@ -1,0 +1,128 @@
+/** Streams that are read well, keep choices and calls, and fall silent: what they take of the heap is bounded over all. */
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../harness/measure/eventually.ts';
+import { recordFault } from '../harness/scorecard/scorecard.ts';
+import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
+import type { AttackCase, VendorScript } from './attack-case.ts';
+import { plainSending } from './attack-case.ts';
+import { chunkEvent, lastEvents, streamHead, write } from './cases/wire-form.ts';
+import { startBystander } from './judge/bystander.ts';
+import type { Baseline } from './judge/quiet.ts';
+import { baselineOf, untilQuiet } from './judge/quiet.ts';
+import { requestBytes } from './wire/request-bytes.ts';
+import { bareSockets } from './wire/sockets.ts';
+import type { World } from './world.ts';
+import { makeWorld } from './world.ts';
+
+const mebibyte = 1024 * 1024;
+/** Of two accounts, as many as their own servers may have connections: 290 KB of the heap each, were they all kept. */
+const users = 2;
+const streams = 1_000;
+const choices = 128;
+const callsOfEach = 7;
+/** As long as a stream may be silent here. */
+const silentMs = 20_000;
+const limitMs = 300_000;
+
+const calls = Array.from({ length: callsOfEach }, (_, index) => ({
+  index,
+  id: `c${index}`,
+  type: 'function',
+  function: { name: 'f', arguments: '' },
+}));
+const kept = Array.from({ length: choices }, (_, index) => {
+  const chunk = openAiChunk('m', {});
+  return sse({
+    ...chunk,
+    choices: [{ index, delta: { content: 'x', tool_calls: calls }, finish_reason: null }],
+  });
+}).join('');
+const lastMark = `"index":${choices - 1},`;
+
+const script: VendorScript = {
+  begins: 'whole',
+  sound: true,
+  steps: [
+    write(streamHead() + chunkEvent({ role: 'assistant', content: 'x' })),
+    write(kept),
+    { kind: 'wait', ms: silentMs },
+    write(lastEvents()),
+    { kind: 'end' },
+  ],
+};
+
+const streamCase: AttackCase = {
+  sending: {
+    ...plainSending,
+    headers: { 'x-gateway-override-model': 'self_hosted:m', connection: 'close' },
+    body: { kind: 'chat', fields: { stream: true }, totalBytes: 0 },
+  },
+  reading: { kind: 'all' },
+  vendor: null,
+  statuses: null,
+};
+
+let world: World;
+let baseline: Baseline;
+
+beforeAll(async () => {
+  world = await makeWorld({ attemptSeconds: (2 * silentMs) / 1000 });
+  baseline = await baselineOf(world);
+});
+
+afterAll(async () => {
+  await world?.close();
+});
+
+test(`${streams} streams of ${users} users with ${choices} choices each take neither the heap nor the others' answers`, {
+  timeout: limitMs,
+}, async () => {
+  const open = bareSockets(world.gateway().url);
+  world.witness().peakBytes();
+  const bystander = startBystander(world, 'kept');
+  const waiting = new Set<number>();
+  let refused = 0;
+  const closed: Promise<unknown>[] = [];
+  for (let index = 0; index < streams; index += 1) {
+    const id = `atk-kept-${index}`;
+    world.vendor.play(id, script);
+    const body = {
+      kind: 'chat',
+      fields: { stream: true, messages: [{ role: 'user', content: `call ${id} x` }] },
+      totalBytes: 0,
+    } as const;
+    const own = { ...streamCase, sending: { ...streamCase.sending, body } };
+    const { key } = world.users[index % users] as { key: string };
+    const socket = open();
+    waiting.add(index);
+    let text = '';
+    socket.on('data', (bytes) => {
+      text = (text + bytes.toString('latin1')).slice(-4_096);
+      if (text.includes(lastMark)) waiting.delete(index);
+    });
+    closed.push(
+      once(socket, 'close').then(() => {
+        if (waiting.delete(index) || text.includes('"error"')) refused += 1;
+      }),
+    );
+    for (const piece of requestBytes(own, id, key).pieces) socket.write(piece);
+  }
+  await eventually(async () => waiting.size === 0 || undefined, limitMs);
+  const peakBytes = world.witness().peakBytes();
+  await Promise.all(closed);
+  const { problems } = await bystander.stop();
+  const quiet = await untilQuiet(world, baseline);
+  const figure = `peak ${(peakBytes / mebibyte).toFixed(0)} MiB, ${refused} were ended or refused`;
+  process.stdout.write(`${figure}\n`);
+  expect(problems).toEqual([]);
+  expect(quiet.problems).toEqual([]);
+  expect(peakBytes).toBeLessThan(world.limitBytes);
+  expect(refused).toBeGreaterThan(0);
+  recordFault({
+    fault: `${streams} streams of ${users} users that keep ${choices} choices with ${callsOfEach} calls each, and fall silent`,
+    required: 'the process lives within its memory, ends what it has no room for, and serves others',
+    figure,
+    passed: true,
+  });
+});
