@@ -7,6 +7,7 @@ import { providerSecret, registerWithKeys } from '../harness/gateway/register.ts
 import { takeApart } from '../harness/gateway/sse-reader.ts';
 import type { TablesInput } from '../harness/gateway/tables.ts';
 import { tables } from '../harness/gateway/tables.ts';
+import { testsUndici } from '../harness/gateway/upstream-client.ts';
 import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { sendChat } from '../harness/ledgers/fault-load.ts';
 import { eventually, untilStill } from '../harness/measure/eventually.ts';
@@ -473,7 +474,8 @@ describe('clients that stop reading', () => {
     await untilStill(() => streams.reduce((sum, stream) => sum + stream.bytesSent, 0));
     const grownBytes = (await rss()) - base;
     measured(`${clients} paused clients: ${(grownBytes / mebibyte).toFixed(1)} MiB`);
-    expect(grownBytes).toBeLessThan(clients * 2 * mebibyte);
+    // Of 20 each. undici reads into buffers of their own, which lie there until they are collected.
+    expect(grownBytes).toBeLessThan(clients * (testsUndici() ? 4 : 2) * mebibyte);
     expect(streams.filter((stream) => stream.finished)).toEqual([]);
     const [patient, ...others] = sockets;
     for (const socket of others) socket.destroy();
