@@ -129,6 +129,11 @@ export const closedByOurs: readonly KnownDifference[] = [
     isIn: like(/^connection:(?!(?:.*,)?[ \t]*close[ \t]*(?:,|\r)).*close/im),
   },
   {
+    what: 'white space behind close',
+    why: 'undici takes a tab for a part of the word; node strips it as we do',
+    isIn: like(/^connection:[^\r\n]*close[ \t]+\r/im),
+  },
+  {
     what: 'HTTP/1.0 with keep-alive',
     why: 'its framing is less certain, and no vendor speaks it',
     isIn: like(/^HTTP\/1\.0 /m),
