@@ -9,7 +9,7 @@ import type { OurReading, Reading } from './read-answer.ts';
 import { readByNode, readByOurs } from './read-answer.ts';
 import { readByUndici } from './read-by-undici.ts';
 
-/** Hundreds of thousands have been run (GW_DIFFERENTIAL_CASES=400000); these are for every day. */
+/** Hundreds of thousands have been run (GW_DIFFERENTIAL_CASES=500000); these are for every day. */
 const cases = Number(process.env['GW_DIFFERENTIAL_CASES'] ?? 5_000);
 const firstSeed = Number(process.env['GW_DIFFERENTIAL_SEED'] ?? 1);
 /** A client and a connection for each answer: one in so many goes to undici. */
