@@ -25,10 +25,8 @@ const keptShare = 1 / 4;
  */
 export class HeldBytes {
   readonly #hold: AnswerHold;
-  /** Of what a translator keeps; null while that is little. */
-  #keptHold: AnswerHold | null = null;
-  readonly #budget: AnswerBudget;
-  readonly #userId: string;
+  /** Of what a translator keeps. */
+  readonly #keptHold: AnswerHold;
   readonly #maxPending: number;
   #only: Buffer | null = null;
   #gathered: ByteBuffer | null = null;
@@ -38,8 +36,7 @@ export class HeldBytes {
   /** `maxPending`: as many bytes a translator keeps back at most. */
   constructor(budget: AnswerBudget, userId: string, maxPending: number) {
     this.#hold = new AnswerHold(budget, userId);
-    this.#budget = budget;
-    this.#userId = userId;
+    this.#keptHold = new AnswerHold(budget, userId, smallKeptBytes * keptShare);
     this.#maxPending = maxPending;
   }
 
@@ -77,18 +74,13 @@ export class HeldBytes {
 
   /** Counts what is held now. False when there is no room for it. */
   fits(): boolean {
-    return this.#hold.count(Math.max(this.length, this.#pending)) && this.#fitsKept();
-  }
-
-  #fitsKept(): boolean {
-    if (this.#keptHold === null && this.#kept <= smallKeptBytes) return true;
-    this.#keptHold ??= new AnswerHold(this.#budget, this.#userId, smallKeptBytes * keptShare);
-    return this.#keptHold.count(this.#kept * keptShare);
+    const hasRoom = this.#hold.count(Math.max(this.length, this.#pending));
+    return hasRoom && this.#keptHold.count(this.#kept * keptShare);
   }
 
   /** Nothing counts any more. */
   uncount(): void {
     this.#hold.count(0);
-    this.#keptHold?.count(0);
+    this.#keptHold.count(0);
   }
 }

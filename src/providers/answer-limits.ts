@@ -1,5 +1,7 @@
 /** Characters of an id or a name which a vendor says once and we keep: the longest seen have 64. */
 export const maxNameLength = 1024;
+/** What a character that is kept takes of the heap: of texts beyond Latin-1 two bytes. */
+export const characterBytes = 2;
 /**
  * Bytes, as JSON, of one that we say again with each event where the vendor does not: its events of 23 bytes would
  * become as many of kilobytes, a read of them megabytes that lie before a client who does not read.

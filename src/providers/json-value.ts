@@ -59,6 +59,14 @@ function exactValue(reader: ExactReader, text: string, bytes: Buffer, longDigits
   }
 }
 
+/**
+ * A text, or none where one may be left out. Anything else is not to be passed over: the answer would lack it, and look
+ * whole.
+ */
+export function mayBeText(value: unknown): boolean {
+  return typeof value === 'string' || value === null || value === undefined;
+}
+
 /** The string, or '' for anything else. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';

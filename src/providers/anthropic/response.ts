@@ -5,7 +5,7 @@ import type { Tallied } from '../../core/json/json-tally.ts';
 import { keptName, overfullAnswer } from '../answer-limits.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
-import { isRecord, readJson, textOf } from '../json-value.ts';
+import { isRecord, mayBeText, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
 import { incompleteAnswer, reportedInstead } from '../stream-failure.ts';
 import { toolCallId } from '../tool-call-id.ts';
@@ -20,13 +20,9 @@ function unreadable(reason: string): UnreadableAnswer {
   return { kind: 'unreadable', reason, code: null };
 }
 
-/** A text may be left out. One that is none is not passed over: the answer would lack it, and look whole. */
 function isReadable(block: Untrusted<AnswerBlock>): boolean {
   const { type } = block;
-  return (
-    (type !== 'text' && type !== 'thinking') ||
-    ['string', 'undefined'].includes(typeof (block[type] ?? undefined))
-  );
+  return (type !== 'text' && type !== 'thinking') || mayBeText(block[type]);
 }
 
 function joined(blocks: readonly Untrusted<AnswerBlock>[], type: 'text' | 'thinking'): string {

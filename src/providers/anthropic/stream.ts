@@ -7,7 +7,7 @@ import type { Usage } from '../../core/answer/usage.ts';
 import { keptName } from '../answer-limits.ts';
 import { joinFrames } from '../chunk-frame.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
-import { eventBounds, isRecord, readJson, textOf } from '../json-value.ts';
+import { eventBounds, isRecord, mayBeText, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, StreamPhase, StreamTranslator, UpstreamError } from '../provider.ts';
 import {
   emptyStream,
@@ -132,9 +132,8 @@ export class AnthropicStream implements StreamTranslator {
     if (text !== '') this.#emitToken({ [field]: text });
   }
 
-  /** A text may be left out. One that is none is not passed over: the answer would lack it, and look whole. */
   #textOf(given: unknown): string {
-    if (typeof given !== 'string' && (given ?? null) !== null) this.#fail(unreadableStream);
+    if (!mayBeText(given)) this.#fail(unreadableStream);
     return textOf(given);
   }
 

@@ -1,5 +1,5 @@
 import { maxToolCalls } from '../../core/answer/answer-limits.ts';
-import { keptName } from '../answer-limits.ts';
+import { characterBytes, keptName } from '../answer-limits.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import { toolCallId } from '../tool-call-id.ts';
@@ -8,9 +8,8 @@ import type { AnswerBlock } from './wire.ts';
 /** Characters of whole inputs that wait for the end of their blocks, all together. */
 const maxHeldLength = 1024 * 1024;
 
-/** What an open block takes of the heap beside its input, and a character of that at most. */
+/** What an open block takes of the heap beside its input. */
 const blockBytes = 150;
-const characterBytes = 2;
 
 interface OpenBlock {
   /** Position among the tool calls, from 0; the vendor's index counts text and thinking too. */

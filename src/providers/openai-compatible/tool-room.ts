@@ -1,12 +1,11 @@
 import { maxToolCalls } from '../../core/answer/answer-limits.ts';
+import { characterBytes } from '../answer-limits.ts';
 
 /** Characters of ids and names, and of arguments that wait for a name which comes late. */
 const maxHeldLength = 64 * 1024;
 
 /** What a call takes of the heap, its places in the maps of its choice included. */
 const callBytes = 200;
-/** Texts beyond Latin-1 take two bytes a character. */
-const characterBytes = 2;
 
 /** What the tool calls of one stream may have us keep, whichever choices they are spread over. */
 export class ToolRoom {

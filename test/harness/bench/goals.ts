@@ -1,4 +1,4 @@
-import type { Figures, Turns } from './measure.ts';
+import type { Turns } from './measure.ts';
 import type { Suite } from './suites.ts';
 import { median, ratio } from './tables.ts';
 import { ALL_TRACES, ANTHROPIC, CACHED, FLOOR, GATEWAY, SOME_TRACES } from './targets.ts';
@@ -18,11 +18,7 @@ const against =
     ratio(turns, suite, name, base).middle;
 
 const overFloorMs = (turns: Turns): number =>
-  median(
-    turns.first.flatMap(({ [GATEWAY]: figures }): number[] => (figures === undefined ? [] : [over(figures)])),
-  );
-
-const over = ({ overFloorMs: ms }: Figures): number => ms;
+  median(turns.first.flatMap(({ [GATEWAY]: figures }) => figures?.overFloorMs ?? []));
 
 const goals: readonly Goal[] = [
   { what: 'JSON request', must: 1.8, aim: 1.4, found: against(FLOOR, 'json', GATEWAY) },
