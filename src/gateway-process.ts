@@ -1,4 +1,10 @@
-import { countBuffersWithHeap, markInTime, optimizeSooner, tellMoreShapesApart } from './engine-flags.ts';
+import {
+  countBuffersWithHeap,
+  inlineMore,
+  markInTime,
+  optimizeSooner,
+  tellMoreShapesApart,
+} from './engine-flags.ts';
 import type { Settings } from './settings.ts';
 import type { RunningGateway } from './wiring/app.ts';
 
@@ -15,6 +21,7 @@ export async function prepareGateway(settings: Pick<Settings, 'tracing'>): Promi
   countBuffersWithHeap();
   optimizeSooner();
   tellMoreShapesApart();
+  inlineMore();
   const { startTracing } = await import('./telemetry/tracing.ts');
   const tracing = await startTracing(settings.tracing);
   const load = async () => (await import('./wiring/app.ts')).startGateway;

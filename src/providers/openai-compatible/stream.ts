@@ -17,10 +17,14 @@ import {
   unreadableStream,
 } from '../stream-failure.ts';
 import { deltaCharacters } from './delta-characters.ts';
+import type { TextField } from './plain-template.ts';
 import { PlainTemplate } from './plain-template.ts';
 import { ChunkReader } from './stream-chunk.ts';
 import { keptUsage, readUsage } from './usage.ts';
 import type { WireChoice, WireCompletion } from './wire.ts';
+
+/** An event that is longer is learnt from at once, and not kept until the next one comes. */
+const maxLessonLength = 4096;
 
 /** `[DONE]` with some white space around; longer data is something else. */
 const maxDoneLength = 16;
@@ -52,6 +56,8 @@ export class CompatibleStream implements StreamTranslator {
   readonly #decoder: SseDecoder;
   readonly #chunks: ChunkReader;
   #template: PlainTemplate | null = null;
+  /** What the next template is learnt from. */
+  #lesson: { readonly data: Buffer; readonly field: TextField } | null = null;
   #usage: Usage = noUsage;
   #usageIsFinal = false;
   /** Beside what was found by the template at hand. */
@@ -132,7 +138,8 @@ export class CompatibleStream implements StreamTranslator {
 
   /** Where the plain deltas end that begin at `from`: between events, once one was found plain. */
   #plainUntil(chunk: Buffer, from: number): number {
-    return this.#template !== null && this.#decoder.idle ? this.#template.matchingBytes(chunk, from) : from;
+    const template = this.#learnt();
+    return template !== null && this.#decoder.idle ? template.matchingBytes(chunk, from) : from;
   }
 
   /** Takes one event, or what there is of it; the place behind it, where the short way may be open again. */
@@ -163,7 +170,7 @@ export class CompatibleStream implements StreamTranslator {
 
   #take(event: SseEvent, output: Buffer[]): void {
     const { data } = event;
-    if (event.type === '' && this.#template?.matches(data) === true) {
+    if (event.type === '' && this.#learnt()?.matches(data) === true) {
       pushFrame(output, data);
       return;
     }
@@ -205,9 +212,22 @@ export class CompatibleStream implements StreamTranslator {
     pushFrame(output, rewritten ? Buffer.from(JSON.stringify(chunk)) : data);
     if (effect.token) this.#answering();
     if (this.tokenSeen && !rewritten && effect.plainField !== null) {
-      this.#characters += this.#template?.characters ?? 0;
-      this.#template = PlainTemplate.learn(data, effect.plainField, this.#maxEventBytes);
+      const isLong = data.length > maxLessonLength;
+      // A copy: what it came in may be a whole read, and is not to be kept for it.
+      this.#lesson = { data: isLong ? data : Buffer.from(data), field: effect.plainField };
+      if (isLong) this.#learnt();
     }
+  }
+
+  /** The template at hand, learnt when there is an event to hold against it: a first token is out by then. */
+  #learnt(): PlainTemplate | null {
+    const lesson = this.#lesson;
+    if (lesson !== null) {
+      this.#lesson = null;
+      this.#characters += this.#template?.characters ?? 0;
+      this.#template = PlainTemplate.learn(lesson.data, lesson.field, this.#maxEventBytes);
+    }
+    return this.#template;
   }
 
   #answering(): void {
