@@ -23,15 +23,17 @@ export class OwnSpans implements SpanMaker {
     this.#ended = ended;
   }
 
-  startRequest(name: string, caller: SpanContext | null, start: RequestStart = now): OpenSpan {
-    const traceId = caller === null ? this.#ids.generateTraceId() : caller.traceId;
-    const isRecorded = start.isDecided ?? this.#isRecorded(traceId, caller);
-    const context = this.#contextOf(traceId, caller, isRecorded ? TraceFlags.SAMPLED : TraceFlags.NONE);
-    if (!isRecorded) return trace.wrapSpanContext(context);
-    return new RecordedSpan(
-      { name, kind: SpanKind.SERVER, context, parent: caller, startedAtMs: start.startedAtMs ?? null },
-      this.#ended,
-    );
+  startTrace(name: string): OpenSpan | null {
+    const traceId = this.#ids.generateTraceId();
+    const isRecorded = this.#sampler.samples(traceId);
+    return isRecorded || this.isTold ? this.#start(name, traceId, null, isRecorded) : null;
+  }
+
+  startRequest(name: string, caller: SpanContext, { isDecided, startedAtMs }: RequestStart = now): OpenSpan {
+    const { traceId } = caller;
+    const { followsCallers } = this.#sampler;
+    const isRecorded = isDecided ?? (followsCallers ? isSampled(caller) : this.#sampler.samples(traceId));
+    return this.#start(name, traceId, caller, isRecorded, startedAtMs);
   }
 
   startAttempt(name: string, request: SpanContext): OpenSpan {
@@ -46,9 +48,16 @@ export class OwnSpans implements SpanMaker {
     return this.#ids.generateSpanId();
   }
 
-  #isRecorded(traceId: string, caller: SpanContext | null): boolean {
-    if (caller === null || !this.#sampler.followsCallers) return this.#sampler.samples(traceId);
-    return isSampled(caller);
+  #start(
+    name: string,
+    traceId: string,
+    parent: SpanContext | null,
+    isRecorded: boolean,
+    startedAtMs: number | null = null,
+  ): OpenSpan {
+    const context = this.#contextOf(traceId, parent, isRecorded ? TraceFlags.SAMPLED : TraceFlags.NONE);
+    if (!isRecorded) return trace.wrapSpanContext(context);
+    return new RecordedSpan({ name, kind: SpanKind.SERVER, context, parent, startedAtMs }, this.#ended);
   }
 
   #contextOf(traceId: string, parent: SpanContext | null, traceFlags: TraceFlags): SpanContext {

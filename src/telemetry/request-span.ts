@@ -96,13 +96,13 @@ export function startRequestSpan(
 ): CallTrace | null {
   const caller = readTraceparent(headers['traceparent'], headers['tracestate']);
   const name = route === null ? method : `${method} ${route}`;
-  const own = maker.startRequest(name, null);
+  const own = maker.startTrace(name);
   if (caller === null) {
-    const request = describedSpan(maker, own, method, route);
-    return request.sampled || maker.auto || maker.isTold ? request : null;
+    const request = own === null ? null : describedSpan(maker, own, method, route);
+    return request?.sampled === true || maker.auto || maker.isTold ? request : null;
   }
   // Else never ended, so never exported: it is the decision that is wanted.
-  const isOurs = isSampled(own.spanContext());
+  const isOurs = own !== null && isSampled(own.spanContext());
   const wished = isSampled(caller);
   const below = (start: RequestStart): CallTrace =>
     describedSpan(maker, maker.startRequest(name, caller, start), method, route);

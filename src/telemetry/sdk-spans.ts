@@ -17,7 +17,11 @@ export class SdkSpans implements SpanMaker {
     this.auto = auto;
   }
 
-  startRequest(name: string, caller: SpanContext | null, { startedAtMs }: RequestStart = {}): OpenSpan {
+  startTrace(name: string): OpenSpan {
+    return this.#tracer.startSpan(name, { kind: SpanKind.SERVER }, ROOT_CONTEXT);
+  }
+
+  startRequest(name: string, caller: SpanContext, { startedAtMs }: RequestStart = {}): OpenSpan {
     const options = { kind: SpanKind.SERVER };
     const timed = startedAtMs === undefined ? options : { ...options, startTime: new Date(startedAtMs) };
     return this.#tracer.startSpan(name, timed, below(caller));
@@ -32,5 +36,4 @@ export class SdkSpans implements SpanMaker {
   }
 }
 
-const below = (parent: SpanContext | null): Context =>
-  parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
+const below = (parent: SpanContext): Context => trace.setSpanContext(ROOT_CONTEXT, parent);

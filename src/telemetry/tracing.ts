@@ -32,8 +32,10 @@ export interface SpanMaker {
   readonly auto: boolean;
   /** Some provider is sent the trace of each request, recorded or not. */
   readonly isTold: boolean;
-  /** The SERVER span of a request, below its caller's if there is one, as the sampler decides. */
-  startRequest(name: string, caller: SpanContext | null, start?: RequestStart): OpenSpan;
+  /** The SERVER span of a request below its caller's, as the sampler decides. */
+  startRequest(name: string, caller: SpanContext, start?: RequestStart): OpenSpan;
+  /** The same of a request without a caller. Null: it is not recorded, and nobody asks for its ids. */
+  startTrace(name: string): OpenSpan | null;
   /** The CLIENT span of an attempt below the span of a request that is recorded. */
   startAttempt(name: string, request: SpanContext): OpenSpan;
   newSpanId(): string;

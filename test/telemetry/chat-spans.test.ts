@@ -35,6 +35,7 @@ function begin() {
   const maker: SpanMaker = {
     auto: false,
     isTold: false,
+    startTrace: startSpan,
     startRequest: startSpan,
     startAttempt: startSpan,
     newSpanId: () => 'c'.repeat(16),

@@ -34,12 +34,12 @@ const callers: readonly SpanContext[] = ['1', 'f'].flatMap((digit) =>
   }),
 );
 
-function makers(name: string, sampler: Sampler): { ours: SpanMaker; theirs: SpanMaker } {
+function makers(name: string, sampler: Sampler, isTold = false): { ours: SpanMaker; theirs: SpanMaker } {
   const ids = new RandomIds();
   const { tracing } = readSettings({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: String(ratio) });
   const tracer = new TracerProvider({ sampler }).getTracer('test');
   return {
-    ours: new OwnSpans(new HeadSampler(tracing.sampler), ids, false, () => {}),
+    ours: new OwnSpans(new HeadSampler(tracing.sampler), ids, isTold, () => {}),
     theirs: new SdkSpans(tracer, ids, false, false),
   };
 }
@@ -64,14 +64,22 @@ test.each(samplers)('below a caller’s, with the sampler %s', (name, sampler) =
 });
 
 test.each(samplers)('of a request without a caller, with the sampler %s', (name, sampler) => {
-  const { ours, theirs } = makers(name, sampler);
   const rounds = 2_000;
-  const recorded = (maker: SpanMaker) => {
-    const contexts = Array.from({ length: rounds }, () => maker.startRequest('request', null).spanContext());
-    expect(new Set(contexts.map(({ traceId }) => traceId)).size).toBe(rounds);
-    return contexts.filter(({ traceFlags }) => traceFlags === TraceFlags.SAMPLED).length / rounds;
-  };
-  expect(Math.abs(recorded(ours) - recorded(theirs))).toBeLessThan(0.1);
+  const started = (maker: SpanMaker): SpanContext[] =>
+    Array.from({ length: rounds }, () => maker.startTrace('request')).flatMap((span) =>
+      span === null ? [] : [span.spanContext()],
+    );
+  const recorded = (contexts: readonly SpanContext[]) =>
+    contexts.filter(({ traceFlags }) => traceFlags === TraceFlags.SAMPLED).length / rounds;
+  const { ours, theirs } = makers(name, sampler, true);
+  const contexts = started(ours);
+  expect(new Set(contexts.map(({ traceId }) => traceId)).size).toBe(rounds);
+  const share = recorded(started(theirs));
+  expect(Math.abs(recorded(contexts) - share)).toBeLessThan(0.1);
+  // Where nobody is told of a trace, those that are not recorded are none.
+  const quiet = started(makers(name, sampler).ours);
+  expect(recorded(quiet)).toBe(quiet.length / rounds);
+  expect(Math.abs(recorded(quiet) - share)).toBeLessThan(0.1);
 });
 
 test('below a caller’s that we have decided to record, whatever its trace id', () => {
