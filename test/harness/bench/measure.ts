@@ -105,14 +105,17 @@ async function warmUntilItStands(stage: Stage, target: Target, suite: Suite): Pr
   }
 }
 
-/** The floor and a target take turns, slice by slice: what disturbs the machine disturbs neighbours alike. */
-export async function measure(stage: Stage, floor: Target, target: Target): Promise<Turns> {
+/**
+ * The floor and a target take turns, slice by slice: what disturbs the machine disturbs neighbours alike. `parts`: of as
+ * many it is one.
+ */
+export async function measure(stage: Stage, floor: Target, target: Target, parts = 1): Promise<Turns> {
   const found: Record<Suite, Turn[]> = { json: [], burst: [], paced: [], latency: [], first: [] };
   for (const suite of target.suites) {
     const { pace, slices } = suites[suite];
     await setPace(stage, pace);
     let before = await measureSlice(stage, floor, suite);
-    for (let slice = 0; slice < (stage.quick ? 1 : slices); slice += 1) {
+    for (let slice = 0; slice < (stage.quick ? 1 : Math.ceil(slices / parts)); slice += 1) {
       const own = await measureSlice(stage, target, suite);
       const after = await measureSlice(stage, floor, suite);
       const isKept = isSteady(suite, before, after);
@@ -128,21 +131,26 @@ export async function measure(stage: Stage, floor: Target, target: Target): Prom
   return found;
 }
 
+const everyOf = (of: (suite: Suite) => Turn[]): Turns => ({
+  json: of('json'),
+  burst: of('burst'),
+  paced: of('paced'),
+  latency: of('latency'),
+  first: of('first'),
+});
+
+/** What several starts of one target found out, as if it had been one. */
+export const inARow = (all: readonly Turns[]): Turns =>
+  everyOf((suite) => all.flatMap((turns) => turns[suite]));
+
 /** What was found out one after the other, side by side. */
 export function together(all: readonly Turns[]): Turns {
-  const of = (suite: Suite): Turn[] => {
+  return everyOf((suite) => {
     const length = Math.max(0, ...all.map((turns) => turns[suite].length));
     return Array.from({ length }, (_, at) =>
       Object.assign({}, ...all.map((turns) => turns[suite][at] ?? {})),
     );
-  };
-  return {
-    json: of('json'),
-    burst: of('burst'),
-    paced: of('paced'),
-    latency: of('latency'),
-    first: of('first'),
-  };
+  });
 }
 
 /** In what is compared there. */

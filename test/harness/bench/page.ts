@@ -108,7 +108,9 @@ const explanation = `## How to read it
   ${FLOOR}. The two take turns in slices of a quarter of a second (paced: 1.3 s), each after a tenth of a second of the same
   that is not counted; each slice is compared with the floor's just before and just after it, and left out where these
   two differ by more than a quarter: something else ran. Each target runs alone with the floor: a dozen others that
-  idle would empty its caches. The median of the slices, with its standard error, which the middle half of them tells.
+  idle would empty its caches. Where a JSON request has a goal, it is started three times, for a third of the slices each:
+  two starts of one build differ by 0.04. The median of the slices, with its standard error, which the middle half of them
+  tells.
   The load generator and the vendor share the other core with Postgres and speak over bare sockets: slower ones would
   let the target wait, and what waits works on fewer requests at a time, each of which costs more. The second table
   divides by ${FLOOR_TLS}, the third and the fourth by the gateway, turn by turn.
@@ -141,7 +143,7 @@ say little and is not given, nor is what more processes on more cores would carr
 ## Run it again
 
 \`\`\`sh
-npm run bench                  # prints the tables and rewrites this page, in about a quarter of an hour
+npm run bench                  # prints the tables and rewrites this page, in less than half an hour
 npm run bench -- 2026-01-31    # with this date on the page instead of today's
 npm run bench -- --quick       # a tenth of it, once: that it runs; the page stays as it is
 npm run bench -- --guard       # only whether a JSON request and an event cost far more than they should
