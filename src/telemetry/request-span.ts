@@ -97,10 +97,7 @@ export function startRequestSpan(
   const caller = readTraceparent(headers['traceparent'], headers['tracestate']);
   const name = route === null ? method : `${method} ${route}`;
   const own = maker.startTrace(name);
-  if (caller === null) {
-    const request = own === null ? null : describedSpan(maker, own, method, route);
-    return request?.sampled === true || maker.auto || maker.isTold ? request : null;
-  }
+  if (caller === null) return own === null ? null : describedSpan(maker, own, method, route);
   // Else never ended, so never exported: it is the decision that is wanted.
   const isOurs = own !== null && isSampled(own.spanContext());
   const wished = isSampled(caller);

@@ -1,6 +1,7 @@
 import type { Context, SpanContext, Tracer } from '@opentelemetry/api';
 import { ROOT_CONTEXT, SpanKind, trace } from '@opentelemetry/api';
 import type { RandomIds } from './random-ids.ts';
+import { isSampled } from './traceparent.ts';
 import type { OpenSpan, RequestStart, SpanMaker } from './tracing.ts';
 
 /** Spans of the SDK's tracer: where limits, another protocol than the default or auto-instrumentation are asked for. */
@@ -17,8 +18,9 @@ export class SdkSpans implements SpanMaker {
     this.auto = auto;
   }
 
-  startTrace(name: string): OpenSpan {
-    return this.#tracer.startSpan(name, { kind: SpanKind.SERVER }, ROOT_CONTEXT);
+  startTrace(name: string): OpenSpan | null {
+    const span = this.#tracer.startSpan(name, { kind: SpanKind.SERVER }, ROOT_CONTEXT);
+    return this.auto || this.isTold || isSampled(span.spanContext()) ? span : null;
   }
 
   startRequest(name: string, caller: SpanContext, { startedAtMs }: RequestStart = {}): OpenSpan {

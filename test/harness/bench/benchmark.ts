@@ -120,10 +120,10 @@ async function measureAll(
   const found: Turns[] = [];
   for (const name of Object.keys(plans)) {
     if (name === FLOOR || only?.targets.includes(name) === false) continue;
-    // Alone with the floor: a dozen others that idle wake up a thousand times a second, and empty each other's caches.
     const ofStarts: Turns[] = [];
     const starts = plans[name]?.starts ?? 1;
     while (ofStarts.length < starts) {
+      // Alone with the floor: a dozen others that idle wake up a thousand times a second, and empty each other's caches.
       const target = await begin(name);
       ofStarts.push(await measure(stage, floor, target, starts));
       await stop(target);
