@@ -22,7 +22,7 @@ const QUICK = 0.1;
  * the vendor closed meanwhile are opened again (over TLS that is dear), and what it needs is in the CPU's caches.
  */
 const LEAD_IN_MS = 100;
-/** The floor's own figure before and after a slice: where the two are further apart, something else ran. */
+/** The base's own figure before and after a slice: where the two are further apart, something else ran. */
 const STEADY = 1.25;
 
 const HOLD_PACE_MS = 1_000;
@@ -50,6 +50,8 @@ export interface Target extends Addressee {
   readonly name: string;
   /** What visits it. */
   readonly suites: readonly Suite[];
+  /** It is measured by nothing but what others are measured by it. */
+  readonly isFloor?: true;
 }
 
 interface Slice {
@@ -62,10 +64,10 @@ interface Slice {
 }
 
 export interface Figures extends Slice {
-  /** Its CPU time by the mean of the floor's just before and just after. */
+  /** Its CPU time by the mean of its base's just before and just after. */
   readonly ratio: number;
-  /** Its `p50` less the mean of the floor's just before and just after. */
-  readonly overFloorMs: number;
+  /** Its `p50` less the mean of its base's just before and just after. */
+  readonly addedMs: number;
 }
 
 /** What each suite found out about each target in one turn, by its name; a slice that was disturbed is left out. */
@@ -106,29 +108,30 @@ async function warmUntilItStands(stage: Stage, target: Target, suite: Suite): Pr
 }
 
 /**
- * The floor and a target take turns, slice by slice: what disturbs the machine disturbs neighbours alike. `parts`: of as
- * many it is one.
+ * A target and its base, which is a floor or another gateway, take turns, slice by slice: what disturbs the machine
+ * disturbs neighbours alike. `parts`: of as many it is one.
  */
-export async function measure(stage: Stage, floor: Target, target: Target, parts = 1): Promise<Turns> {
+export async function measure(stage: Stage, base: Target, target: Target, parts = 1): Promise<Turns> {
   const found: Record<Suite, Turn[]> = { json: [], burst: [], paced: [], latency: [], first: [] };
   for (const suite of target.suites) {
     const { pace, slices } = suites[suite];
     await setPace(stage, pace);
-    let before = await measureSlice(stage, floor, suite);
+    let before = await measureSlice(stage, base, suite);
     for (let slice = 0; slice < (stage.quick ? 1 : Math.ceil(slices / parts)); slice += 1) {
       const own = await measureSlice(stage, target, suite);
-      const after = await measureSlice(stage, floor, suite);
-      const isKept = isSteady(suite, before, after);
-      const ratio = (2 * own.cpu) / (before.cpu + after.cpu);
-      const overFloorMs = own.p50 - (before.p50 + after.p50) / 2;
-      const floors = { ...after, ratio: 1, overFloorMs: 0 };
-      found[suite].push(
-        isKept ? { [target.name]: { ...own, ratio, overFloorMs }, [floor.name]: floors } : {},
-      );
+      const after = await measureSlice(stage, base, suite);
+      found[suite].push(isSteady(suite, before, after) ? turnOf(target, own, base, [before, after]) : {});
       before = after;
     }
   }
   return found;
+}
+
+function turnOf(target: Target, own: Slice, base: Target, [before, after]: readonly [Slice, Slice]): Turn {
+  const ratio = (2 * own.cpu) / (before.cpu + after.cpu);
+  const addedMs = own.p50 - (before.p50 + after.p50) / 2;
+  const ofBase = base.isFloor ? { [base.name]: { ...after, ratio: 1, addedMs: 0 } } : {};
+  return { [target.name]: { ...own, ratio, addedMs }, ...ofBase };
 }
 
 const everyOf = (of: (suite: Suite) => Turn[]): Turns => ({

@@ -56,7 +56,7 @@ function againstGateway(turns: Turns, names: readonly string[]): string {
 /** How many slices of those tables count; the others were disturbed. */
 export function keptSlices(turns: Turns): { readonly kept: number; readonly all: number } {
   const visits = [...new Set([...dutyRows, ...tlsRows, ...telemetryRows, ...processRows])]
-    .filter((name) => name !== FLOOR)
+    .filter((name) => name !== FLOOR && name !== FLOOR_TLS)
     .flatMap((name) => suites.map((suite) => turns[suite].map((turn) => turn[name] !== undefined)))
     .filter((slices) => slices.includes(true));
   return {
@@ -94,7 +94,7 @@ function suiteCells(turns: Turns, name: string, base: string): string[] {
 function ratioCell(turns: Turns, suite: Suite, name: string, base: string): string {
   if (!turns[suite].some((turn) => turn[name] !== undefined)) return '';
   if (name === base) return '1';
-  const { middle, error } = ratio(turns, suite, name, base);
+  const { middle, error } = ratio(turns, suite, name);
   // No slice of the two was left undisturbed.
   if (Number.isNaN(middle)) return '–';
   return `${middle.toFixed(2)} ± ${error.toFixed(2)}`;
@@ -105,11 +105,11 @@ const quartileRange = 1.349;
 const medianError = 1.2533;
 
 /**
- * CPU against another target of the same turn: the median, and its standard error, which is told by the middle half:
+ * CPU against what it took turns with: the median, and its standard error, which is told by the middle half:
  * where something else ran in one slice, the median does not mind.
  */
-export function ratio(turns: Turns, suite: Suite, name: string, base: string) {
-  const ratios = compared(turns, suite, name, base, (own, other) => own.ratio / other.ratio);
+export function ratio(turns: Turns, suite: Suite, name: string) {
+  const ratios = turns[suite].flatMap(({ [name]: figures }) => figures?.ratio ?? []);
   const sorted = ratios.toSorted((a, b) => a - b);
   const quarter = Math.floor(sorted.length / 4);
   const range = (sorted.at(-1 - quarter) ?? Number.NaN) - (sorted[quarter] ?? Number.NaN);

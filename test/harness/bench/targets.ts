@@ -52,6 +52,8 @@ export interface TargetPlan extends GatewayOptions {
   readonly processes?: number;
   /** Times that it is started anew, each for its part of the slices; once without it. */
   readonly starts?: number;
+  /** Whose cost its own is divided by, which is started anew with it; `FLOOR` without it. */
+  readonly against?: string;
 }
 
 /**
@@ -65,7 +67,7 @@ export function targetPlans(collector: string): Readonly<Record<string, TargetPl
   // Spans leave within the second or two of a measurement, so that sending them is counted too.
   const traces = { OTEL_EXPORTER_OTLP_ENDPOINT: collector, OTEL_BSP_SCHEDULE_DELAY: '500' };
   const onePercent = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.01' };
-  const watched = { kind: 'gateway', suites: streamSuites } as const;
+  const besides = { kind: 'gateway', suites: streamSuites, against: GATEWAY } as const;
   return {
     [FLOOR]: { kind: 'fastify', suites: everySuite },
     [BARE_HTTP]: { kind: 'http', suites: everySuite },
@@ -73,14 +75,14 @@ export function targetPlans(collector: string): Readonly<Record<string, TargetPl
     [CACHED]: { kind: 'gateway', suites: ['json'], headers: { 'x-gateway-cache': 'true' }, starts },
     [ANTHROPIC]: { kind: 'gateway', suites: ['burst', 'paced'], provider: 'anthropic' },
     [FLOOR_TLS]: { kind: 'fastify', suites: streamSuites, overTls: true },
-    [GATEWAY_TLS]: { kind: 'gateway', suites: streamSuites, overTls: true },
-    [UNWATCHED]: { ...watched, env: noAccessLine, preload: ['without-metrics'] },
-    [METRICS]: { ...watched, env: noAccessLine },
-    [SOME_TRACES]: { ...watched, env: { ...traces, ...onePercent }, starts },
-    [ALL_TRACES]: { ...watched, env: traces, starts },
-    [AUTO]: { ...watched, env: { ...traces, GW_OTEL_AUTO: '1' } },
+    [GATEWAY_TLS]: { kind: 'gateway', suites: streamSuites, overTls: true, against: FLOOR_TLS },
+    [UNWATCHED]: { ...besides, env: noAccessLine, preload: ['without-metrics'] },
+    [METRICS]: { ...besides, env: noAccessLine },
+    [SOME_TRACES]: { ...besides, env: { ...traces, ...onePercent }, starts },
+    [ALL_TRACES]: { ...besides, env: traces, starts },
+    [AUTO]: { ...besides, env: { ...traces, GW_OTEL_AUTO: '1' } },
     ...Object.fromEntries(
-      moreProcesses.map((count) => [processesOf(count), { ...watched, processes: count }]),
+      moreProcesses.map((count) => [processesOf(count), { ...besides, processes: count }]),
     ),
   };
 }
