@@ -106,22 +106,9 @@ async function measureAll(
     const headers = { ...json, ...users[plan.provider ?? 'openai'], ...plan.headers };
     const processes: Running[] = [];
     while (processes.length < (plan.processes ?? 1)) processes.push(await start(plan));
-    const target = {
-      processes,
-      name,
-      ...(plan.kind === 'fastify' ? { isFloor: true as const } : {}),
-      suites: plan.suites.filter((suite) => only?.suites.includes(suite) ?? true),
-      headers,
-    };
-    await warmUp(stage, target);
-    return target;
-  };
-
-  /** Who is begun first, and idles until the other is warm, is dearer by 0.05: they take turns in that. */
-  const beginBoth = async (one: string, other: string, start: number): Promise<readonly [Target, Target]> => {
-    if (start % 2 === 0) return [await begin(one), await begin(other)];
-    const second = await begin(other);
-    return [await begin(one), second];
+    const suites = plan.suites.filter((suite) => only?.suites.includes(suite) ?? true);
+    const floor = plan.kind === 'fastify' ? { isFloor: true as const } : {};
+    return { processes, name, suites, headers, ...floor };
   };
 
   const floor = await begin(FLOOR);
@@ -129,9 +116,11 @@ async function measureAll(
   for (const [name, { kind, against = FLOOR, starts = 1 }] of Object.entries(plans)) {
     if (kind === 'fastify' || only?.targets.includes(name) === false) continue;
     const ofStarts: Turns[] = [];
-    for (let start = 0; start < starts; start += 1) {
+    while (ofStarts.length < starts) {
       // Alone with its base: a dozen others that idle wake up a thousand times a second, and empty each other's caches.
-      const [base, target] = against === FLOOR ? [floor, await begin(name)] : await beginBoth(against, name, start);
+      const base = against === FLOOR ? floor : await begin(against);
+      const target = await begin(name);
+      await warmUp(stage, base, target);
       ofStarts.push(await measure(stage, base, target, starts));
       await stop(target);
       if (base !== floor) await stop(base);

@@ -61,7 +61,7 @@ ${tlsTable(turns)}
 
 ## What telemetry costs
 
-Against the gateway with its defaults, which are metrics and the access line, in the same run:
+Against the gateway with its defaults, which are metrics and the access line:
 
 ${telemetryTable(turns)}
 
@@ -104,16 +104,16 @@ function machine(): string {
 
 const explanation = `## How to read it
 
-- The first three columns of numbers are CPU time (user and system, all threads of the process) divided by that of
-  ${FLOOR}. The two take turns in slices of a quarter of a second (paced: 1.3 s), each after a tenth of a second of the same
-  that is not counted; each slice is compared with the floor's just before and just after it, and left out where these
-  two differ by more than a quarter: something else ran. Each target runs alone with the floor: a dozen others that
-  idle would empty its caches. Where a JSON request has a goal, it is started three times, for a third of the slices each:
+- The first three columns of numbers are CPU time (user and system, all threads of the process) divided by that of the
+  row that says 1: ${FLOOR}, ${FLOOR_TLS}, or a gateway with its defaults. Both were
+  started and warmed up in turns, and take turns in slices of a quarter of a second (paced: 1.3 s), each after a tenth of
+  a second of the same that is not counted; each slice is compared with those of the other just before and just after it,
+  and left out where these two differ by more than a quarter: something else ran. Nobody else runs: a dozen others that
+  idle would empty the caches. Where a JSON request has a goal, it is started three times, for a third of the slices each:
   two starts of one build differ by 0.04. The median of the slices, with its standard error, which the middle half of them
   tells.
   The load generator and the vendor share the other core with Postgres and speak over bare sockets: slower ones would
-  let the target wait, and what waits works on fewer requests at a time, each of which costs more. The second table
-  divides by ${FLOOR_TLS}, the third and the fourth by the gateway, turn by turn.
+  let the target wait, and what waits works on fewer requests at a time, each of which costs more.
 - **${FLOOR}** is the floor: Fastify with the body as bytes and \`Pool.dispatch\` of undici, whose handler writes to
   the raw response. **bare node:http** is the same without Fastify. Neither does any of a gateway's duties.
 - **${GATEWAY}** is \`dist/main.js\` with its defaults and every duty: service key, opening the sealed provider key,
