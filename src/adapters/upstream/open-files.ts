@@ -15,7 +15,10 @@ export function openFilesLimit(limitsFile = '/proc/self/limits'): number {
   return soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft ?? oldDefault);
 }
 
-/** An unfinished head of a thousand tiny fields keeps 33 KB, an idle connection 17: half of the heap's size at most. */
+/**
+ * An unfinished head of a thousand tiny fields keeps 33 KB, an idle connection 17, a request whose head is as large as it
+ * may be some 40 while it waits for its body.
+ */
 const connectionBytes = 64 * 1024;
 
 /**

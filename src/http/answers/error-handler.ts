@@ -78,7 +78,8 @@ export function writeError(
   }
   reply.code(error.status).headers(error.headers).header('content-type', 'application/json; charset=utf-8');
   const body = JSON.stringify(errorBody(error, request.id));
-  if (isBodyComing(request.raw)) answerEarly(request, reply, body);
+  // A head that is too large is not kept until its body has come.
+  if (error.status !== 431 && isBodyComing(request.raw)) answerEarly(request, reply, body);
   else reply.send(body);
 }
 

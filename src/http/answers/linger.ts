@@ -8,6 +8,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
  */
 const mostBytes = 64 * 1024 * 1024;
 const idleMs = 2_000;
+/** What has to come in that time: who drips keeps its request, and all that is in its head, for nothing. */
+const leastBytes = 16 * 1024;
 const longestMs = 20_000;
 
 /** True while there is body still to come. */
@@ -32,11 +34,15 @@ export function answerEarly(request: FastifyRequest, reply: FastifyReply, body: 
   request.earlyBody?.take();
   const stopAtMs = performance.now() + longestMs;
   let left = mostBytes;
+  let sinceRefresh = 0;
   const timer = setTimeout(() => response.destroy(), idleMs);
   raw.on('data', (chunk: Buffer) => {
     left -= chunk.length;
-    if (left < 0 || performance.now() > stopAtMs) response.destroy();
-    else timer.refresh();
+    sinceRefresh += chunk.length;
+    if (left < 0 || performance.now() > stopAtMs) return void response.destroy();
+    if (sinceRefresh < leastBytes) return;
+    sinceRefresh = 0;
+    timer.refresh();
   });
   raw.once('end', () => response.end());
   response.once('close', () => clearTimeout(timer));

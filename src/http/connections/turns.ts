@@ -15,6 +15,8 @@ export const maxWaitingPerTurn = 2_000;
 export const turnsHeapShare = 1 / 32;
 /** A request, its response, Fastify's two and the closures that wait: measured at 2 KB. */
 const requestBytes = 2 * 1024;
+/** A name or a value of its head, besides its text. */
+const headTextBytes = 45;
 
 /** What waits on one connection. */
 interface Line {
@@ -25,7 +27,7 @@ interface Line {
 /** No less than what this request can make the process keep until its turn comes. */
 function costOf(request: IncomingMessage): number {
   let bytes = requestBytes + (request.url?.length ?? 0);
-  for (const text of request.rawHeaders) bytes += text.length;
+  for (const text of request.rawHeaders) bytes += headTextBytes + text.length;
   if (!isBodyComing(request)) return bytes;
   const declared = Number(request.headers['content-length'] ?? earlyBytes);
   return bytes + Math.min(declared, earlyBytes);
