@@ -49,8 +49,11 @@ export interface RequestLog {
    * Never rejects, never loses a row in silence.
    */
   record(settled: SettledRequest): Promise<void>;
-  /** False while the spool is full and the policy is to refuse: new chat requests answer 503. */
-  accepting(): boolean;
+  /**
+   * False while the spool is full, or this user has most of it, and the policy is to refuse: new chat requests answer
+   * 503.
+   */
+  accepting(userId: string): boolean;
 }
 
 /** Opt-in store of whole answers. Every failure is a miss; nothing here rejects. */

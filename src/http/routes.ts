@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Clock } from '../chat/ports.ts';
+import type { Accounts, Clock } from '../chat/ports.ts';
 import type { AuthDeps } from './access/auth.ts';
 import { requireServiceKey } from './access/auth.ts';
 import type { HttpTelemetry } from './http-telemetry.ts';
@@ -38,6 +38,7 @@ export interface RoutesStore
 
 /** What the routes need of the rest, given once. */
 export interface RoutesDeps extends AuthDeps, ChatRouteDeps, KeyCheckRouteDeps {
+  readonly accounts: Accounts;
   readonly clock: Clock;
   readonly httpTelemetry: HttpTelemetry;
   /** The API description. */

@@ -8,6 +8,6 @@ export function countedBy(gate: Pick<LimitGate, 'settled'>, requestLog: RequestL
       gate.settled(settled);
       return requestLog.record(settled);
     },
-    accepting: () => requestLog.accepting(),
+    accepting: (userId) => requestLog.accepting(userId),
   };
 }

@@ -102,7 +102,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
     answerChat: chatOn(foundation, asking, { breakers, answers, later, dues }, limits),
     limits: new LimitAnswers(limits, (limit) => metrics.http.limitRefused(limit)),
     checkKey: (key, occasion, signal) => checkKey(key, occasion, asking, signal),
-    acceptsWork: () => stores.requestLog.accepting(),
+    acceptsWork: (userId) => stores.requestLog.accepting(userId),
     accounts,
     bodies: life.bodies,
     refreshAccount: (keyHash) => accounts.refresh(keyHash),

@@ -108,6 +108,7 @@ export class ResidencyWorld {
       tables: () => this.#tables,
       life: new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers()),
       httpTelemetry: { legacyUsed: () => {}, requestShed: () => {} },
+      accounts: { find: (hash) => callerOf(hash, this.#believed(hash as UserId)) },
       refreshAccount: (hash) =>
         Promise.resolve({ userId: hash, keys: this.#keysOf(hash as UserId), readAtMs: 0 }),
     });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { RowSpool } from '../spool/row-spool.ts';
+import { SpoolShares } from '../spool/spool-shares.ts';
 import { openSpool } from '../spool/spool-slots.ts';
 import { lineIfTold } from './encode-log-rows.ts';
 import type { InsertNewRows } from './log-insert.ts';
@@ -30,6 +31,7 @@ const drainPollMs = 10;
 class GroupCommitLog implements PostgresRequestLog {
   readonly #options: RequestLogOptions;
   readonly #spool: RowSpool;
+  readonly #shares = new SpoolShares();
   readonly #replay: SpoolReplay;
   readonly #insert: InsertNewRows;
   readonly #names = new RollupNames();
@@ -89,8 +91,10 @@ class GroupCommitLog implements PostgresRequestLog {
     });
   }
 
-  accepting(): boolean {
-    return this.#options.whenFull === 'drop' || this.#state === 'committing' || !this.#spool.full;
+  accepting(userId: string): boolean {
+    if (this.#options.whenFull === 'drop' || this.#state === 'committing') return true;
+    const leftBytes = this.#options.spool.maxBytes - this.#spool.bytes;
+    return !this.#spool.full && !this.#shares.isSpent(userId, leftBytes);
   }
 
   stats(): RequestLogStats {
@@ -143,7 +147,9 @@ class GroupCommitLog implements PostgresRequestLog {
     const line = lineIfTold(row.row);
     if (line === null) return this.#drop(row);
     row.to('spooling');
+    if (this.#spool.empty) this.#shares.forget();
     const kept = await this.#spool.append(line);
+    if (kept) this.#shares.note(row.row.settled.userId, line.length);
     row.spooling = null;
     if (row.isSettled) return true;
     if (kept) return this.#unsettled.settle(row, 'spooled');

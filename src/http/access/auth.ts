@@ -14,12 +14,14 @@ import { peerAddress } from './peer-address.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The caller; set before the handler of every authenticated route. */
-    account: Caller;
+    /** The caller, without the keys (`keysOf`); set before the handler of every authenticated route. */
+    account: KnownCaller;
     /** SHA-256 of the service key that was sent. */
     serviceKeyHash: string;
   }
 }
+
+export type KnownCaller = Omit<Caller, 'keys' | 'readAtMs'>;
 
 /** A body may take half a minute to come; what is here sooner was sent by whoever was let in a moment ago. */
 const recentMs = 20;
@@ -63,7 +65,8 @@ function admit(request: FastifyRequest, account: Caller | null, deps: AuthDeps):
     deps.httpTelemetry.authFailed('user_disabled', askerOf(request));
     return new AuthenticationError('This user is disabled; ask the operator.', 'user_disabled');
   }
-  request.account = account;
+  const { userId, serviceKeyId, disabled, residency, limits } = account;
+  request.account = { userId, serviceKeyId, disabled, residency, limits };
   return undefined;
 }
 

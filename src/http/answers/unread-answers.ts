@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { smallAnswerBytes } from '../../chat/answer-budget.ts';
-import type { Account } from '../../chat/ports.ts';
+import type { Caller } from '../../chat/ports.ts';
 import type { SentAnswers } from './sent-answers.ts';
 
 /**
@@ -99,7 +99,7 @@ export function countUnread(app: FastifyInstance, unread: UnreadAnswers): void {
   });
   app.addHook('onSend', (request, reply, payload, done) => {
     // Refusals come before it is known: Fastify's type does not say so.
-    const { account }: { readonly account: Account | undefined } = request;
+    const { account }: { readonly account: Pick<Caller, 'userId'> | undefined } = request;
     const bytes = bytesOf(payload);
     unread.sent.wrote(bytes);
     if (account !== undefined) {

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import type { AnswerChat, KeyHolder } from '../../chat/answer-chat.ts';
+import type { AnswerChat } from '../../chat/answer-chat.ts';
 import type { Account, Clock } from '../../chat/ports.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import {
@@ -17,6 +17,8 @@ import { residencyBinder, strictestResidency } from '../../core/request/residenc
 import { parseMode } from '../../core/tables/mode.ts';
 import type { RoutingTables } from '../../core/tables/tables.ts';
 import type { Admission } from '../../limits/limit-gate.ts';
+import type { KeyFinder } from '../access/keys-of.ts';
+import { keysOf } from '../access/keys-of.ts';
 import { ReplyClient } from '../answers/reply-client.ts';
 import { parseChatBody } from '../body/chat-body.ts';
 import { readGatewayHeaders } from '../gateway-headers.ts';
@@ -28,23 +30,25 @@ import type { Handlers } from '../mount.ts';
 
 export interface ChatRouteDeps {
   readonly answerChat: AnswerChat;
-  /** False while log rows cannot be kept. */
-  readonly acceptsWork: () => boolean;
+  /** False while this user's log rows cannot be kept. */
+  readonly acceptsWork: (userId: string) => boolean;
   readonly life: Life;
   readonly limits: Pick<LimitAnswers, 'admit' | 'refuseEarly'>;
   readonly clock: Pick<Clock, 'wallMs'>;
   /** Those at hand. */
   readonly tables: () => RoutingTables;
   readonly httpTelemetry: Pick<HttpTelemetry, 'legacyUsed' | 'requestShed'>;
+  readonly accounts: KeyFinder;
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
 }
 
-const noKeys: Account['keys'] = Object.freeze([]);
-
-/** What keeps all new chat requests out; null: nothing. */
-function refusalOfNewWork({ life, acceptsWork }: ChatRouteDeps): GatewayError | null {
+/** What keeps new chat requests of this user out; null: nothing. */
+function refusalOfNewWork(
+  { account }: FastifyRequest,
+  { life, acceptsWork }: ChatRouteDeps,
+): GatewayError | null {
   if (life.phase === 'closing') return draining();
-  if (acceptsWork()) return null;
+  if (acceptsWork(account.userId)) return null;
   return new ServiceUnavailableError('Request logs cannot be kept at the moment.', {
     code: 'log_full',
     headers: retrySoon,
@@ -53,7 +57,7 @@ function refusalOfNewWork({ life, acceptsWork }: ChatRouteDeps): GatewayError | 
 
 /** Refuses them before their bodies are read: what nobody will work on is not to be sent and held. */
 export function refuseNewWork(deps: ChatRouteDeps): onRequestHookHandler {
-  return (_request, _reply, done) => done(refusalOfNewWork(deps) ?? undefined);
+  return (request, _reply, done) => done(refusalOfNewWork(request, deps) ?? undefined);
 }
 
 /**
@@ -117,18 +121,11 @@ function placeFor({ userId }: ChatCall, { life, httpTelemetry }: ChatRouteDeps):
   throw overloaded('user_share');
 }
 
-/** The caller's keys, which the request lets go of: one that waits must not keep a hundred of them. */
-function takeKeys(request: FastifyRequest): KeyHolder {
-  const { userId, keys, serviceKeyId, disabled, residency, limits, readAtMs } = request.account;
-  request.account = { userId, keys: noKeys, serviceKeyId, disabled, residency, limits, readAtMs };
-  return { keys };
-}
-
 /** `POST /v1/chat/completions` (SPEC 4.5). */
 export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
   const chat = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     // Again: a body may have taken its time.
-    const refusal = refusalOfNewWork(deps);
+    const refusal = refusalOfNewWork(request, deps);
     if (refusal !== null) throw refusal;
     const call = readCall(request, reply, deps);
     const place = placeFor(call, deps);
@@ -138,9 +135,11 @@ export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
       const limits = limitsOf(call.tables.userLimits, request.account.limits);
       // Who has no limits pays for them with this branch.
       if (limits !== null) admitted = await deps.limits.admit(limits, request, reply, isStream(call));
+      const found = keysOf(request, deps.accounts);
+      const keys = found instanceof Promise ? await found : found;
       const client = new ReplyClient(reply, deps.life, call.userId);
       const refresh = () => deps.refreshAccount(request.serviceKeyHash);
-      const answering = deps.answerChat(call, takeKeys(request), client, refresh);
+      const answering = deps.answerChat(call, { keys }, client, refresh);
       if (isStream(call)) client.prepare();
       const answer = await answering;
       if (answer !== null) client.answer(answer);

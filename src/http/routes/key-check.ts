@@ -8,6 +8,8 @@ import type { HeldKey } from '../../core/candidate.ts';
 import { NotFoundError, ResidencyError } from '../../core/errors.ts';
 import { isUserServer } from '../../core/provider-name.ts';
 import { residencyAllows, residencyOf, strictestResidency } from '../../core/request/residency.ts';
+import type { KeyFinder } from '../access/keys-of.ts';
+import { keysOf } from '../access/keys-of.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import type { Call, Handlers } from '../mount.ts';
 
@@ -21,6 +23,7 @@ export interface KeyCheckStore {
 export interface KeyCheckRouteDeps {
   /** Asks the key's own server; never rejects for what that does. */
   readonly checkKey: (key: HeldKey, occasion: KeyOccasion, signal: Cancellation) => Promise<KeyCheck>;
+  readonly accounts: KeyFinder;
   readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
   readonly httpTelemetry: HttpTelemetry;
 }
@@ -28,7 +31,7 @@ export interface KeyCheckRouteDeps {
 /** The caller's key of this id; keys that another replica registered just now are read past the cache. */
 async function heldKey(request: FastifyRequest, keyId: string, deps: KeyCheckRouteDeps): Promise<HeldKey> {
   const isIt = ({ id }: HeldKey): boolean => id === keyId;
-  const known = request.account.keys.find(isIt);
+  const known = (await keysOf(request, deps.accounts)).find(isIt);
   const key = known ?? (await deps.refreshAccount(request.serviceKeyHash))?.keys.find(isIt);
   if (key === undefined) throw new NotFoundError('No such provider key.');
   return key;

@@ -3,11 +3,14 @@ import { NotFoundError } from '../../core/errors.ts';
 import { parseMode } from '../../core/tables/mode.ts';
 import { modelEntries, overrideTargets } from '../../core/tables/model-list.ts';
 import type { RoutingTables } from '../../core/tables/tables.ts';
+import type { KeyFinder } from '../access/keys-of.ts';
+import { keysOf } from '../access/keys-of.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { activeLegacyName, markLegacy } from '../legacy.ts';
 import type { Handlers, RouteAnswer } from '../mount.ts';
 
 export interface ModelsDeps {
+  readonly accounts: KeyFinder;
   readonly tables: () => RoutingTables;
   readonly clock: Clock;
   readonly httpTelemetry: HttpTelemetry;
@@ -20,10 +23,10 @@ export interface ModelsDeps {
  */
 export function modelsHandlers(deps: ModelsDeps): Handlers<'listModels' | 'findModel'> {
   return {
-    listModels: ({ request }): RouteAnswer<'listModels'> => ({
+    listModels: async ({ request }): Promise<RouteAnswer<'listModels'>> => ({
       object: 'list',
       data: modelEntries,
-      override_targets: overrideTargets(request.account.keys, deps.tables()),
+      override_targets: overrideTargets(await keysOf(request, deps.accounts), deps.tables()),
     }),
     findModel({ params, reply }) {
       const tables = deps.tables();

@@ -197,7 +197,7 @@ test('a full spool refuses new work only while Postgres is away, and loses nothi
   const log = await openLog({ spool: { directory: spool.path, maxBytes: 20_000 } });
   const unlock = await lockLogTable();
   const rows: SettledRequest[] = [];
-  while (log.accepting()) {
+  while (log.accepting('another user')) {
     rows.push(logRow());
     await log.record(rows.at(-1) as SettledRequest);
   }
@@ -212,17 +212,39 @@ test('a full spool refuses new work only while Postgres is away, and loses nothi
   expect(stats.dropped).toBeGreaterThan(0);
   expect(stats.spoolBytes).toBeLessThanOrEqual(20_000);
   await unlock();
-  await expect.poll(() => log.accepting()).toBe(true);
+  await expect.poll(() => log.accepting('another user')).toBe(true);
   await expect.poll(() => storedRowIds(pool)).toHaveLength(rows.length - stats.dropped);
   const printedIds = printed.map((line) => (JSON.parse(line) as { row: { row_id: string } }).row.row_id);
   expect([...(await storedRowIds(pool)), ...printedIds].sort()).toEqual(sortedIds(rows));
+});
+
+test('who has most of the spool waits for its rows to be taken, while others go on', async () => {
+  const log = await openLog({ spool: { directory: spool.path, maxBytes: 40_000 } });
+  const unlock = await lockLogTable();
+  const { userId } = logRow();
+  const ofUser = () => log.record(logRow({ userId }));
+  while (log.accepting(userId)) await ofUser();
+  const { spoolBytes } = log.stats();
+  // Half of it, and the row that went beyond.
+  expect(spoolBytes).toBeGreaterThan(20_000);
+  expect(spoolBytes).toBeLessThan(30_000);
+  expect(log.accepting('another user')).toBe(true);
+  await unlock();
+  await expect.poll(() => log.accepting(userId)).toBe(true);
+  // What was his share of the last outage counts for nothing in the next one.
+  await expect.poll(() => log.stats().spoolBytes).toBe(0);
+  const relock = await lockLogTable();
+  await ofUser();
+  await expect.poll(() => log.stats().away).toBe(true);
+  expect(log.accepting(userId)).toBe(true);
+  await relock();
 });
 
 test('with the policy to drop, chat goes on when the spool is full', async () => {
   const log = await openLog({ spool: { directory: spool.path, maxBytes: 4096 }, whenFull: 'drop' });
   const unlock = await lockLogTable();
   for (let index = 0; index < 20; index += 1) await log.record(logRow());
-  expect(log.accepting()).toBe(true);
+  expect(log.accepting('another user')).toBe(true);
   expect(log.stats().dropped).toBe(printed.length);
   expect(log.stats().dropped).toBeGreaterThan(0);
   await unlock();

@@ -24,6 +24,7 @@ beforeEach(async () => {
       clock: { wallMs: () => 0 },
       tables: testTables,
       httpTelemetry: { legacyUsed: () => undefined, requestShed: () => undefined },
+      accounts: { find: () => null },
       refreshAccount: async () => null,
     };
     mountRoutes(scope, chatHandlers(deps), [refuseNewWork(deps)]);
