@@ -63,7 +63,6 @@ const fieldsByProvider = [
       api_key: { pattern: vendorSecret.source },
       base_url: { type: 'null' },
       declared_region: { type: 'null' },
-      label: { pattern: '^[^/:]*$' },
     },
   },
 ];

@@ -35,22 +35,15 @@ const refuse = (field: keyof RegisterKeyBody, message: string): CheckedProviderK
 export function checkProviderKey(body: RegisterKeyBody): CheckedProviderKey {
   const { provider, base_url: baseUrl, declared_region: region } = body;
   const shared = { provider, apiKey: new Secret(body.api_key), label: body.label ?? null };
-  // Of vendors' keys there is one each, which no label has to name: theirs may be blank.
-  if (
-    shared.label !== null &&
-    !canBeNamed(shared.label) &&
-    (isUserServer(provider) || shared.label.trim() !== '')
-  ) {
-    return refuse(
-      'label',
-      `may not hold "/" or ":", nor be blank for ${userServers}: overrides are split there.`,
-    );
-  }
   if (!isUserServer(provider)) {
     for (const name of ['base_url', 'declared_region'] as const) {
       if (body[name] != null) return refuse(name, `may be set for ${userServers} only.`);
     }
     return { ok: true, key: { ...shared, baseUrl: null, declaredRegion: null } };
+  }
+  // Of vendors' keys there is one each, which no label has to name.
+  if (shared.label !== null && !canBeNamed(shared.label)) {
+    return refuse('label', 'may not hold "/" or ":", nor be blank: overrides are split there.');
   }
   if (baseUrl == null) return refuse('base_url', `is required for ${provider}.`);
   if (region == null) return refuse('declared_region', `is required for ${provider}.`);

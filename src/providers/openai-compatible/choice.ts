@@ -67,6 +67,14 @@ function properToolCalls(given: unknown, choiceIndex: number, seeded: Seeded): u
   return same ? given : calls;
 }
 
+/** Clients join the blocks of one answer: ours is the only one of that name, wherever it stands. */
+const hasForeignBlock = (given: object): boolean => Object.hasOwn(given, 'gateway');
+
+function withoutForeignBlock<T extends { readonly gateway?: unknown }>(given: T): Omit<T, 'gateway'> {
+  const { gateway: _foreign, ...rest } = given;
+  return rest;
+}
+
 /** The same object when it has the form; null when its content or its calls cannot be read. */
 function properMessage(
   given: Untrusted<WireMessage>,
@@ -77,8 +85,10 @@ function properMessage(
   const callsChanged = calls !== given.tool_calls;
   const content = properContent(given.content);
   if (content === undefined || (calls === undefined && callsChanged)) return null;
-  if (given.role === 'assistant' && content === given.content && !callsChanged) return given;
-  return { ...given, role: 'assistant', content, ...(callsChanged && { tool_calls: calls }) };
+  const isProper = given.role === 'assistant' && content === given.content && !hasForeignBlock(given);
+  if (isProper && !callsChanged) return given;
+  const changes = { role: 'assistant', content, ...(callsChanged && { tool_calls: calls }) };
+  return { ...withoutForeignBlock(given), ...changes };
 }
 
 /** The index of a choice, its place where it states none; null for a number no answer has. */
@@ -107,5 +117,6 @@ export function properChoice(value: unknown, position: number, seeded: Seeded): 
   const reason = finishReason(given.finish_reason, hasCalls);
   if (reason === null) return null;
   const same = index === given.index && message === given.message && reason === given.finish_reason;
-  return same ? given : { ...given, index, message, finish_reason: reason };
+  if (same && !hasForeignBlock(given)) return given;
+  return { ...withoutForeignBlock(given), index, message, finish_reason: reason };
 }
