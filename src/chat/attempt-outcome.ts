@@ -5,6 +5,7 @@ import type { FailureCode } from '../core/error-codes.ts';
 import { tallyJson } from '../core/json/json-tally.ts';
 import type { AttemptFailure, CancelReason, FailureKind, UpstreamReply } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
+import { withoutSecret } from '../core/secret/redact.ts';
 import type {
   Provider,
   StreamContext,
@@ -16,7 +17,7 @@ import type {
 import type { AnswerHold } from './answer-budget.ts';
 import { noRoomForAnswer } from './held-bytes.ts';
 import type { ExchangeEnd, OpenStream } from './open-stream.ts';
-import type { UnusableKey } from './opened-key.ts';
+import type { OpenedKey, UnusableKey } from './opened-key.ts';
 import type { Clock, TransportFailure } from './ports.ts';
 
 export type AttemptOutcome =
@@ -31,6 +32,7 @@ export interface AttemptContext {
   readonly call: ChatCall;
   readonly provider: Provider;
   readonly translation: StreamContext;
+  readonly key: Pick<OpenedKey, 'secret'>;
   /** Of its whole answer. */
   readonly room: AnswerHold;
   /** Masks this attempt's key and the prompt in what the vendor says; texts together, since each look costs. */
@@ -100,7 +102,9 @@ function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Cl
   const { status, headers, body, cut } = reply;
   if (status !== 200) {
     const error = provider.readError(status, headers, body, clock.wallMs());
-    return failed(context, failureOf(error, status, { status, headers, body, cut }));
+    // It may be passed on as it is, and vendors quote the key that they refuse.
+    const withoutKey = withoutSecret(body, context.key.secret.reveal(), cut);
+    return failed(context, failureOf(error, status, { status, headers, body: withoutKey, cut }));
   }
   // Before it is parsed: what came within its bounds may be many times as large as values.
   const tally = tallyJson(body, answerBounds);

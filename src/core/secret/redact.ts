@@ -23,10 +23,32 @@ function formsOf(secret: string): ReadonlySet<string> {
   ]);
 }
 
+/** Another secret than a placeholder that words hold by chance. */
+const isTelling = (secret: string): boolean => secret.trim().length >= shortestSecret;
+
+const mask = '[redacted]';
+
+/**
+ * The bytes without the secret, in whatever form; the same buffer where it is not in them. `cut`: their end was not
+ * read, and may be in the middle of it.
+ */
+export function withoutSecret(body: Buffer, secret: string, cut: boolean): Buffer {
+  if (!isTelling(secret)) return body;
+  // A character for each byte: what is no UTF-8 stays as it is.
+  const text = body.toString('latin1');
+  let clean = text;
+  for (const form of formsOf(secret)) {
+    const bytes = Buffer.from(form).toString('latin1');
+    clean = clean.replaceAll(bytes, mask);
+    if (cut) clean = withoutCutSecret(clean, bytes);
+  }
+  return clean === text ? body : Buffer.from(clean, 'latin1');
+}
+
 /** Text that was cut to the limit may end in the middle of the secret. */
 function withoutCutSecret(text: string, secret: string): string {
   for (let kept = secret.length - 1; kept >= shortestSecret; kept -= 1) {
-    if (text.endsWith(secret.slice(0, kept))) return `${text.slice(0, -kept)}[redacted]`;
+    if (text.endsWith(secret.slice(0, kept))) return text.slice(0, -kept) + mask;
   }
   return text;
 }
@@ -37,13 +59,13 @@ function withoutCutSecret(text: string, secret: string): string {
  */
 export function redactReason(text: string, secret: string | null): string {
   let clean = text;
-  if (secret !== null && secret.trim().length >= shortestSecret) {
+  if (secret !== null && isTelling(secret)) {
     for (const form of formsOf(secret)) {
-      clean = clean.replaceAll(form, '[redacted]');
+      clean = clean.replaceAll(form, mask);
       if (text.length >= maxReasonLength) clean = withoutCutSecret(clean, form);
     }
   }
-  clean = clean.replace(credentialShapes, '[redacted]');
+  clean = clean.replace(credentialShapes, mask);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced
   clean = clean.replace(/[\u0000-\u001f\u007f]+/g, ' ').toWellFormed();
   return clean.length > maxReasonLength ? `${clean.slice(0, maxReasonLength - 1)}…` : clean;
