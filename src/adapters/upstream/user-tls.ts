@@ -1,6 +1,7 @@
 import { constants } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import { LRUCache } from 'lru-cache';
 import type { TlsTarget } from './open-socket.ts';
 import { tlsOver } from './open-socket.ts';
 
@@ -17,8 +18,21 @@ const maxSilentBytes = 64 * 1024;
 const maxOverhead = 16;
 /** TLS may take one turn of the event loop so long. */
 const longestTurnMs = 25;
+/** A handshake's piece that takes longer makes its server a dear one: verifying a company's chain takes 1 to 2 ms. */
+const dearMs = 5;
+/**
+ * Handshakes with dear servers rest for so many times what the last of them took: a chain is one piece, takes up to
+ * 65 ms, and fifteen a second would take all there is.
+ */
+const restFactor = 4;
+/** Dear servers that are remembered, those of late. */
+const mostDear = 10_000;
 
 interface Piece {
+  /** Part of a handshake, which costs whatever the server's keys make it cost; what comes later costs by its bytes. */
+  readonly isHandshake: boolean;
+  /** The server. */
+  readonly origin: string;
   /** Hands to TLS what has come. */
   feed(): void;
 }
@@ -26,6 +40,10 @@ interface Piece {
 /** One piece of each connection after the other, for so long in a turn: OpenSSL works on each without a break. */
 export class TlsTurns {
   readonly #waiting: Piece[] = [];
+  readonly #dear = new LRUCache<string, true>({ max: mostDear });
+  /** Of dear servers, while there is a rest. */
+  readonly #resting: Piece[] = [];
+  #rest: NodeJS.Timeout | null = null;
   #spentMs = 0;
   #ends = false;
 
@@ -39,13 +57,31 @@ export class TlsTurns {
     while (this.#spentMs < longestTurnMs) {
       const piece = this.#waiting.shift();
       if (piece === undefined) return;
+      if (this.#rest !== null && piece.isHandshake && this.#dear.has(piece.origin)) {
+        this.#resting.push(piece);
+        continue;
+      }
+      const { isHandshake } = piece;
       const beganMs = performance.now();
       piece.feed();
-      this.#spentMs += performance.now() - beganMs;
+      const tookMs = performance.now() - beganMs;
+      this.#spentMs += tookMs;
+      if (isHandshake && tookMs > dearMs) this.#restFrom(piece, tookMs);
       if (!this.#ends) setImmediate(this.#end);
       this.#ends = true;
     }
   }
+
+  #restFrom({ origin }: Piece, tookMs: number): void {
+    this.#dear.set(origin, true);
+    this.#rest ??= setTimeout(this.#wake, restFactor * tookMs);
+  }
+
+  readonly #wake = (): void => {
+    this.#rest = null;
+    this.#waiting.push(...this.#resting.splice(0));
+    this.#feedSome();
+  };
 
   readonly #end = (): void => {
     this.#ends = false;
@@ -59,15 +95,17 @@ const turns = new TlsTurns();
 
 /** Stands between a connection and its TLS, which native code would otherwise read by itself. */
 class UserCarrier extends Duplex implements Piece {
+  readonly origin: string;
   readonly #raw: Socket;
   #tls: Socket | null = null;
   #isSecure = false;
   #came = 0;
   #piece: Buffer | null = null;
 
-  constructor(raw: Socket) {
+  constructor(raw: Socket, origin: string) {
     super();
     this.#raw = raw;
+    this.origin = origin;
     raw.on('data', (bytes: Buffer) => this.#onBytes(bytes));
     raw.on('end', () => this.push(null));
     raw.on('error', (error) => this.#tls?.destroy(error));
@@ -96,6 +134,10 @@ class UserCarrier extends Duplex implements Piece {
     this.#raw.pause();
     this.#piece = bytes;
     turns.enter(this);
+  }
+
+  get isHandshake(): boolean {
+    return !this.#isSecure;
   }
 
   feed(): void {
@@ -127,7 +169,7 @@ class UserCarrier extends Duplex implements Piece {
 
 /** TLS over an open connection. It ends with that one, and ends it. The owner listens for errors. */
 export function openUserTls(raw: Socket, target: TlsTarget): Socket {
-  const carrier = new UserCarrier(raw);
+  const carrier = new UserCarrier(raw, `${target.host}:${target.port}`);
   const socket = tlsOver({ socket: carrier, secureOptions: constants.SSL_OP_NO_RENEGOTIATION }, target);
   carrier.carry(socket);
   // Asked for by who looks at connections; TLS over a stream has none of its own.

@@ -108,7 +108,8 @@ test('a server that sends ever more session tickets is left', async () => {
   expect((await failed).message).toContain('too many TLS session tickets');
 });
 
-test('what takes long is done in a turn of its own, one after the other', async () => {
+/** Turns by a clock of their own, and the names of what was fed. */
+function watchedTurns() {
   let nowMs = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
   onTestFinished(() => {
@@ -116,12 +117,19 @@ test('what takes long is done in a turn of its own, one after the other', async 
   });
   const turns = new TlsTurns();
   const fed: string[] = [];
-  const piece = (name: string, takesMs: number) => ({
+  const piece = (name: string, takesMs: number, handshakeWith: string | null = null) => ({
+    isHandshake: handshakeWith !== null,
+    origin: handshakeWith ?? 'x',
     feed: () => {
       fed.push(name);
       nowMs += takesMs;
     },
   });
+  return { turns, fed, piece };
+}
+
+test('what takes long is done in a turn of its own, one after the other', async () => {
+  const { turns, fed, piece } = watchedTurns();
   const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
   turns.enter(piece('short', 1));
   turns.enter(piece('long', 70));
@@ -135,4 +143,25 @@ test('what takes long is done in a turn of its own, one after the other', async 
   expect(fed).toEqual(['short', 'long', 'second', 'third', 'fourth']);
   turns.enter(piece('fifth', 1));
   expect(fed.at(-1)).toBe('fifth');
+});
+
+test('a server whose handshake was dear waits four times as long before the next, and nobody else does', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const { turns, fed, piece } = watchedTurns();
+  turns.enter(piece('dear', 60, 'dear:443'));
+  turns.enter(piece('dear again', 60, 'dear:443'));
+  turns.enter(piece('dear a third time', 60, 'dear:443'));
+  turns.enter(piece('its stream', 1));
+  turns.enter(piece('other', 2, 'other:443'));
+  vi.advanceTimersByTime(239);
+  expect(fed).toEqual(['dear', 'its stream', 'other']);
+  vi.advanceTimersByTime(2);
+  expect(fed.at(-1)).toBe('dear again');
+  vi.advanceTimersByTime(238);
+  expect(fed.at(-1)).toBe('dear again');
+  vi.advanceTimersByTime(5);
+  expect(fed.at(-1)).toBe('dear a third time');
 });
