@@ -1,24 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { Accounts, Clock } from '../../chat/ports.ts';
 import { StoreAway } from '../../core/store-away.ts';
+import { AccountCache } from './account-cache.ts';
 import type { LoadedAccount } from './account-query.ts';
-import { accountBytes, readAccount } from './account-query.ts';
+import { readAccount } from './account-query.ts';
 import { listenForKeyChanges } from './key-changes.ts';
 import { withDatabase } from './pool.ts';
 import { RevokedKeys } from './revoked-keys.ts';
 import { ServiceKeyUses } from './service-key-uses.ts';
 
-/** About 1 KB each with a few keys: room for every active user of a replica. */
-const maxCachedAccounts = 20_000;
-/** What they may take of the memory together. */
-const maxCachedBytes = 32 * 1024 * 1024;
-/**
- * Whatever a user may register fits (`maxKeyBytesPerUser`). Larger accounts, of before that limit, are read each time,
- * so that few cannot evict all others.
- */
-const maxAccountBytes = maxCachedBytes / 128;
 /** Trusted this long while changes are received: bounds what a change made by hand in SQL can outlive. */
 const listeningTtlMs = 60_000;
 /** Trusted this long while changes may go unheard: a deletion may take 1 s to arrive, the next look-up included. */
@@ -68,7 +59,7 @@ class CachedAccounts implements PostgresAccounts {
   readonly #revoked = new RevokedKeys();
   readonly #uses: ServiceKeyUses;
   /** By the whole hash, never a prefix. Unknown keys are not kept: that would let strangers fill the cache. */
-  readonly #cache: LRUCache<string, LoadedAccount>;
+  readonly #cache: AccountCache;
   readonly #hashesByUser = new Map<string, Set<string>>();
   /** Concurrent loads of one hash share a query. */
   readonly #loads = new Map<string, Load>();
@@ -80,14 +71,7 @@ class CachedAccounts implements PostgresAccounts {
     this.#readAccount = read;
     this.#clock = clock;
     this.#uses = new ServiceKeyUses(pool);
-    this.#cache = new LRUCache<string, LoadedAccount>({
-      max: maxCachedAccounts,
-      maxSize: maxCachedBytes,
-      maxEntrySize: maxAccountBytes,
-      sizeCalculation: accountBytes,
-      dispose: (account, hash) => this.#forgetHash(account.userId, hash),
-      noDisposeOnSet: true,
-    });
+    this.#cache = new AccountCache(({ userId }, hash) => this.#forgetHash(userId, hash));
     this.#changes = listenForKeyChanges({
       ...{ url: directUrl, hosts: directHosts, clock },
       onChange: (userId) => this.invalidate(userId),
@@ -203,8 +187,7 @@ class CachedAccounts implements PostgresAccounts {
 
   #keep(keyHash: string, account: LoadedAccount): void {
     if (!account.usedThisHour) this.#uses.note(keyHash);
-    this.#cache.set(keyHash, account);
-    if (!this.#cache.has(keyHash)) return; // too large
+    if (!this.#cache.set(keyHash, account)) return;
     const hashes = this.#hashesByUser.get(account.userId);
     if (hashes === undefined) this.#hashesByUser.set(account.userId, new Set([keyHash]));
     else hashes.add(keyHash);
