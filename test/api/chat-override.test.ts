@@ -47,6 +47,17 @@ describe('an override', () => {
     },
   );
 
+  test('passes an error on without the key that its vendor quotes', async () => {
+    let sent = '';
+    gateway.vendors.openai.script((request) => {
+      sent = String(request.headers['authorization']).replace('Bearer ', '');
+      return respond(401, `{"error":{"message":"Incorrect API key provided: ${sent}."}}`)(request);
+    });
+    const response = await chat(user.client, {}, override('openai:gpt-test'));
+    expect(sent.length).toBeGreaterThan(4);
+    expect(response.text).toBe('{"error":{"message":"Incorrect API key provided: [redacted]."}}');
+  });
+
   test('passes an error of anthropic on in anthropic’s own form', async () => {
     gateway.vendors.anthropic.script(failure(529));
     const response = await chat(user.client, {}, override('anthropic:claude-test'));

@@ -91,7 +91,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'adapters/upstream/': {
     values: [
       ...['core/', 'undici', 'node:crypto', 'node:dns', 'node:fs', 'node:fs/promises', 'node:net', 'node:os'],
-      ...['node:stream', 'node:timers', 'node:tls', 'node:zlib'],
+      ...['lru-cache', 'node:stream', 'node:timers', 'node:tls', 'node:zlib'],
     ],
     types: ['chat/'],
   },

@@ -73,3 +73,25 @@ test('an answer says how many bytes its text has, whatever bytes its vendor sent
     }),
   );
 });
+
+test('of another gateway nothing is passed on, wherever its block stands', () => {
+  const gateway = { provider: 'other', request_id: 'r' };
+  const message = { role: 'assistant', content: 'x' };
+  const choice = { index: 0, message, finish_reason: 'stop' };
+  const answer = {
+    ...{ id: 'a', object: 'chat.completion', created: 1, model: 'm' },
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+  };
+  const clean = { ...answer, choices: [choice] };
+  for (const given of [
+    { ...clean, gateway },
+    { ...answer, choices: [{ ...choice, gateway }] },
+    { ...answer, choices: [{ ...choice, message: { ...message, gateway } }] },
+  ]) {
+    const read = providers.openai.translateAnswer(
+      Buffer.from(JSON.stringify(given)),
+      contextFor('openai', {}),
+    );
+    expect(read.kind === 'answer' && JSON.parse(read.json)).toEqual(clean);
+  }
+});

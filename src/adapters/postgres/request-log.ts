@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { RowSpool } from '../spool/row-spool.ts';
-import { SpoolShares } from '../spool/spool-shares.ts';
+import { SpoolShares } from './spool-shares.ts';
 import { openSpool } from '../spool/spool-slots.ts';
 import { lineIfTold } from './encode-log-rows.ts';
 import type { InsertNewRows } from './log-insert.ts';
@@ -149,7 +149,7 @@ class GroupCommitLog implements PostgresRequestLog {
     row.to('spooling');
     if (this.#spool.empty) this.#shares.forget();
     const kept = await this.#spool.append(line);
-    if (kept) this.#shares.note(row.row.settled.userId, line.length);
+    if (kept) this.#shares.note(row.row.settled.userId, Buffer.byteLength(line));
     row.spooling = null;
     if (row.isSettled) return true;
     if (kept) return this.#unsettled.settle(row, 'spooled');

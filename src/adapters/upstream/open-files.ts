@@ -16,8 +16,8 @@ export function openFilesLimit(limitsFile = '/proc/self/limits'): number {
 }
 
 /**
- * An unfinished head of a thousand tiny fields keeps 33 KB, an idle connection 17, a request whose head is as large as it
- * may be some 40 while it waits for its body.
+ * An unfinished head of a thousand tiny fields keeps 33 KB, an idle connection 17, a request whose head is as large as
+ * it may be some 40 while it waits for its body.
  */
 const connectionBytes = 64 * 1024;
 

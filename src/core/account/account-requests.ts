@@ -53,7 +53,10 @@ const fieldsByProvider = [
           'https, or http where the host is localhost, *.localhost, or a private, loopback or link-local IP address',
       },
       declared_region: { type: 'string', pattern: '\\S' },
-      label: { pattern: '^[^/:]*[^/:\\s][^/:]*$' },
+      label: {
+        pattern: '^[^/:]*[^/:\\s][^/:]*$',
+        description: 'at most 128 characters; neither `/` nor `:`, and not blank: overrides name it',
+      },
     },
   },
   {

@@ -29,7 +29,7 @@ export const pageLimit = pageText
     minimum: 1,
     maximum: maxPage,
     pattern: undefined,
-    description: `${defaultPage} by default.`,
+    description: `1 to ${maxPage}; ${defaultPage} by default.`,
   });
 
 const cursorText = parameter

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { maxReasonLength, redactReason } from '../../../src/core/secret/redact.ts';
+import { maxReasonLength, redactReason, withoutSecret } from '../../../src/core/secret/redact.ts';
 
 const secret = 'Zq7+/"pass\\word=';
 
@@ -78,5 +78,47 @@ describe("a vendor's words", () => {
         },
       ),
     );
+  });
+});
+
+describe('a body that is passed on', () => {
+  const cleaned = (text: string, cut = false, key = secret) =>
+    withoutSecret(Buffer.from(text), key, cut).toString('utf8');
+
+  test('is the same buffer without the key', () => {
+    const body = Buffer.from('{"error":{"message":"Incorrect API key: sk-abc…, näive"}}');
+    expect(withoutSecret(body, secret, false)).toBe(body);
+    expect(withoutSecret(body, secret, true)).toBe(body);
+  });
+
+  test.each([
+    ['plain', secret],
+    ['as JSON escapes it', JSON.stringify(secret).slice(1, -1)],
+    ['as a URL escapes it', encodeURIComponent(secret)],
+    ['in base64url', Buffer.from(secret).toString('base64url')],
+  ])('loses the key %s, and nothing else', (_form, quoted) => {
+    expect(cleaned(`{"näive":"${quoted}","twice":"${quoted}"}`)).toBe(
+      '{"näive":"[redacted]","twice":"[redacted]"}',
+    );
+  });
+
+  test('keeps bytes that are no UTF-8', () => {
+    const body = Buffer.from([0xff, ...Buffer.from(secret), 0xfe]);
+    expect(withoutSecret(body, secret, false)).toEqual(
+      Buffer.from([0xff, ...Buffer.from('[redacted]'), 0xfe]),
+    );
+  });
+
+  test('loses a key of other letters than ASCII', () => {
+    expect(cleaned('the key pläcehölder is wrong', false, 'pläcehölder')).toBe('the key [redacted] is wrong');
+  });
+
+  test('that was cut in the middle of the key loses what is left of it', () => {
+    expect(cleaned(`you sent ${secret.slice(0, 6)}`, true)).toBe('you sent [redacted]');
+    expect(cleaned(`you sent ${secret.slice(0, 6)}`)).toBe(`you sent ${secret.slice(0, 6)}`);
+  });
+
+  test('is not shredded by a placeholder of three characters', () => {
+    expect(cleaned('a bad abba', true, 'bad')).toBe('a bad abba');
   });
 });
