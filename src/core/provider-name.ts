@@ -13,9 +13,8 @@ interface ProviderTraits {
 }
 
 /**
- * The closed list of providers (SPEC 4.2). Adding one: a line here, a folder in providers/, a line in
- * providers/registry.ts, and of a vendor its address in environment.ts and settings.ts; for another of users' servers a
- * migration, since provider_keys says the same in its CHECKs and its unique index.
+ * The closed list of providers (SPEC 4.2). CONTRIBUTING.md says what adding a vendor takes; another of users' servers
+ * takes a migration too, since provider_keys says the same in its CHECKs and its unique index.
  */
 export const providerTraits = {
   openai: { residency: 'global', server: 'vendor', priced: true },

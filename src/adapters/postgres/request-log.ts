@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { RowSpool } from '../spool/row-spool.ts';
-import { SpoolShares } from './spool-shares.ts';
 import { openSpool } from '../spool/spool-slots.ts';
 import { lineIfTold } from './encode-log-rows.ts';
 import type { InsertNewRows } from './log-insert.ts';
@@ -14,6 +13,7 @@ import type { PostgresRequestLog, RequestLogOptions, RequestLogStats } from './r
 import { RollupNames } from './rollup-names.ts';
 import { RowWriters } from './row-writers.ts';
 import { SpoolReplay } from './spool-replay.ts';
+import { SpoolShares } from './spool-shares.ts';
 import { PendingRow, UnsettledRows } from './unsettled-rows.ts';
 
 /** The longest the last byte of an answer waits for the commit. */

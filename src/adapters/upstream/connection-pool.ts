@@ -41,7 +41,7 @@ const keepAliveMs = 4_000;
  * costs the next request two round trips. A vendor without TLS is near, and its server may close after five seconds.
  */
 const secureKeepAliveMs = 50_000;
-/** A vendor may say up to this. */
+/** A vendor may say up to this, and undici keeps it; ours is closed after `longestLifeMs` whatever it says. */
 const vendorKeepAliveMs = 600_000;
 /** A user's server may not: each idle socket is a file of ours that it decides about. */
 const userKeepAliveMs = 10_000;

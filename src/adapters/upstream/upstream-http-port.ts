@@ -15,7 +15,7 @@ const failureTexts: Readonly<Record<TransportFailureKind, string>> = {
   'proxy-abroad': 'The egress proxy is not in India, where this request has to stay.',
   protocol: 'The answer is not valid HTTP.',
   'too-large': 'The answer is too large.',
-  'no-room': 'Too many of your calls to servers of users are under way; try again.',
+  'no-room': 'Too many of your calls and answers are under way; try again.',
   aborted: 'The call was aborted.',
 };
 

@@ -11,7 +11,7 @@ import type { UserSocketLimits } from './user-socket-limits.ts';
 import type { Way } from './way.ts';
 import { wayOf } from './way.ts';
 
-/** DNS, TCP, a proxy and TLS together (docs/decisions): a black hole costs no more than this. */
+/** DNS, TCP, a proxy and TLS together (docs/decisions/0004): a black hole costs no more than this. */
 const connectTimeoutMs = 5_000;
 /** Users' origins with open pools; users can name any, so the least recently used without a call are let go. */
 const maxUserOrigins = 1_000;

@@ -1,15 +1,9 @@
 import type { Socket } from 'node:net';
+import { takenBytes } from '../connections/node-internals.ts';
 import { answerStallMs } from './stalled-readers.ts';
 
 /** A reader's pace is judged over no less: one far away takes nothing for some hundred milliseconds at a time. */
 const paceMs = 1_000;
-
-/** A socket's handle, as far as Node's own timeouts look at it. */
-interface Handle {
-  readonly bytesWritten: number;
-  /** Of those, what the kernel has not taken yet. */
-  readonly writeQueueSize: number;
-}
 
 /** A client's connection, and the account that its latest answer is for; strangers are one. */
 export class AnswerReader {
@@ -33,8 +27,7 @@ export class AnswerReader {
     const passedMs = nowMs - this.#sinceMs;
     this.bytes = sentBytes + unreadBytes;
     if (!isNew && passedMs < paceMs) return;
-    const { _handle: handle } = this.socket as Socket & { readonly _handle: Handle | null };
-    const taken = (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0) - sentBytes;
+    const taken = takenBytes(this.socket) - sentBytes;
     this.isSlow = !isNew && (taken - this.#takenBytes) * answerStallMs < this.bytes * passedMs;
     this.#takenBytes = taken;
     this.#sinceMs = nowMs;

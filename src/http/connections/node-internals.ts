@@ -13,6 +13,8 @@ import { headText } from '../answers/head-text.ts';
  * - It lets go of a connection whose message says `upgrade` where nobody takes upgrades.
  * - A response whose body comes in chunks has `chunkedEncoding` once its head is written; without it, what is written
  *   goes out as it is, and its end adds nothing.
+ * - `socket._handle` counts what was written to the system (`bytesWritten`) and what of it waits (`writeQueueSize`); it is
+ *   there while the connection is, so that only tests look for it.
  * - When an answer is out, a message with `readableEnded` is let go of with all that its client sent.
  * - `response._header` is the head that goes out with the first bytes of the body, and beside it nothing is made of a
  *   head but what `keptSeconds` asks for.
@@ -26,6 +28,17 @@ type ServerSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
 /** The response that is under way on a server's connection; null between two. */
 export function responseOn(socket: Socket): ServerResponse | null {
   return (socket as ServerSocket)._httpMessage ?? null;
+}
+
+interface CountingHandle {
+  readonly bytesWritten: number;
+  readonly writeQueueSize: number;
+}
+
+/** What the system has taken of all that was written on this connection; 0 once it is closed. */
+export function takenBytes(socket: Socket): number {
+  const { _handle: handle } = socket as Socket & { readonly _handle?: CountingHandle | null };
+  return handle == null ? 0 : handle.bytesWritten - handle.writeQueueSize;
 }
 
 /** Whatever Node's parser says of the message, it is an upgrade. */
