@@ -13,8 +13,8 @@ import { headText } from '../answers/head-text.ts';
  * - It lets go of a connection whose message says `upgrade` where nobody takes upgrades.
  * - A response whose body comes in chunks has `chunkedEncoding` once its head is written; without it, what is written
  *   goes out as it is, and its end adds nothing.
- * - `socket._handle` counts what was written to the system (`bytesWritten`) and what of it waits (`writeQueueSize`); it is
- *   there while the connection is, so that only tests look for it.
+ * - `socket._handle` counts what was written to the system (`bytesWritten`) and what of it waits (`writeQueueSize`). It
+ *   is there while the connection is, so that only tests look for it.
  * - When an answer is out, a message with `readableEnded` is let go of with all that its client sent.
  * - `response._header` is the head that goes out with the first bytes of the body, and beside it nothing is made of a
  *   head but what `keptSeconds` asks for.
