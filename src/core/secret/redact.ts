@@ -28,6 +28,43 @@ const isTelling = (secret: string): boolean => secret.trim().length >= shortestS
 
 const mask = '[redacted]';
 
+/** How long the longest beginning of the pattern is that ends at each of its places, and is not all up to there. */
+function bordersOf(pattern: string): Uint32Array {
+  const borders = new Uint32Array(pattern.length);
+  let border = 0;
+  for (let at = 1; at < pattern.length; at += 1) {
+    while (border > 0 && pattern.charCodeAt(border) !== pattern.charCodeAt(at)) {
+      border = borders[border - 1] as number;
+    }
+    if (pattern.charCodeAt(border) === pattern.charCodeAt(at)) border += 1;
+    borders[at] = border;
+  }
+  return borders;
+}
+
+/**
+ * The text with each `secret` masked; of one that was `cut`, also what may be the beginning of one at its end. By Knuth,
+ * Morris and Pratt: whoever has a server of their own chooses 64 KB of text and 8 KB of secret, and what is built in
+ * looks at every place of the one for all of the other.
+ */
+function withMasked(text: string, secret: string, cut: boolean): string {
+  const borders = bordersOf(secret);
+  let clean = '';
+  let from = 0;
+  let matched = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    while (matched > 0 && secret.charCodeAt(matched) !== code) matched = borders[matched - 1] as number;
+    if (secret.charCodeAt(matched) === code) matched += 1;
+    if (matched < secret.length) continue;
+    clean += text.slice(from, at + 1 - matched) + mask;
+    from = at + 1;
+    matched = 0;
+  }
+  if (cut && matched >= shortestSecret) return clean + text.slice(from, text.length - matched) + mask;
+  return from === 0 ? text : clean + text.slice(from);
+}
+
 /**
  * The bytes without the secret, in whatever form; the same buffer where it is not in them. `cut`: their end was not
  * read, and may be in the middle of it.
@@ -37,20 +74,8 @@ export function withoutSecret(body: Buffer, secret: string, cut: boolean): Buffe
   // A character for each byte: what is no UTF-8 stays as it is.
   const text = body.toString('latin1');
   let clean = text;
-  for (const form of formsOf(secret)) {
-    const bytes = Buffer.from(form).toString('latin1');
-    clean = clean.replaceAll(bytes, mask);
-    if (cut) clean = withoutCutSecret(clean, bytes);
-  }
+  for (const form of formsOf(secret)) clean = withMasked(clean, Buffer.from(form).toString('latin1'), cut);
   return clean === text ? body : Buffer.from(clean, 'latin1');
-}
-
-/** Text that was cut to the limit may end in the middle of the secret. */
-function withoutCutSecret(text: string, secret: string): string {
-  for (let kept = secret.length - 1; kept >= shortestSecret; kept -= 1) {
-    if (text.endsWith(secret.slice(0, kept))) return text.slice(0, -kept) + mask;
-  }
-  return text;
 }
 
 /**
@@ -60,10 +85,8 @@ function withoutCutSecret(text: string, secret: string): string {
 export function redactReason(text: string, secret: string | null): string {
   let clean = text;
   if (secret !== null && isTelling(secret)) {
-    for (const form of formsOf(secret)) {
-      clean = clean.replaceAll(form, mask);
-      if (text.length >= maxReasonLength) clean = withoutCutSecret(clean, form);
-    }
+    const cut = text.length >= maxReasonLength;
+    for (const form of formsOf(secret)) clean = withMasked(clean, form, cut);
   }
   clean = clean.replace(credentialShapes, mask);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { maxReasonLength, redactReason, withoutSecret } from '../../../src/core/secret/redact.ts';
 
 const secret = 'Zq7+/"pass\\word=';
@@ -120,5 +120,25 @@ describe('a body that is passed on', () => {
 
   test('is not shredded by a placeholder of three characters', () => {
     expect(cleaned('a bad abba', true, 'bad')).toBe('a bad abba');
+  });
+
+  test('loses what any search would find, in one pass over it', () => {
+    const letters = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 4, maxLength: 8 });
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', 'x'), maxLength: 60 });
+    fc.assert(
+      fc.property(text, letters, (said, key) => {
+        expect(cleaned(said, false, key)).toBe(said.replaceAll(key, '[redacted]'));
+      }),
+    );
+  });
+
+  test('of 64 KB costs no more where it is made to be dear', () => {
+    const body = Buffer.alloc(64 * 1024, 'a');
+    const looks = vi.spyOn(String.prototype, 'charCodeAt');
+    withoutSecret(body, `b${'a'.repeat(8_191)}`, true);
+    const { length } = looks.mock.calls;
+    looks.mockRestore();
+    expect(length).toBeGreaterThan(body.length);
+    expect(length).toBeLessThan(40 * body.length);
   });
 });
