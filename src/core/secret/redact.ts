@@ -43,9 +43,9 @@ function bordersOf(pattern: string): Uint32Array {
 }
 
 /**
- * The text with each `secret` masked; of one that was `cut`, also what may be the beginning of one at its end. By Knuth,
- * Morris and Pratt: whoever has a server of their own chooses 64 KB of text and 8 KB of secret, and what is built in
- * looks at every place of the one for all of the other.
+ * The text with each `secret` masked; of one that was `cut`, also what may be the beginning of one at its end. By
+ * Knuth, Morris and Pratt: whoever has a server of their own chooses 64 KB of text and 8 KB of secret, and what is
+ * built in looks at every place of the one for all of the other.
  */
 function withMasked(text: string, secret: string, cut: boolean): string {
   const borders = bordersOf(secret);
