@@ -22,9 +22,9 @@ export class AccountCache {
   readonly #large: LRUCache<string, LoadedAccount>;
 
   constructor(onForgotten: (account: LoadedAccount, keyHash: string) => void) {
-    const dispose = (account: LoadedAccount, keyHash: string) => onForgotten(account, keyHash);
-    this.#small = new LRUCache({ ...half, dispose, noDisposeOnSet: true });
-    this.#large = new LRUCache({ ...half, dispose, noDisposeOnSet: true, maxEntrySize: maxAccountBytes });
+    const settings = { ...half, dispose: onForgotten, noDisposeOnSet: true };
+    this.#small = new LRUCache(settings);
+    this.#large = new LRUCache({ ...settings, maxEntrySize: maxAccountBytes });
   }
 
   get size(): number {

@@ -31,7 +31,7 @@ const drainPollMs = 10;
 class GroupCommitLog implements PostgresRequestLog {
   readonly #options: RequestLogOptions;
   readonly #spool: RowSpool;
-  readonly #shares = new SpoolShares();
+  #shares: SpoolShares;
   readonly #replay: SpoolReplay;
   readonly #insert: InsertNewRows;
   readonly #names = new RollupNames();
@@ -47,6 +47,7 @@ class GroupCommitLog implements PostgresRequestLog {
   constructor(options: RequestLogOptions, spool: RowSpool) {
     this.#options = options;
     this.#spool = spool;
+    this.#shares = new SpoolShares(options.spool.maxBytes);
     this.#printed = new PrintedRows(options.print);
     this.#insert = options.insert;
     this.#writers = new RowWriters(
@@ -147,7 +148,7 @@ class GroupCommitLog implements PostgresRequestLog {
     const line = lineIfTold(row.row);
     if (line === null) return this.#drop(row);
     row.to('spooling');
-    if (this.#spool.empty) this.#shares.forget();
+    if (this.#spool.empty) this.#shares = new SpoolShares(this.#options.spool.maxBytes);
     const kept = await this.#spool.append(line);
     if (kept) this.#shares.note(row.row.settled.userId, Buffer.byteLength(line));
     row.spooling = null;

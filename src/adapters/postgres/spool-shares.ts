@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { slotOf, slots } from '../../core/shared-room.ts';
+import { SharedRoom, slotOf } from '../../core/shared-room.ts';
 
 /**
  * How much of what lies in the spool is whose, since it was last empty: whoever has more in it than is left for all
@@ -7,18 +7,18 @@ import { slotOf, slots } from '../../core/shared-room.ts';
  */
 export class SpoolShares {
   readonly #seed = randomInt(2 ** 31);
-  readonly #bySlot = new Float64Array(slots);
+  readonly #room: SharedRoom;
+
+  constructor(maxBytes: number) {
+    this.#room = new SharedRoom(maxBytes);
+  }
 
   note(userId: string, bytes: number): void {
-    (this.#bySlot[slotOf(userId, this.#seed)] as number) += bytes;
+    this.#room.move(slotOf(userId, this.#seed), bytes);
   }
 
+  /** `leftBytes`: of the spool as it is, in which rows of earlier processes may lie. */
   isSpent(userId: string, leftBytes: number): boolean {
-    return (this.#bySlot[slotOf(userId, this.#seed)] as number) > leftBytes;
-  }
-
-  /** The spool is empty again. */
-  forget(): void {
-    this.#bySlot.fill(0);
+    return this.#room.heldBy(slotOf(userId, this.#seed)) > leftBytes;
   }
 }

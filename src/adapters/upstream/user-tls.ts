@@ -61,6 +61,7 @@ export class TlsTurns {
         this.#resting.push(piece);
         continue;
       }
+      // As it was: with this piece the handshake may be over.
       const { isHandshake } = piece;
       const beganMs = performance.now();
       piece.feed();

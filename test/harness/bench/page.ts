@@ -143,7 +143,7 @@ say little and is not given, nor is what more processes on more cores would carr
 ## Run it again
 
 \`\`\`sh
-npm run bench                  # prints the tables and rewrites this page, in less than half an hour
+npm run bench                  # prints the tables and rewrites this page, in some half an hour
 npm run bench -- 2026-01-31    # with this date on the page instead of today's
 npm run bench -- --quick       # a tenth of it, once: that it runs; the page stays as it is
 npm run bench -- --guard       # only whether a JSON request and an event cost far more than they should
