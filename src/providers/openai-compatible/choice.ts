@@ -5,6 +5,7 @@ import { isRecord, textOf } from '../json-value.ts';
 import type { StreamContext } from '../provider.ts';
 import { toolCallId } from '../tool-call-id.ts';
 import { finishReason } from './finish-reason.ts';
+import { withoutForeignBlock } from './foreign-block.ts';
 import type { CalledFunction, TextPart, WireChoice, WireMessage, WireToolCall } from './wire.ts';
 
 /** What content in parts may hold: of an image, half the answer would be lost in silence. */
@@ -67,14 +68,6 @@ function properToolCalls(given: unknown, choiceIndex: number, seeded: Seeded): u
   return same ? given : calls;
 }
 
-/** Clients join the blocks of one answer: ours is the only one of that name, wherever it stands. */
-const hasForeignBlock = (given: object): boolean => Object.hasOwn(given, 'gateway');
-
-function withoutForeignBlock<T extends { readonly gateway?: unknown }>(given: T): Omit<T, 'gateway'> {
-  const { gateway: _foreign, ...rest } = given;
-  return rest;
-}
-
 /** The same object when it has the form; null when its content or its calls cannot be read. */
 function properMessage(
   given: Untrusted<WireMessage>,
@@ -85,10 +78,9 @@ function properMessage(
   const callsChanged = calls !== given.tool_calls;
   const content = properContent(given.content);
   if (content === undefined || (calls === undefined && callsChanged)) return null;
-  const isProper = given.role === 'assistant' && content === given.content && !hasForeignBlock(given);
-  if (isProper && !callsChanged) return given;
-  const changes = { role: 'assistant', content, ...(callsChanged && { tool_calls: calls }) };
-  return { ...withoutForeignBlock(given), ...changes };
+  const own = withoutForeignBlock(given);
+  if (own === given && given.role === 'assistant' && content === given.content && !callsChanged) return given;
+  return { ...own, role: 'assistant', content, ...(callsChanged && { tool_calls: calls }) };
 }
 
 /** The index of a choice, its place where it states none; null for a number no answer has. */
@@ -116,7 +108,7 @@ export function properChoice(value: unknown, position: number, seeded: Seeded): 
   if (given.finish_reason === 'tool_calls' && !hasCalls) return null;
   const reason = finishReason(given.finish_reason, hasCalls);
   if (reason === null) return null;
+  const own = withoutForeignBlock(given);
   const same = index === given.index && message === given.message && reason === given.finish_reason;
-  if (same && !hasForeignBlock(given)) return given;
-  return { ...withoutForeignBlock(given), index, message, finish_reason: reason };
+  return same && own === given ? given : { ...own, index, message, finish_reason: reason };
 }

@@ -10,6 +10,7 @@ import { isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
 import { incompleteAnswer, reportedInstead } from '../stream-failure.ts';
 import { properChoice } from './choice.ts';
+import { withoutForeignBlock } from './foreign-block.ts';
 import { readUsage } from './usage.ts';
 import type { WireChoice, WireCompletion, WireMessage } from './wire.ts';
 
@@ -61,18 +62,18 @@ function properAnswer(
   context: StreamContext,
 ): Untrusted<WireCompletion> {
   const { id, created, model } = given;
+  const own = withoutForeignBlock(given);
   const proper =
+    own === given &&
     keptName(id) !== '' &&
     given.object === 'chat.completion' &&
     Number.isSafeInteger(created) &&
     keptName(model) !== '' &&
-    !Object.hasOwn(given, 'gateway') &&
     choices === given.choices &&
     sameUsage(given.usage, usage);
   if (proper) return given;
-  const { gateway: _foreign, ...rest } = given;
   return {
-    ...rest,
+    ...own,
     id: keptName(id) || context.fallbackId,
     object: 'chat.completion',
     created: Number.isSafeInteger(created) ? created : context.createdSeconds,
