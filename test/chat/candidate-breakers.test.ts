@@ -307,3 +307,14 @@ test("a Retry-After sets one tenant's key aside, and nobody else's", () => {
   expect(breakers.holdsBack(of('e'))).toBe(false);
   expect(breakers.stateOf('openai')).toBe('closed');
 });
+
+test('of fifty thousand keys the breakers are kept, of those used last', () => {
+  const { breakers, fail, of } = openBreakers();
+  const [first, second] = [of('first'), of('second')];
+  fail(5, keyRejected, 'first', first);
+  fail(5, keyRejected, 'second', second);
+  for (let user = 0; user < 49_998; user += 1) fail(1, keyRejected, `user-${user}`, of(`user-${user}`));
+  expect(breakers.holdsBack(first)).toBe(true);
+  fail(1, keyRejected, 'one more', of('one more'));
+  expect([breakers.holdsBack(first), breakers.holdsBack(second)]).toEqual([true, false]);
+});

@@ -69,9 +69,11 @@ class Run {
   readonly controller = new AbortController();
   readonly listening: [added: number, removed: number] = [0, 0];
   readonly exchange: Exchange;
+  readonly stalls: readonly number[];
 
   constructor() {
     const world = new World();
+    this.stalls = world.telemetry.stalls;
     const { signal } = this.controller;
     const { addEventListener, removeEventListener } = signal;
     signal.addEventListener = (...given: unknown[]) => {
@@ -194,6 +196,21 @@ describe('an exchange', () => {
     await vi.advanceTimersByTimeAsync(usageReadMs);
     expect(run.streamEnds).toEqual([{ kind: 'cancelled', reason: 'client-gone' }]);
     expect(upstream.aborted).toBe(true);
+  });
+
+  test.each([
+    [5_000, []],
+    [5_001, [5_001]],
+  ])('whose vendor pauses within its answer for %i ms tells of %j', async (pauseMs, told) => {
+    const run = new Run();
+    const upstream = run.start().stream(role);
+    // Before the first token a model thinks.
+    await vi.advanceTimersByTimeAsync(8_000);
+    upstream.data(token);
+    run.attach();
+    await vi.advanceTimersByTimeAsync(pauseMs);
+    upstream.data(...finish, 'data: [DONE]\n\n').end();
+    expect(run.stalls).toEqual(told);
   });
 
   test('that lingers ends when its vendor does, or a second later', async () => {

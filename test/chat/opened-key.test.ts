@@ -1,5 +1,5 @@
 /** A key that cannot be used: an attempt and a check of it say the same of it, to its owner and to operators. */
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { attempt } from '../../src/chat/attempt.ts';
 import { Cancellation } from '../../src/chat/cancellation.ts';
 import { checkKey } from '../../src/chat/key-check.ts';
@@ -44,4 +44,23 @@ test.each([
       : [],
   );
   expect(world.transport.calls).toHaveLength(0);
+});
+
+test('a check whose server says nothing ends after ten seconds, with its call', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const world = new World();
+  const occasion = { residency: 'global', residencyBound: null, requestId: 'check-1' } as const;
+  let isOver = false;
+  const checking = checkKey(heldKey('openai'), occasion, world.deps, new Cancellation());
+  void checking.finally(() => {
+    isOver = true;
+  });
+  const upstream = await world.transport.call(0);
+  await vi.advanceTimersByTimeAsync(9_999);
+  expect(isOver).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(isOver).toBe(true);
+  expect(await checking).toMatchObject({ verdict: 'unreachable', reason: 'No answer within 10 s.' });
+  expect(upstream.aborted).toBe(true);
 });

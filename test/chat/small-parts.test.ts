@@ -172,6 +172,18 @@ describe('what may be stored', () => {
     const entry = storedAnswer(call, candidate, completion, { json, bytes: json.length }, noUsage, 0n);
     expect(entry !== null).toBe(may);
   });
+
+  test.each<[cost: bigint, may: boolean]>([
+    [0n, true],
+    [BigInt(Number.MAX_SAFE_INTEGER), true],
+    [BigInt(Number.MAX_SAFE_INTEGER) + 1n, false],
+  ])('that cost %s micro-dollars: %s', (cost, may) => {
+    const completion = answered([0]);
+    const candidate = { provider: 'openai', model: 'm' } as Candidate;
+    const json = JSON.stringify(completion);
+    const entry = storedAnswer(callOf(), candidate, completion, { json, bytes: json.length }, noUsage, cost);
+    expect(entry !== null).toBe(may);
+  });
 });
 
 const written = (change: Readonly<Record<string, unknown>>): string =>

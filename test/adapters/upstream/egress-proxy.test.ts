@@ -192,7 +192,11 @@ describe('a proxy that', () => {
     ['resets', 'reset', 'proxy-unreachable'],
     ['closes within its answer', { says: 'HTTP/1.1 200 Conn' }, 'proxy-unreachable'],
     ['speaks no HTTP', { says: 'SSH-2.0-OpenSSH_9.6\r\n\r\n' }, 'proxy-unreachable'],
-    ['never ends its answer', { says: `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(20_000)}` }, 'proxy-unreachable'],
+    [
+      'never ends its answer',
+      { says: `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(20_000)}`, thenOpen: true },
+      'proxy-unreachable',
+    ],
     [
       'says more than it was asked',
       { says: 'HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\n', thenOpen: true },

@@ -257,6 +257,14 @@ describe('names of the own network', () => {
     expect(asked).toHaveLength(questions);
   });
 
+  test('are looked for in eight search domains, however many there are', async () => {
+    const { server, asked } = await cluster();
+    const domains = Array.from({ length: 20 }, (_, at) => `d${at}.example`);
+    await writeFile(join(folder, 'resolv'), `search ${domains.join(' ')}\n`);
+    await resolve(lookupWithoutThread([server], files()), 'ai');
+    expect(asked).toEqual([...domains.slice(0, 8).map((domain) => `ai.${domain}`), 'ai']);
+  });
+
   test.each(['model', 'MODEL', 'model.'])(
     '%s is where the hosts file says, without a question',
     async (name) => {

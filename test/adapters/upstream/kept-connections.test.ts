@@ -100,6 +100,9 @@ test.each([
   { ...secure, pauseMs: 2_500, hint: 5, connections: 1 },
   { ...secure, pauseMs: 3_500, hint: 5, connections: 3 },
   { ...secure, pauseMs: 65_000, hint: 120, connections: 1 },
+  // Five minutes after it was made it is not used again.
+  { ...secure, pauseMs: 145_000, hint: 600, connections: 1 },
+  { ...secure, pauseMs: 155_000, hint: 600, connections: 2 },
   { ...near, pauseMs: 3_500, hint: null, connections: 1 },
   { ...near, pauseMs: 4_500, hint: null, connections: 3 },
   { ...user, pauseMs: 3_500, hint: null, connections: 1 },

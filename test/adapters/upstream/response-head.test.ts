@@ -57,6 +57,15 @@ describe('a head that may be trusted', () => {
 });
 
 test.each([
+  ['a field of 5,000', head('HTTP/1.1 200 OK', `content-type: ${'a'.repeat(5_000)}`)],
+  ['a hundred fields', head('HTTP/1.1 200 OK', ...Array(100).fill(`content-type: ${'a'.repeat(100)}`))],
+])('of a type in %s no more than 2,048 characters are kept', (_what, text) => {
+  const kept = read(text)?.contentType.length;
+  expect(kept).toBeGreaterThanOrEqual(1_024);
+  expect(kept).toBeLessThanOrEqual(2_048);
+});
+
+test.each([
   ['two lengths', head('HTTP/1.1 200 OK', 'content-length: 1', 'content-length: 2')],
   ['one length twice', head('HTTP/1.1 200 OK', 'content-length: 1', 'content-length: 1')],
   ['a list of lengths', head('HTTP/1.1 200 OK', 'content-length: 1, 1')],

@@ -1,0 +1,54 @@
+/** How a request is handed to its socket. */
+import type { Socket } from 'node:net';
+import { Writable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { writeRequest } from '../../../src/adapters/upstream/write-request.ts';
+
+const mebibyte = 1024 * 1024;
+
+/** A socket that passes one write on when it is told to. */
+class SlowSocket extends Writable {
+  readonly taken: Buffer[] = [];
+  #passOn: (() => void) | null = null;
+
+  constructor() {
+    super({ highWaterMark: 16 * 1024, decodeStrings: true });
+  }
+
+  override _write(bytes: Buffer, _encoding: string, done: () => void): void {
+    this.taken.push(bytes);
+    this.#passOn = done;
+  }
+
+  /** Until nothing more is written; the largest number of bytes that it had to hold meanwhile. */
+  async passAllOn(): Promise<number> {
+    let most = 0;
+    while (this.#passOn !== null) {
+      most = Math.max(most, this.writableLength);
+      const passOn = this.#passOn;
+      this.#passOn = null;
+      passOn();
+      await new Promise(setImmediate);
+    }
+    return most;
+  }
+}
+
+test('a body in bytes follows in parts of a mebibyte, each when the one before has left', async () => {
+  const socket = new SlowSocket();
+  const body = Buffer.alloc(3 * mebibyte + 5, 'body ');
+  writeRequest(socket as unknown as Socket, 'head\r\n\r\n', body);
+  expect(await socket.passAllOn()).toBeLessThanOrEqual(mebibyte + 'head\r\n\r\n'.length);
+  expect(Buffer.concat(socket.taken).equals(Buffer.concat([Buffer.from('head\r\n\r\n'), body]))).toBe(true);
+});
+
+test.each([
+  ['short', 'नमस्ते', 1],
+  ['long', 'नमस्ते'.repeat(20_000), 2],
+])('a %s text leaves whole', async (_length, body, writes) => {
+  const socket = new SlowSocket();
+  writeRequest(socket as unknown as Socket, 'head\r\n\r\n', body);
+  await socket.passAllOn();
+  expect(Buffer.concat(socket.taken).toString()).toBe(`head\r\n\r\n${body}`);
+  expect(socket.taken).toHaveLength(writes);
+});
