@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 
 const lineEnd = '\r\n';
 const lineEndBytes = Buffer.from(lineEnd);
@@ -8,12 +9,15 @@ const mostCopiedBytes = 4096;
 
 /**
  * The body of a stream in the chunked coding (RFC 9112 7.1), where its client was told that it comes so: a chunk is one
- * write. Node makes four of each, gathered on the way: 0.4 to 1 of the 6 µs that an event alone takes.
+ * write. Node makes four of each, gathered on the way: 0.4 to 1 of the 6 µs that an event alone takes. Once the head is
+ * on its way, chunks are written to the socket itself: the response would gather them until the next tick, for 0.5 µs.
  */
 export class ChunkedWriter {
   readonly #response: ServerResponse;
   /** False for clients that know no chunks: their body ends with its connection. */
   readonly #isChunked: boolean;
+  /** Once nothing of the answer waits in front of it. */
+  #socket: Socket | null = null;
 
   /** The head of `response` was written just now; `isChunked`: it says that the body comes in chunks. */
   constructor(response: ServerResponse, isChunked: boolean) {
@@ -23,16 +27,18 @@ export class ChunkedWriter {
 
   /** False when the client reads too slowly. */
   write(bytes: Buffer | string): boolean {
-    const response = this.#response;
     const length = Buffer.byteLength(bytes);
     // A chunk without bytes would be the last.
-    if (!this.#isChunked || length === 0) return response.write(bytes);
+    if (!this.#isChunked || length === 0) return this.#response.write(bytes);
     const size = length.toString(16) + lineEnd;
-    if (typeof bytes === 'string') return response.write(size + bytes + lineEnd);
-    if (length <= mostCopiedBytes) return response.write(chunkOf(size, bytes));
-    response.write(size, 'latin1');
-    response.write(bytes);
-    return response.write(lineEndBytes);
+    if (typeof bytes === 'string') return this.#send(size + bytes + lineEnd);
+    if (length <= mostCopiedBytes) return this.#send(chunkOf(size, bytes));
+    return this.#sendParts(size, bytes);
+  }
+
+  /** Calls back once the client has read on, after `write` was false. */
+  onceDrained(callback: () => void): void {
+    (this.#socket ?? this.#response).once('drain', callback);
   }
 
   /** The last bytes, which are text, and a clean end. */
@@ -44,6 +50,27 @@ export class ChunkedWriter {
     const length = Buffer.byteLength(text);
     const chunk = length === 0 ? '' : length.toString(16) + lineEnd + text + lineEnd;
     this.#response.end(chunk + lastChunk);
+  }
+
+  /** One write of the system's. */
+  #sendParts(size: string, bytes: Buffer): boolean {
+    const socket = this.#socket;
+    socket?.cork();
+    this.#send(size);
+    this.#send(bytes);
+    const hasRoom = this.#send(lineEndBytes);
+    socket?.uncork();
+    return hasRoom;
+  }
+
+  #send(part: Buffer | string): boolean {
+    // A client that said goodbye has its side ended by Node: the response alone knows what to do then.
+    if (this.#socket?.writable === true) return this.#socket.write(part);
+    const response = this.#response;
+    const hasRoom = response.write(part);
+    const { socket } = response;
+    if (socket !== null && response.writableLength === socket.writableLength) this.#socket = socket;
+    return hasRoom;
   }
 }
 

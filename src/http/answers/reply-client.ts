@@ -116,7 +116,7 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   onDrain(callback: () => void, source: string | null): void {
     this.#onDrain = callback;
     this.#life.unread.sent.holdsBack(this.#raw, source);
-    this.#raw.once('drain', this.#drained);
+    this.#openBody.onceDrained(this.#drained);
   }
 
   end(bytes: string): void {

@@ -10,8 +10,10 @@ import type { Pace } from './vendor.ts';
 import { HELD_STREAMS } from './workload.ts';
 
 /** V8 needs it: a gateway's first thousands of requests cost nearly twice as much as the later ones. */
-const WARM_UP_REQUESTS = 60_000;
+export const WARM_UP_REQUESTS = 60_000;
 const WARM_UP_STREAMS = 500;
+/** Each of a slice: where every event comes by itself, other code is compiled than where they come together. */
+const WARM_UP_PACED_TURNS = 6;
 const WARM_UP_TURNS = 5;
 /** Then a figure stands when a slice of it takes no less than so much of the one before, or after so many slices. */
 const STANDING = 0.98;
@@ -22,7 +24,7 @@ const QUICK = 0.1;
  * What idled while others had their turns begins each of its own with this, which is not counted: connections that it or
  * the vendor closed meanwhile are opened again (over TLS that is dear), and what it needs is in the CPU's caches.
  */
-const LEAD_IN_MS = 100;
+export const LEAD_IN_MS = 100;
 /** The base's own figure before and after a slice: where the two are further apart, something else ran. */
 const STEADY = 1.25;
 
@@ -94,6 +96,12 @@ export async function warmUp(stage: Stage, base: Target, target: Target): Promis
     // Who is sent streams only is compiled by them.
     const count = WARM_UP_STREAMS * (visitsJson ? 1 : 2);
     await warmUpWith(stage, [base, target], { stream: true, connections: STREAMS, count }, 'burst');
+  }
+  if (target.suites.includes('paced') && !stage.quick) {
+    await setPace(stage, suites.paced.pace);
+    for (let turn = 0; turn < WARM_UP_PACED_TURNS; turn += 1) {
+      for (const one of [base, target]) await measureSlice(stage, one, 'paced');
+    }
   }
 }
 

@@ -2,9 +2,11 @@ import { cpus, release, totalmem } from 'node:os';
 import { StageError } from '../stage/project.ts';
 import type { Found } from './benchmark.ts';
 import { goalRows } from './goals.ts';
+import { LEAD_IN_MS, WARM_UP_REQUESTS } from './measure.ts';
 import type { Measurement } from './micro.ts';
 import type { Neighbours } from './neighbours.ts';
 import { tellNeighbours } from './neighbours.ts';
+import { CONNECTIONS, STREAMS, suites } from './suites.ts';
 import {
   dutyTable,
   keptSlices,
@@ -15,8 +17,8 @@ import {
   telemetryTable,
   tlsTable,
 } from './tables.ts';
-import { ANTHROPIC, FLOOR, FLOOR_TLS, GATEWAY, UNWATCHED } from './targets.ts';
-import { HELD_STREAMS } from './workload.ts';
+import { ANTHROPIC, FLOOR, FLOOR_TLS, GATEWAY, starts, UNWATCHED } from './targets.ts';
+import { EVENTS_PER_STREAM, HELD_STREAMS } from './workload.ts';
 
 /** docs/performance.md: two programs write it, each its own part. */
 
@@ -106,12 +108,12 @@ const explanation = `## How to read it
 
 - The first three columns of numbers are CPU time (user and system, all threads of the process) divided by that of the
   row that says 1: ${FLOOR}, ${FLOOR_TLS}, or a gateway with its defaults. Both were
-  started and warmed up in turns, and take turns in slices of a quarter of a second (paced: 1.3 s), each after a tenth of
-  a second of the same that is not counted; each slice is compared with those of the other just before and just after it,
-  and left out where these two differ by more than a quarter: something else ran. Nobody else runs: a dozen others that
-  idle would empty the caches. Where a JSON request has a goal, it is started three times, for a third of the slices each:
-  two starts of one build differ by 0.04. The median of the slices, with its standard error, which the middle half of them
-  tells.
+  started and warmed up in turns, and take turns in slices of ${suites.json.ms} ms (paced: ${suites.paced.ms} ms), each after
+  ${LEAD_IN_MS} ms of the same that are not counted; each slice is compared with those of the other just before and just
+  after it, and left out where these two differ by more than a quarter: something else ran. Nobody else runs: a dozen
+  others that idle would empty the caches. Where a JSON request has a goal, both are started ${starts} times, for their
+  part of the slices each: two starts of one build differ by 0.04. The median of the slices, with its standard error,
+  which the middle half of them tells.
   The load generator and the vendor share the other core with Postgres and speak over bare sockets: slower ones would
   let the target wait, and what waits works on fewer requests at a time, each of which costs more.
 - **${FLOOR}** is the floor: Fastify with the body as bytes and \`Pool.dispatch\` of undici, whose handler writes to
@@ -124,9 +126,10 @@ const explanation = `## How to read it
   switch, so \`test/harness/bench/without-metrics.ts\` is loaded into it. **metrics** has no access line. Traces go to a
   collector on this machine that throws them away; spans beyond the queue's limit are dropped, as they would be elsewhere.
   Auto-instrumentation is \`GW_OTEL_AUTO=1\`: spans of the queries to Postgres on top.
-- **JSON request**: 1 KB of prompt, 1 KB of answer, 32 connections in a closed loop. **event**: one of the 100 events of
-  a stream, its share of the request included, 50 streams at a time. Each is an HTTP chunk of about 220 bytes; in a
-  *burst* the vendor sends all at once, so that many arrive in one read, *paced* one every 10 ms.
+- **JSON request**: 1 KB of prompt, 1 KB of answer, ${CONNECTIONS} connections in a closed loop. **event**: one of the
+  ${EVENTS_PER_STREAM} events of a stream, its share of the request included, ${STREAMS} streams at a time. Each is an HTTP
+  chunk of about 220 bytes; in a *burst* the vendor sends all at once, so that many arrive in one read, *paced* one every
+  ${suites.paced.pace.ms} ms.
 - **added p50**: the median time of a JSON request on a single connection, less that of the vendor asked directly. For
   the gateway it has the commit of the log row in it.
 - **first token**: the same up to the first event with text of a stream, which the vendor sends with its head, the rest a
@@ -143,7 +146,7 @@ say little and is not given, nor is what more processes on more cores would carr
 ## Run it again
 
 \`\`\`sh
-npm run bench                  # prints the tables and rewrites this page, in some half an hour
+npm run bench                  # prints the tables and rewrites this page, in three quarters of an hour
 npm run bench -- 2026-01-31    # with this date on the page instead of today's
 npm run bench -- --quick       # a tenth of it, once: that it runs; the page stays as it is
 npm run bench -- --guard       # only whether a JSON request and an event cost far more than they should
@@ -151,6 +154,7 @@ npm run bench:micro            # the parts, in less than a minute
 \`\`\`
 
 It needs Linux and nothing else: Node is found or fetched as for \`npm start\`, Postgres is the embedded one, everything
-talks on 127.0.0.1. Each target is warmed up with 60,000 requests, since V8 compiles the hot path
-only after thousands, and on until a slice costs no less than the one before; it has the last core to itself.
+talks on 127.0.0.1. Each target is warmed up with ${WARM_UP_REQUESTS.toLocaleString('en')} requests, since V8 compiles the
+hot path only after thousands, and on until a slice costs no less than the one before, and with paced streams; it has the
+last core to itself.
 `;

@@ -30,7 +30,7 @@ export const suites = {
     stream: true,
     connections: STREAMS,
     ms: 1_300,
-    slices: 8,
+    slices: 15,
     pace: { ms: PACE_MS },
     units: EVENTS_PER_STREAM,
   },

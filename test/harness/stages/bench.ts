@@ -37,7 +37,7 @@ const guarded = {
 
 /**
  * `npm run bench [-- YYYY-MM-DD | --quick | --guard]`: what the built gateway costs, against bare forwarders on the same
- * stack, and what TLS and telemetry cost. Prints tables of ratios and writes docs/performance.md. Some half an hour;
+ * stack, and what TLS and telemetry cost. Prints tables of ratios and writes docs/performance.md. Three quarters of an hour;
  * on loopback only. With `--guard` it fails where a request or an event costs far more than it should.
  */
 await runStage(async () => {

@@ -14,11 +14,15 @@ let close = (): unknown => undefined;
 afterEach(() => close());
 
 /** A server that answers every request with the head of a stream and what `write` does. */
-async function serving(write: Write): Promise<number> {
+async function serving(
+  write: Write,
+  onClientError: (error: Error) => void = () => undefined,
+): Promise<number> {
   const server = createServer((_request, response) => {
     const isChunked = new StreamHead({ 'content-type': 'text/event-stream' }).write(response, false);
     write(new ChunkedWriter(response, isChunked), response);
   });
+  server.on('clientError', onClientError);
   close = () => server.close();
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return (server.address() as AddressInfo).port;
@@ -95,4 +99,24 @@ test('a connection is used again behind its stream, and a slow reader is told', 
   agent.destroy();
   expect(ports.size).toBe(1);
   expect(told).toEqual([false, false, false]);
+});
+
+test('a client that ends its side before it has read all is written to no more, which is no error', async () => {
+  const errors: Error[] = [];
+  const written = Promise.withResolvers<void>();
+  const port = await serving(
+    (writer, response) => {
+      writer.write(Buffer.alloc(16 * 1024 * 1024, 'x'));
+      response.socket?.once('end', () => {
+        writer.write(Buffer.from('data: 2\n\n'));
+        setImmediate(written.resolve);
+      });
+    },
+    (error) => errors.push(error),
+  );
+  const socket = connect(port, '127.0.0.1');
+  socket.pause().end('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await written.promise;
+  socket.destroy();
+  expect(errors).toEqual([]);
 });
