@@ -39,23 +39,22 @@ export interface AttemptContext {
   readonly redact: (texts: readonly string[]) => readonly string[];
 }
 
+/** A failure of which the vendor said nothing, and for which nobody is blamed. */
+const unsaid = {
+  status: null,
+  vendorCode: null,
+  retryAfterMs: null,
+  reply: null,
+  blamesCandidate: false,
+  blamesProvider: false,
+} as const satisfies Partial<AttemptFailure>;
+
 function failedUnasked(
   kind: FailureKind,
   reason: string,
   more: Pick<AttemptFailure, 'unusableAddress'> = {},
 ): AttemptOutcome {
-  const failure: AttemptFailure = {
-    kind,
-    status: null,
-    reason,
-    vendorCode: null,
-    retryAfterMs: null,
-    reply: null,
-    blamesCandidate: false,
-    blamesProvider: false,
-    ...more,
-  };
-  return { kind: 'failed', failure };
+  return { kind: 'failed', failure: { ...unsaid, kind, reason, ...more } };
 }
 
 /** The outcome of a key that cannot be used: the next candidate may have one that can. */
@@ -127,14 +126,12 @@ function failed(context: AttemptContext, failure: AttemptFailure): AttemptOutcom
 
 function noAnswer({ kind, reason, code, usage }: UnreadableAnswer, prefix: string): AttemptFailure {
   return {
+    ...unsaid,
     kind,
     status: 200,
     reason: prefix + reason,
     vendorCode: code,
-    retryAfterMs: null,
-    reply: null,
     blamesCandidate: true,
-    blamesProvider: false,
     ...(usage !== undefined && { usage }),
   };
 }
@@ -157,14 +154,10 @@ function failureOf(error: UpstreamError | null, status: number, reply: UpstreamR
 function timeoutFailure({ call }: AttemptContext, afterMs: number): AttemptFailure {
   const defaultMs = call.tables.document.timeouts.attempt_seconds * 1000;
   return {
+    ...unsaid,
     kind: 'timed-out',
-    status: null,
     reason: `No answer within ${(afterMs / 1000).toFixed(1)} s.`,
-    vendorCode: null,
-    retryAfterMs: null,
-    reply: null,
     blamesCandidate: afterMs >= defaultMs,
-    blamesProvider: false,
   };
 }
 
@@ -183,12 +176,9 @@ function failureOfTransport({ kind, message }: TransportFailure): AttemptFailure
   const isUnreadable = kind === 'too-large' || kind === 'protocol';
   const isRefused = kind === 'forbidden-address' || kind === 'proxy-abroad';
   return {
+    ...unsaid,
     kind: kind === 'no-room' ? kind : isUnreadable ? 'unreadable' : 'unreachable',
-    status: null,
     reason: message,
-    vendorCode: null,
-    retryAfterMs: null,
-    reply: null,
     blamesCandidate: !isRefused && kind !== 'no-room',
     blamesProvider: noConnection.has(kind),
     ...(kind === 'reset' && { connectionCut: true }),

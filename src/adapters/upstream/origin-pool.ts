@@ -36,7 +36,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   readonly #waiting: WaitingCall[] = [];
   /** All of them. */
   readonly #all = new PlacedList<Connection>();
-  /** Being made, and nobody waits for them. */
+  /** Of those that are being made: nobody waits for them. */
   readonly #ahead = new Set<Connection>();
   #silences = 0;
   #silentAtMs = 0;
@@ -63,7 +63,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
     return {
       connected,
       running: connected - this.#idle.length,
-      pending: opening + this.#waiting.length,
+      pending: opening - this.#ahead.size + this.#waiting.length,
     };
   }
 

@@ -52,6 +52,8 @@ test.each([
   const { pool, opening, callAndLeave } = silentOrigin(connectsAhead);
   for (let call = 0; call < calls; call += 1) callAndLeave();
   expect(opening.size).toBe(kept);
+  // Nobody waits for them.
+  expect(pool.stats.pending).toBe(0);
   await pool.destroy();
   expect(opening.size).toBe(0);
 });
