@@ -13,7 +13,7 @@ import type { StartGateway } from './gateway-process.ts';
 import { prepareGateway } from './gateway-process.ts';
 import type { Settings } from './settings.ts';
 import { forgetPostgresVariables, readSettings, SettingsError } from './settings.ts';
-import { bugBehind, endAfter, listenForStop } from './stop-signals.ts';
+import { endAfter, isByBug, listenForStop } from './stop-signals.ts';
 
 /** What `npm start` runs. Without DATABASE_URL: an embedded Postgres, a demo model server and a demo user. */
 
@@ -46,7 +46,7 @@ async function main(): Promise<void> {
   } catch (error) {
     if (!stop.signal.aborted) fail(error); // else it is only the interrupted step
   }
-  if (bugBehind(stop.signal) !== null) process.exitCode = 1;
+  if (isByBug(stop.signal)) process.exitCode = 1;
   for (const cleanup of cleanups.reverse()) await cleanup().catch(fail);
   process.exit();
 }

@@ -104,7 +104,7 @@ export const environmentSchema = z.object({
     .min(1024)
     .default(20 * 1024 * 1024)
     .describe(
-      'largest chat body; other routes take 64 KiB. Bodies over 64 KiB share three sixteenths of the heap by what they cost it (two to four times their bytes and 80 for each value), smaller ones as much, and nobody takes more than is left for others; beyond it 503',
+      'largest chat body; other routes take 64 KiB, those of the admin API 16 KiB. Bodies over 64 KiB share three sixteenths of the heap by what they cost it (two to four times their bytes and 80 for each value), smaller ones as much, and nobody takes more than is left for others; beyond it 503',
     ),
   GW_TRUSTED_PROXY_HOPS: count
     .min(0)
@@ -117,9 +117,9 @@ export const environmentSchema = z.object({
     .describe('`token` (needs the next one) or `closed`'),
   GW_REGISTRATION_TOKEN: z
     .string()
-    .min(16)
+    .regex(/^[!-~]{16,512}$/, 'must be 16 to 512 printable ASCII characters without spaces')
     .optional()
-    .describe('at least 16 characters, sent as a bearer token'),
+    .describe('16 to 512 characters, sent as a bearer token'),
   GW_ADMIN_TOKEN: z
     .string()
     .regex(/^[!-~]{32,512}$/, 'must be 32 to 512 printable ASCII characters without spaces')

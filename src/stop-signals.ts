@@ -11,13 +11,16 @@ export interface StopRules {
   readonly onFurther: (byBug: boolean) => void;
 }
 
+/** The reason of a stop that nobody asked for. Its own: whatever is thrown may be called AbortError, or be no error. */
+class UncaughtError extends Error {}
+
 /**
  * The first stop signal aborts `stop`, and so does what nobody thought of: that is not a state to go on from. It is
- * told on stderr and is the reason then, see `bugBehind`.
+ * told on stderr, see `isByBug`.
  */
 export function listenForStop(stop: AbortController, { signals, sameStopMs, onFurther }: StopRules): void {
   let stoppedAtMs: number | null = null;
-  const hear = (bug: Error | null): void => {
+  const hear = (bug: UncaughtError | null): void => {
     const nowMs = performance.now();
     if (stoppedAtMs === null) {
       stoppedAtMs = nowMs;
@@ -25,15 +28,15 @@ export function listenForStop(stop: AbortController, { signals, sameStopMs, onFu
     } else if (bug !== null || nowMs - stoppedAtMs >= sameStopMs) onFurther(bug !== null);
   };
   for (const name of signals) process.on(name, () => hear(null));
-  process.on('uncaughtException', (error) => {
-    process.stderr.write(`uncaught: ${error.stack}\n`);
-    hear(error);
+  process.on('uncaughtException', (thrown: unknown) => {
+    process.stderr.write(`uncaught: ${thrown instanceof Error ? thrown.stack : String(thrown)}\n`);
+    hear(new UncaughtError('Nobody caught it.', { cause: thrown }));
   });
 }
 
-/** What nobody thought of, where that was the reason to stop. */
-export function bugBehind({ reason }: AbortSignal): Error | null {
-  return reason instanceof Error && reason.name !== 'AbortError' ? reason : null;
+/** Whether the stop began with what nobody thought of. */
+export function isByBug({ reason }: AbortSignal): boolean {
+  return reason instanceof UncaughtError;
 }
 
 /** Called when the stop has begun, which may take so long: the process ends in any case. */

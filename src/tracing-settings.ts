@@ -47,7 +47,9 @@ export const tracingVariables = {
     .transform((text) => text.split(',').map((name) => name.trim()))
     .transform((names) => names.filter((name) => name !== ''))
     .refine((names) => names.every(isProviderName), 'must be provider names, separated by commas')
-    .describe('providers that get a `traceparent`, comma-separated; for instance `self_hosted`'),
+    .describe(
+      'providers that get a `traceparent`, comma-separated, for instance `self_hosted`; only where traces are exported',
+    ),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.string().optional().describe('where traces go; without it none are made'),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.string().optional().describe('the same, for traces only'),
   OTEL_TRACES_EXPORTER: z.string().optional().describe('`none` switches tracing off'),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { bugBehind, listenForStop } from '../src/stop-signals.ts';
+import { isByBug, listenForStop } from '../src/stop-signals.ts';
 
 const bug = new Error('a state nobody thought of');
 let before: NodeJS.UncaughtExceptionListener[] = [];
@@ -25,24 +25,24 @@ const happen = {
   },
 } as const;
 
-test.each<[(keyof typeof happen)[], number, Error | null, boolean[]]>([
-  [['signal'], 0, null, []],
-  [['bug'], 0, bug, []],
-  [['signal', 'signal'], 0, null, [false]],
-  [['signal', 'signal', 'signal'], 60_000, null, []],
-  [['signal', 'bug'], 60_000, null, [true]],
-  [['bug', 'signal'], 0, bug, [false]],
-  [['bug', 'bug'], 60_000, bug, [true]],
+test.each<[(keyof typeof happen)[], number, boolean, boolean[]]>([
+  [['signal'], 0, false, []],
+  [['bug'], 0, true, []],
+  [['signal', 'signal'], 0, false, [false]],
+  [['signal', 'signal', 'signal'], 60_000, false, []],
+  [['signal', 'bug'], 60_000, false, [true]],
+  [['bug', 'signal'], 0, true, [false]],
+  [['bug', 'bug'], 60_000, true, [true]],
 ])(
-  '%j, of which those within %d ms are one: stopped once, by %s, and asked further %j',
-  (events, sameStopMs, reason, further) => {
+  '%j, of which those within %d ms are one: stopped once, by a bug %s, and asked further %j',
+  (events, sameStopMs, byBug, further) => {
     const stop = new AbortController();
     const asked: boolean[] = [];
     listenForStop(stop, { signals: ['SIGUSR2'], sameStopMs, onFurther: (byBug) => void asked.push(byBug) });
     expect(stop.signal.aborted).toBe(false);
     for (const event of events) happen[event]();
     expect(stop.signal.aborted).toBe(true);
-    expect(bugBehind(stop.signal)).toBe(reason);
+    expect(isByBug(stop.signal)).toBe(byBug);
     expect(asked).toEqual(further);
     const told = vi
       .mocked(process.stderr.write)
@@ -52,5 +52,18 @@ test.each<[(keyof typeof happen)[], number, Error | null, boolean[]]>([
 );
 
 test('a process that runs on has no bug behind it', () => {
-  expect(bugBehind(new AbortController().signal)).toBe(null);
+  expect(isByBug(new AbortController().signal)).toBe(false);
+});
+
+test.each([
+  ['an error that is called AbortError', new DOMException('The operation was aborted', 'AbortError')],
+  ['no error', 'a text'],
+  ['nothing', null],
+  ['undefined', undefined],
+])('%s that nobody caught is a bug', (_what, thrown) => {
+  const stop = new AbortController();
+  listenForStop(stop, { signals: [], sameStopMs: 0, onFurther: () => undefined });
+  for (const listener of ours()) listener(thrown as Error, 'uncaughtException');
+  expect(isByBug(stop.signal)).toBe(true);
+  expect(process.stderr.write).toHaveBeenCalledOnce();
 });

@@ -14,7 +14,10 @@ import type { Clock, ResponseCache } from './ports.ts';
 import type { StoredAnswer } from './stored-answer.ts';
 import { decodeStoredAnswer, encodeStoredAnswer } from './stored-answer.ts';
 
-/** Different cacheable requests in flight at once that are shared; beyond it each goes alone. */
+/**
+ * Different cacheable requests in flight at once that are shared, more than a pod of the chart's defaults has places
+ * for; beyond it each goes alone.
+ */
 const maxInFlight = 10_000;
 
 /** What is being asked, beside the body: the tier, or the pinned model and key. */

@@ -3,7 +3,13 @@ import type { Usage } from '../core/answer/usage.ts';
 import { noUsage } from '../core/answer/usage.ts';
 import type { FailureCode } from '../core/error-codes.ts';
 import { tallyJson } from '../core/json/json-tally.ts';
-import type { AttemptFailure, CancelReason, FailureKind, UpstreamReply } from '../core/outcome.ts';
+import type {
+  AttemptFailure,
+  CancelReason,
+  FailureKind,
+  UpstreamHeaders,
+  UpstreamReply,
+} from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { withoutSecret } from '../core/secret/redact.ts';
 import type {
@@ -102,8 +108,9 @@ function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Cl
   if (status !== 200) {
     const error = provider.readError(status, headers, body, clock.wallMs());
     // It may be passed on as it is, and vendors quote the key that they refuse.
-    const withoutKey = withoutSecret(body, context.key.secret.reveal(), cut);
-    return failed(context, failureOf(error, status, { status, headers, body: withoutKey, cut }));
+    const key = context.key.secret.reveal();
+    const shown = { status, headers: withoutKey(headers, key), body: withoutSecret(body, key, cut), cut };
+    return failed(context, failureOf(error, status, shown));
   }
   // Before it is parsed: what came within its bounds may be many times as large as values.
   const tally = tallyJson(body, answerBounds);
@@ -115,6 +122,15 @@ function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Cl
   const noStream = call.request.stream === true && answer.code === null;
   const prefix = noStream ? 'The answer to a stream request is no event stream: ' : '';
   return failed(context, noAnswer(answer, prefix));
+}
+
+function withoutKey(headers: UpstreamHeaders, key: string): UpstreamHeaders {
+  const masked = (value: string): string => withoutSecret(Buffer.from(value), key, false).toString();
+  const all = Object.entries(headers).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? masked(value) : value?.map(masked),
+  ]);
+  return Object.fromEntries(all) as UpstreamHeaders;
 }
 
 /** With the vendor's words made fit to be kept. */

@@ -4,8 +4,8 @@ import { longestUsefulRetrySeconds } from '../core/final-error.ts';
 import type { AttemptFailure, UpstreamReply } from '../core/outcome.ts';
 
 /**
- * An override request's upstream error, passed on as it came: status, content type, body, Retry-After
- * (SPEC 4.5, routing rule 2). Nothing else of the vendor's headers.
+ * An override request's upstream error, passed on as it came but for the provider key: status, content type, body,
+ * Retry-After (SPEC 4.5, routing rule 2). Nothing else of the vendor's headers.
  */
 export class VerbatimError extends Error {
   readonly status: number;

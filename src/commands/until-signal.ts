@@ -1,4 +1,4 @@
-import { bugBehind, endAfter, listenForStop } from '../stop-signals.ts';
+import { endAfter, isByBug, listenForStop } from '../stop-signals.ts';
 import { CommandError } from './exit-codes.ts';
 
 export interface Running {
@@ -13,12 +13,12 @@ export async function runUntilSignal(start: () => Promise<Running>): Promise<voi
   const { promise: stopped, resolve, reject } = Promise.withResolvers<void>();
   const stop = new AbortController();
   stop.signal.addEventListener('abort', () => {
-    const bug = bugBehind(stop.signal);
+    const byBug = isByBug(stop.signal);
     endAfter(running?.stopLimitMs ?? 0);
-    if (running === null) process.exit(bug === null ? 0 : 1);
+    if (running === null) process.exit(byBug ? 1 : 0);
     running.close().then(() => {
-      if (bug === null) resolve();
-      else reject(new CommandError('failed', 'ended by an uncaught exception'));
+      if (byBug) reject(new CommandError('failed', 'ended by an uncaught exception'));
+      else resolve();
     }, reject);
   });
   listenForStop(stop, {

@@ -47,7 +47,7 @@ export interface RequestNeeds {
 const isModelFeature = (feature: Feature): feature is ModelFeature =>
   (modelFeatures as readonly string[]).includes(feature);
 
-const lengthNeed: FeatureNeed = { feature: 'context', param: 'messages' };
+export const lengthNeed: FeatureNeed = { feature: 'context', param: 'messages' };
 
 function cannot({ feature }: FeatureNeed, facts: ModelFacts, lacks: readonly Feature[]): boolean {
   return lacks.includes(feature) || (isModelFeature(feature) && !facts[feature]);

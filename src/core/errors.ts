@@ -1,3 +1,10 @@
+import {
+  maxKeyBytesPerUser,
+  maxKeyChecksPerMinute,
+  maxQueriesUnderWay,
+  maxServiceKeysPerUser,
+  maxUserServerKeys,
+} from './account/account-limits.ts';
 import type { ErrorCode, FailureCode, VendorCode } from './error-codes.ts';
 
 /**
@@ -25,14 +32,14 @@ export const errorRows = [
     'invalid_request_error',
     422,
     'chat',
-    'body, parameter or header not acceptable (`param` names it); `no_provider_key`; `unsupported_feature`; `too_many_keys` (100 `self_hosted`), `too_many_key_bytes` (96 KiB of all keys); `too_many_service_keys` (20); `too_many_values`, `too_many_escapes` (bodies that cost too much to read); `upstream_rejected`: every candidate refused the request itself',
+    `body, parameter or header not acceptable (\`param\` names it); \`no_provider_key\`; \`unsupported_feature\`; \`too_many_keys\` (${maxUserServerKeys} \`self_hosted\`), \`too_many_key_bytes\` (${maxKeyBytesPerUser / 1024} KiB of all keys); \`too_many_service_keys\` (${maxServiceKeysPerUser}); \`too_many_values\`, \`too_many_escapes\` (bodies that cost too much to read); \`upstream_rejected\`: every candidate refused the request itself`,
   ],
   ['residency_error', 422, 'chat', 'India asked for, no key for it'],
   [
     'rate_limit_error',
     429,
     'candidate',
-    'every candidate answered 429; `Retry-After` is the least of theirs. `rate_limit_exceeded`: more requests or tokens per minute, or streams at once, than the user may have; `daily_budget_exceeded`, `monthly_budget_exceeded`: a budget is spent (`x-should-retry: false`). `too_many_queries`: three requests for keys, or three for logs and statistics, of one user run at once per replica; the others wait 0.9 s in line. `too_many_key_checks`: ten of one user in a minute',
+    `every candidate answered 429; \`Retry-After\` is the least of theirs. \`rate_limit_exceeded\`: more requests or tokens per minute, or streams at once, than the user may have; \`daily_budget_exceeded\`, \`monthly_budget_exceeded\`: a budget is spent (\`x-should-retry: false\`). \`too_many_queries\`: of one user ${maxQueriesUnderWay} requests for keys, and as many for logs and statistics, run at once per replica; the others wait in line for a moment. \`too_many_key_checks\`: ${maxKeyChecksPerMinute} of one user in a minute`,
   ],
   ['api_error', 500, 'chat', 'a bug; the cause is in the log'],
   [

@@ -27,7 +27,7 @@ export type FailureKind = (typeof failureKinds)[number];
 /** A vendor's response headers, lower case. */
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** What the vendor sent, kept for override requests, whose errors are passed on verbatim. */
+/** What the vendor sent, the provider key masked, kept for override requests, whose errors are passed on verbatim. */
 export interface UpstreamReply {
   readonly status: number;
   readonly headers: UpstreamHeaders;

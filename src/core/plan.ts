@@ -1,7 +1,7 @@
 import { storedId } from './account/stored-id.ts';
 import type { Candidate, HeldKey } from './candidate.ts';
 import type { Feature, FeatureNeed, RequestNeeds } from './capability.ts';
-import { featureText, missingFeature, missingFeatures } from './capability.ts';
+import { featureText, lengthNeed, missingFeature, missingFeatures } from './capability.ts';
 import type { GatewayError } from './errors.ts';
 import { InvalidRequestError, ResidencyError } from './errors.ts';
 import type { ProviderName } from './provider-name.ts';
@@ -165,7 +165,7 @@ function blamedFeatures(
   if (byAll !== undefined) return [byAll];
   const first = new Set(missing.map(([need]) => need?.feature));
   const blamed = needs.features.filter(({ feature }) => first.delete(feature));
-  return first.has('context') ? [...blamed, { feature: 'context', param: 'messages' }] : blamed;
+  return first.has('context') ? [...blamed, lengthNeed] : blamed;
 }
 
 function unsupported(

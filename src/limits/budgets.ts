@@ -22,7 +22,10 @@ const shownMs = 60 * 60_000;
 
 export interface BudgetsIo {
   readonly read: ReadSpent;
-  /** True while rows settled here are in no table yet: what is read then lacks them. */
+  /**
+   * True while rows settled here lie in the spool: what is read then lacks them. Those that are being committed are not
+   * counted: what they cost may be missing until the next reading.
+   */
   readonly isBehind: () => boolean;
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;

@@ -1,7 +1,6 @@
+import { maxQueriesUnderWay } from '../core/account/account-limits.ts';
 import { RateLimitError } from '../core/errors.ts';
 
-/** Under way at once for one user, of any pool that has room for them and one more. */
-const mostUnderWay = 3;
 /** Waiting for one user: a caller that waits in line asks less often than one that is refused at once. */
 export const maxWaitingPerUser = 512;
 
@@ -35,7 +34,7 @@ export class UserTurns {
 
   constructor({ connections, maxWaitMs }: UserTurnsOptions) {
     if (connections < 2) throw new RangeError('a pool of one connection cannot be shared');
-    this.maxUnderWay = Math.min(mostUnderWay, connections - 1);
+    this.maxUnderWay = Math.min(maxQueriesUnderWay, connections - 1);
     this.#maxWaitMs = maxWaitMs;
   }
 

@@ -8,11 +8,12 @@ import { providerNames } from '../core/provider-name.ts';
 import type { EndedRequest } from '../http/ended-request.ts';
 import type { AuthFailure, LegacySurface, Shortage } from '../http/http-telemetry.ts';
 import { authFailures, legacySurfaces, shortages } from '../http/http-telemetry.ts';
+import { routes } from '../http/route-table.ts';
 import type { StoreResult } from '../limits/user-minutes.ts';
 import { storeResults } from '../limits/user-minutes.ts';
 import type { Families } from './series.ts';
 
-const chatRoute = '/v1/chat/completions';
+const chatRoute = routes.chat.path;
 const statusesOf = (rows: readonly (typeof errorRows)[number][]): number[] =>
   rows.map(([, status]) => status);
 /** What succeeds; 499: the client left. */

@@ -36,16 +36,20 @@ import type { Settings } from '../settings.ts';
 import type { StdoutLines } from '../telemetry/stdout-lines.ts';
 import type { StoreMetrics } from '../telemetry/store-metrics.ts';
 import { refusedBatches } from './refused-batches.ts';
+import { requestLogLines } from './request-log-lines.ts';
 
-/** Pages of logs and statistics have connections of their own, so that they never delay a chat request. */
-const queryPoolSize = 4;
-/** Two writers and the spool's replay. */
-const logPoolSize = 3;
+/** Connections to Postgres beside those for accounts and keys; the chart and the settings' texts reckon with them. */
+export const poolSizes = {
+  /** Pages of logs and statistics have connections of their own, so that they never delay a chat request. */
+  query: 4,
+  /** Two writers and the spool's replay. */
+  log: 3,
+  /** Operators are few. Connections are made when they are needed: without an admin API there are none. */
+  operators: 2,
+  spend: 1,
+} as const;
 /** A cached answer with its envelope; the tables' own limit is checked where answers are made. */
 export const maxCacheValueBytes = 20 * 1024 * 1024;
-/** Operators are few. Connections are made when they are needed: without an admin API there are none. */
-const operatorsPoolSize = 2;
-const spendPoolSize = 1;
 /** Sums over a year of all users' requests may take their time; nobody else waits for them. */
 const spendPatienceMs = 30_000;
 const closeTimeoutMs = 5_000;
@@ -134,10 +138,10 @@ function createPools(
   const through = { pooled, hosts: pooled ? new HostChoice(databaseUrl) : directHosts };
   return {
     pool: createPool(databaseUrl, poolSize, through),
-    queryPool: createPool(databaseUrl, queryPoolSize, through),
-    logPool: createPool(directUrl, logPoolSize, { hosts: directHosts }),
-    operatorsPool: createPool(databaseUrl, operatorsPoolSize, through),
-    spendPool: createPool(databaseUrl, spendPoolSize, { ...through, patienceMs: spendPatienceMs }),
+    queryPool: createPool(databaseUrl, poolSizes.query, through),
+    logPool: createPool(directUrl, poolSizes.log, { hosts: directHosts }),
+    operatorsPool: createPool(databaseUrl, poolSizes.operators, through),
+    spendPool: createPool(databaseUrl, poolSizes.spend, { ...through, patienceMs: spendPatienceMs }),
   };
 }
 
@@ -155,12 +159,11 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   const requestLog = await createRequestLog({
     pool: logPool,
     spool: { directory: spoolDir, maxBytes: spoolBytes },
-    onBrokenSpool: (path, reason) =>
-      log.error({ file: path, reason }, 'spooled rows cannot be read, or their file not be removed'),
     whenFull: spoolFull,
     clock,
     print: (line) => lines.print(line),
     onKept,
+    ...requestLogLines(log),
     insert: metrics.timeFlush(newRowsInto(logPool, refusedBatches(log, clock, metrics))),
   });
   opened.push(() => requestLog.drain(closeTimeoutMs));
@@ -183,7 +186,11 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
       : connectRedis(settings.redisUrl, {
           onUp: () => log.info('cache store is up'),
           onServer: io.onStore,
-          onDown: (message) => log.warn({ message }, 'cache store is down; answers are not cached'),
+          onDown: (message) =>
+            log.warn(
+              { message },
+              'cache store is down; answers are not cached, and each replica counts limits alone',
+            ),
         });
   opened.push(() => redis?.disconnect());
   const shared = redis === null ? null : new RedisResponseCache(redis, maxCacheValueBytes);

@@ -138,11 +138,20 @@ test('a vendor that echoes the key in the middle of a stream tells nobody', asyn
 
 test('an override passes its error on without the key', async () => {
   gateway.vendors.clear();
-  gateway.vendors.always(echo(401, (key) => asError(`Incorrect API key provided: ${key}.`)));
+  gateway.vendors.always((request) => {
+    const key = keyOf(request);
+    const headers = {
+      'content-type': `application/json; key=${key}`,
+      'retry-after': key,
+      'x-should-retry': key,
+    };
+    return respond(401, asError(`Incorrect API key provided: ${key}.`), headers)(request);
+  });
   const response = await chat(user.client, {}, { 'x-gateway-override-model': 'openai:gpt-test' });
   bodies.push(response.text);
   expect(response.text).toContain('Incorrect API key provided: [redacted].');
-  expect(hits('an error passed on', response.text, secrets)).toEqual([]);
+  const said = `${JSON.stringify(response.headers)}\n${response.text}`;
+  expect(hits('an error passed on', said, secrets)).toEqual([]);
 });
 
 test('requests that are refused are not quoted', async () => {

@@ -5,8 +5,10 @@ import type { RowSpool } from '../spool/row-spool.ts';
 import { insertLogRows } from './log-insert.ts';
 import type { SpoolReplay } from './spool-replay.ts';
 
+/** A Postgres that was restarted takes rows again after a second or so, and every replica asks. */
 const firstProbeMs = 100;
 const longestProbeMs = 1000;
+/** A row that Postgres refused for its content, or that came while it was away, is there so much later at most. */
 const intervalMs = 250;
 /** How often folders left behind by dead processes are looked for. */
 const abandonedIntervalMs = 30_000;
@@ -18,17 +20,17 @@ export interface LogRecoveryOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly signal: AbortSignal;
   readonly isAway: () => boolean;
-  readonly onAway: () => void;
+  readonly onAway: (cause: unknown) => void;
   readonly onBack: () => void;
 }
 
-/** True when the log table takes writes: Postgres may be up, yet its disk full or the table locked. */
-async function takesRows(pool: pg.Pool): Promise<boolean> {
+/** Why the log table takes no writes: Postgres may be up, yet its disk full or the table locked. Null: it does. */
+async function whyNoRows(pool: pg.Pool): Promise<{ readonly cause: unknown } | null> {
   try {
     await insertLogRows(pool, []);
-    return true;
-  } catch {
-    return false;
+    return null;
+  } catch (cause) {
+    return { cause };
   }
 }
 
@@ -43,11 +45,13 @@ export async function recoverInBackground(options: LogRecoveryOptions): Promise<
   while (!signal.aborted) {
     if (options.isAway()) {
       await spool.retry();
-      if (await takesRows(pool)) {
+      const obstacle = await whyNoRows(pool);
+      if (obstacle === null) {
         options.onBack();
         probeMs = firstProbeMs;
         abandonedDueMs = 0;
       } else {
+        options.onAway(obstacle.cause);
         probeMs = Math.min(probeMs * 2, longestProbeMs);
       }
     }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
+import { maxKeyBytesPerUser, maxUserServerKeys } from '../../core/account/account-limits.ts';
 import type { NewProviderKey } from '../../core/account/new-provider-key.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 import { isUserServer } from '../../core/provider-name.ts';
@@ -29,16 +30,6 @@ export type KeyRefusal =
   | { readonly kind: 'too-many-bytes'; readonly most: number };
 
 export type AddedKey = { readonly kind: 'added'; readonly row: ProviderKeyRow } | KeyRefusal;
-
-/** Of one provider. Bounds what one account query loads and one override has to choose from. */
-export const maxUserServerKeys = 100;
-
-/**
- * Bytes that all keys of a user may take: sealed secrets, addresses, regions and labels. A hundred keys of usual length
- * fit, and every account fits into the cache of accounts, whose largest entry is 256 KiB: one that did not would be
- * read from Postgres for each of its requests.
- */
-export const maxKeyBytesPerUser = 96 * 1024;
 
 interface Row {
   readonly id: string;

@@ -44,6 +44,10 @@ export interface RequestLogOptions {
   readonly print: (line: string) => void;
   /** Told of each row that has its place how long that took; must not throw. */
   readonly onKept?: (waitedMs: number) => void;
+  /** Told when rows no longer reach Postgres, and again by each look while they do not; must not throw. */
+  readonly onAway?: (cause: unknown) => void;
+  /** Told when they do again; must not throw. */
+  readonly onBack?: () => void;
   /** The group commit: `newRowsInto` of the pool, watched. */
   readonly insert: InsertNewRows;
 }

@@ -21,6 +21,7 @@ const waitMs = 50;
 /** A commit running for longer: Postgres is not answering, nothing waits for it any more. */
 const stalledAfterMs = 250;
 const drainPollMs = 10;
+const stalled = new Error(`Postgres has not committed for ${stalledAfterMs} ms.`);
 
 /**
  * Group commit in front (row-writers.ts), local spool behind. A row that is not committed within `waitMs` is put into
@@ -67,9 +68,11 @@ class GroupCommitLog implements PostgresRequestLog {
       clock: options.clock,
       signal: this.#closing.signal,
       isAway: () => this.#state === 'away',
-      onAway: () => this.#startAway(),
+      onAway: (cause) => this.#startAway(cause),
       onBack: () => {
-        if (this.#state === 'away') this.#to('committing');
+        if (this.#state !== 'away') return;
+        this.#to('committing');
+        options.onBack?.();
       },
     });
   }
@@ -132,7 +135,7 @@ class GroupCommitLog implements PostgresRequestLog {
       });
     } catch (error) {
       // A row that Postgres refuses for its content is found by the replay, which takes batches apart.
-      if (!isDataError(error)) this.#startAway();
+      if (!isDataError(error)) this.#startAway(error);
       await Promise.all(rows.map((row) => this.#spoolOrPrint(row)));
     }
   }
@@ -174,7 +177,7 @@ class GroupCommitLog implements PostgresRequestLog {
   /** Rows that waited long enough go to the spool; what the spool does not take goes on waiting for its commit. */
   #onDeadline(): void {
     const nowMs = this.#nowMs();
-    if (this.#writers.isStalled(stalledAfterMs)) this.#startAway();
+    if (this.#writers.isStalled(stalledAfterMs)) this.#startAway(stalled);
     const { rows, next } = this.#unsettled.overdue(nowMs - waitMs);
     let dueMs = next?.spoolDueMs ?? nowMs + waitMs;
     for (const row of rows) {
@@ -186,8 +189,9 @@ class GroupCommitLog implements PostgresRequestLog {
   }
 
   /** From now on nothing waits for Postgres, until a probe finds it again. */
-  #startAway(): void {
+  #startAway(cause: unknown): void {
     if (this.#state === 'committing') this.#to('away');
+    if (this.#state === 'away') this.#options.onAway?.(cause);
     for (const row of this.#writers.takeQueue()) void this.#spoolOrPrint(row);
   }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
+import { maxServiceKeysPerUser } from '../../core/account/account-limits.ts';
 import { hashServiceKey, newServiceKey } from '../../core/account/service-key.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
 import { isLive } from './live-service-key.ts';
@@ -34,9 +35,6 @@ export type AddedServiceKey =
   | { readonly kind: 'no-user' };
 
 export type DeletedServiceKey = 'deleted' | 'unknown' | 'last';
-
-/** Enough for every environment and machine of a team; each is a row that authentication may be asked for. */
-const maxServiceKeysPerUser = 20;
 
 interface Row {
   readonly id: string;

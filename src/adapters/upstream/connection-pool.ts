@@ -32,7 +32,7 @@ export const vendorReadBytes = 64 * 1024;
  * Of a server that anybody may name. What it sends in the fewest bytes is put into form all the same, some ten times as
  * long, and all that one read has become is written before its client is seen not to read.
  */
-export const userReadBytes = 16 * 1024;
+const userReadBytes = 16 * 1024;
 
 /** Idle sockets are kept a little shorter than common servers keep them, unless the server says otherwise. */
 const keepAliveMs = 4_000;

@@ -4,7 +4,7 @@ import { clientNetwork } from '../../core/net/client-network.ts';
 import type { Secret } from '../../core/secret/secret.ts';
 import type { NamedLimit, SharedCount } from '../../limits/ports.ts';
 import { WindowCounter } from '../../limits/window-counter.ts';
-import { isSameText } from './bearer-token.ts';
+import { bearerToken, isSameText } from './bearer-token.ts';
 import { peerAddress } from './peer-address.ts';
 import { tooManyWrongTokens, wrongTokensPerMinute } from './wrong-tokens.ts';
 
@@ -47,8 +47,8 @@ export function registrationGuard(
   function requireToken(request: FastifyRequest, client: string, nowMs: number): void {
     const waitSeconds = wrongTokens.waitFor(client, nowMs);
     const { authorization } = request.headers;
-    const given = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1] ?? '';
-    const isRight = policy.token !== null && isSameText(given, policy.token.reveal());
+    const given = authorization && bearerToken(request.raw.rawHeaders, authorization);
+    const isRight = given !== undefined && policy.token !== null && isSameText(given, policy.token.reveal());
     if (isRight && waitSeconds === 0) return;
     onWrongToken(request);
     if (waitSeconds > 0) throw tooManyWrongTokens('registration', waitSeconds);

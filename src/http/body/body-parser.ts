@@ -3,12 +3,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { longestKnownBody } from '../../chat/known-cache-keys.ts';
 import type { LaterTurns } from '../../chat/later-turn.ts';
 import { longestOfOneTurn } from '../../chat/later-turn.ts';
-import { HttpRequestError, InvalidRequestError, overloaded } from '../../core/errors.ts';
+import { ApiError, HttpRequestError, InvalidRequestError, overloaded } from '../../core/errors.ts';
 import { inexactNumberPath } from '../../core/json/inexact-number.ts';
 import type { JsonAllowance } from '../../core/json/json-allowance.ts';
 import { parseStrictJson } from '../../core/json/strict-json.ts';
 import { clientNetwork } from '../../core/net/client-network.ts';
 import { peerAddress } from '../access/peer-address.ts';
+import { gatewayHeaders } from '../gateway-headers.ts';
 import { notJson, shownParam } from '../schemas/parse.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
 import { bodyCost } from './body-cost.ts';
@@ -21,7 +22,7 @@ declare module 'fastify' {
     bodyHold: BodyHold | null;
     /** What is left for texts of the body that are read as JSON later. */
     jsonAllowance: JsonAllowance;
-    /** The text of a short body that asks for the cache; no other is kept, least of all one with a key in it. */
+    /** The text of a short body with today's header of the cache; no other is kept, least of all one with a key. */
     bodyText: string | null;
   }
 }
@@ -45,7 +46,8 @@ function refusal(request: FastifyRequest, body: Buffer): Error | null {
 
 /**
  * The value, or the error as a value; a number that could not be passed on unchanged is one. What is known of a body
- * before it is parsed decides whether there is room for it. `yield`: a large one goes on in another turn.
+ * before it is parsed decides whether there is room for it. What throws on the way, in Node's parser or in a turn of
+ * its own, is this request's error too. `yield`: a large one goes on in another turn.
  */
 function* readWithin(
   request: FastifyRequest,
@@ -53,29 +55,33 @@ function* readWithin(
   onShortage: () => void,
   body: Buffer,
 ): Generator<undefined, unknown> {
-  const refused = refusal(request, body);
-  if (refused !== null) return refused;
-  request.jsonAllowance = jsonAllowanceFor(body);
-  const tally = request.jsonAllowance.take(body, mostKeys);
-  if (typeof tally === 'string') return costlyJson(tally, null);
-  if (!hold.grow(body.length, bodyCost(body, tally.values, tally.spellsByNumber))) {
-    onShortage();
-    return overloaded();
+  try {
+    const refused = refusal(request, body);
+    if (refused !== null) return refused;
+    request.jsonAllowance = jsonAllowanceFor(body);
+    const tally = request.jsonAllowance.take(body, mostKeys);
+    if (typeof tally === 'string') return costlyJson(tally, null);
+    if (!hold.grow(body.length, bodyCost(body, tally.values, tally.spellsByNumber))) {
+      onShortage();
+      return overloaded();
+    }
+    yield;
+    const text = body.toString('utf8');
+    const wishesCache = request.headers[gatewayHeaders.cache.lowerName] !== undefined;
+    if (wishesCache && text.length <= longestKnownBody) request.bodyText = text;
+    yield;
+    const parsed = parseStrictJson(text, tally.spellsByNumber);
+    if (parsed.kind === 'no-json') return notJson('The body is not valid JSON.');
+    if (parsed.kind === 'forbidden-key') {
+      return new InvalidRequestError(`The key ${parsed.key} is not allowed.`, parsed.key, 'forbidden_key');
+    }
+    const path = tally.longDigits === 0 ? null : inexactNumberPath(body);
+    if (path === null) return parsed.value;
+    const param = shownParam(path);
+    return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');
+  } catch (cause) {
+    return new ApiError(cause);
   }
-  yield;
-  const text = body.toString('utf8');
-  const wishesCache = request.headers['x-gateway-cache'] !== undefined;
-  if (wishesCache && text.length <= longestKnownBody) request.bodyText = text;
-  yield;
-  const parsed = parseStrictJson(text, tally.spellsByNumber);
-  if (parsed.kind === 'no-json') return notJson('The body is not valid JSON.');
-  if (parsed.kind === 'forbidden-key') {
-    return new InvalidRequestError(`The key ${parsed.key} is not allowed.`, parsed.key, 'forbidden_key');
-  }
-  const path = tally.longDigits === 0 ? null : inexactNumberPath(body);
-  if (path === null) return parsed.value;
-  const param = shownParam(path);
-  return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');
 }
 
 /** Whom a body is booked to: the account, or the client's network where there is none. */

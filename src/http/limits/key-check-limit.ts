@@ -1,9 +1,7 @@
+import { maxKeyChecksPerMinute } from '../../core/account/account-limits.ts';
 import { RateLimitError } from '../../core/errors.ts';
 import type { SharedCount } from '../../limits/ports.ts';
 import { WindowCounter } from '../../limits/window-counter.ts';
-
-/** Of one user: more than anybody needs who has a key for each vendor, too few to look through a network with. */
-const maxKeyChecksPerMinute = 10;
 
 function refuseFor(waitSeconds: number): void {
   if (waitSeconds <= 0) return;

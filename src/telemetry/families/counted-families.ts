@@ -55,7 +55,7 @@ export const countedFamilies = {
     'resource',
   ),
   gw_stalled_readers_total: counter(
-    'Connections closed because their clients took nothing of an answer for 30 s, or made room for other unread answers.',
+    'Connections closed because their clients took nothing of a whole answer for 30 s, or made room for other unread answers. An open stream has 60 s, and is a `client_abort` of gw_streams_total.',
   ),
   gw_legacy_use_total: counter(
     `Requests that used a name from before the rename, by where: ${legacySurfaces.join(', ')}.`,

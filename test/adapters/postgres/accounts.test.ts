@@ -5,17 +5,14 @@ import type { LoadedAccount } from '../../../src/adapters/postgres/account-query
 import type { PostgresAccounts } from '../../../src/adapters/postgres/accounts.ts';
 import { createAccounts } from '../../../src/adapters/postgres/accounts.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
-import {
-  deleteProviderKey,
-  maxKeyBytesPerUser,
-  maxUserServerKeys,
-} from '../../../src/adapters/postgres/provider-keys.ts';
+import { deleteProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
 import {
   addServiceKey,
   deleteServiceKey,
   listServiceKeys,
 } from '../../../src/adapters/postgres/service-keys.ts';
 import { createSealer } from '../../../src/adapters/system/sealer.ts';
+import { maxKeyBytesPerUser, maxUserServerKeys } from '../../../src/core/account/account-limits.ts';
 import { hashServiceKey } from '../../../src/core/account/service-key.ts';
 import type { HeldKey } from '../../../src/core/candidate.ts';
 import { Secret } from '../../../src/core/secret/secret.ts';

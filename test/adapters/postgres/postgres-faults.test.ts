@@ -142,7 +142,10 @@ test.each(faults)(
     await pool.query('TRUNCATE request_logs, unsummed_requests, request_rollups');
     const spoolDir = mkdtempSync(join(tmpdir(), 'postgres-faults-'));
     const logPool = createPool(server.url, 3);
+    const told: unknown[] = [];
     const log: PostgresRequestLog = await createRequestLog({
+      onAway: (cause) => told.push(cause),
+      onBack: () => told.push('back'),
       pool: logPool,
       spool: { directory: spoolDir, maxBytes: 16 * 1024 * 1024 },
       onBrokenSpool: (path) => expect.unreachable(path),
@@ -172,6 +175,9 @@ test.each(faults)(
       await expect.poll(() => ids.length).toBeGreaterThan(before + 100);
       await end();
       await expect.poll(() => log.stats().away).toBe(false);
+      const [first, ...others] = told.splice(0);
+      expect(first).toBeInstanceOf(Error);
+      expect(others.at(-1)).toBe('back');
     }
     loading = false;
     await Promise.all(load);

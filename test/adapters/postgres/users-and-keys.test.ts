@@ -5,11 +5,10 @@ import {
   addProviderKey,
   deleteProviderKey,
   listProviderKeys,
-  maxKeyBytesPerUser,
-  maxUserServerKeys,
 } from '../../../src/adapters/postgres/provider-keys.ts';
 import { registerUser } from '../../../src/adapters/postgres/users.ts';
 import { createSealer } from '../../../src/adapters/system/sealer.ts';
+import { maxKeyBytesPerUser, maxUserServerKeys } from '../../../src/core/account/account-limits.ts';
 import type { NewProviderKey } from '../../../src/core/account/new-provider-key.ts';
 import { hashServiceKey } from '../../../src/core/account/service-key.ts';
 import { Secret } from '../../../src/core/secret/secret.ts';
