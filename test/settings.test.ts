@@ -138,6 +138,8 @@ describe('a mistake stops the start with one line that names it', () => {
     ['GW_SPOOL_FULL', 'panic'],
     ['GW_REGISTRATION', 'yes'],
     ['GW_REGISTRATION_TOKEN', 'short'],
+    ['GW_REGISTRATION_TOKEN', 'a token of several words'],
+    ['GW_REGISTRATION_TOKEN', 'x'.repeat(513)],
     ['GW_OTEL_AUTO', 'on'],
     ['GW_LOG_LEVEL', 'verbose'],
   ])('%s=%s', (name, value) => {

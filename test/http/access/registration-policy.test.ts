@@ -7,8 +7,8 @@ import { thrown } from '../thrown.ts';
 
 describe('registration', () => {
   const open: RegistrationPolicy = { mode: 'open', token: null, perMinute: 0, perMinutePerIp: 0 };
-  const request = (ip = '192.0.2.1', authorization?: string): FastifyRequest =>
-    ({ ip, headers: { authorization } }) as unknown as FastifyRequest;
+  const request = (ip = '192.0.2.1', authorization?: string, ...rawHeaders: string[]): FastifyRequest =>
+    ({ ip, headers: { authorization }, raw: { rawHeaders } }) as unknown as FastifyRequest;
 
   test('is open without a limit', () => {
     const guard = registrationGuard(open, () => 0);
@@ -43,6 +43,14 @@ describe('registration', () => {
     );
     void guard(request('::1', 'Bearer the-registration-token'));
     void guard(request('::1', 'bearer the-registration-token'));
+  });
+
+  test('by token refuses the token where another line of the header says something else', () => {
+    const token = new Secret('the-registration-token');
+    const guard = registrationGuard({ ...open, mode: 'token', token }, () => 0);
+    const [right, other] = ['Bearer the-registration-token', 'Bearer another'];
+    const both = request('::1', right, 'Authorization', right, 'authorization', other);
+    expect(thrown(() => guard(both)).status).toBe(401);
   });
 
   test('by token is shut when no token is set', () => {
