@@ -25,6 +25,7 @@ import { noRoomForAnswer } from './held-bytes.ts';
 import type { ExchangeEnd, OpenStream } from './open-stream.ts';
 import type { OpenedKey, UnusableKey } from './opened-key.ts';
 import type { Clock, TransportFailure } from './ports.ts';
+import { shownHeaders } from './verbatim-error.ts';
 
 export type AttemptOutcome =
   | { readonly kind: 'answered'; readonly answer: TranslatedAnswer }
@@ -124,13 +125,14 @@ function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Cl
   return failed(context, noAnswer(answer, prefix));
 }
 
+/** Those that an override's error shows. */
 function withoutKey(headers: UpstreamHeaders, key: string): UpstreamHeaders {
   const masked = (value: string): string => withoutSecret(Buffer.from(value), key, false).toString();
-  const all = Object.entries(headers).map(([name, value]) => [
-    name,
-    typeof value === 'string' ? masked(value) : value?.map(masked),
-  ]);
-  return Object.fromEntries(all) as UpstreamHeaders;
+  const shown = shownHeaders.map((name) => {
+    const value = headers[name];
+    return [name, typeof value === 'string' ? masked(value) : value?.map(masked)];
+  });
+  return Object.fromEntries(shown) as UpstreamHeaders;
 }
 
 /** With the vendor's words made fit to be kept. */

@@ -25,6 +25,8 @@ const [lowestError, highestError] = [400, 599];
 /** A longer wait or flag is none; clients and proxies end a connection for headers of some kilobytes. */
 const maxHeaderBytes = 128;
 const passedOn = ['retry-after', 'retry-after-ms', 'x-should-retry'];
+/** All that is looked at of a vendor's headers. */
+export const shownHeaders: readonly string[] = ['content-type', ...passedOn];
 
 const mayRepeat = { 'x-should-retry': 'true' } as const;
 

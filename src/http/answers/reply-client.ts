@@ -105,7 +105,7 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   }
 
   flush(): void {
-    // Node gathers what is written in one turn.
+    // Node gathers the head and the first chunk until the next tick.
     this.#raw.socket?.uncork();
   }
 
