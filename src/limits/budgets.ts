@@ -23,8 +23,8 @@ const shownMs = 60 * 60_000;
 export interface BudgetsIo {
   readonly read: ReadSpent;
   /**
-   * True while rows settled here lie in the spool: what is read then lacks them. Those that are being committed are not
-   * counted: what they cost may be missing until the next reading.
+   * True while rows settled here lie in the spool: what is read then lacks them. What is settled or committed while a
+   * reading is on its way may be missing until the next one.
    */
   readonly isBehind: () => boolean;
   readonly wallMs: () => number;
@@ -162,8 +162,7 @@ export class Budgets {
 
   async #readSome(users: readonly Known[]): Promise<void> {
     const periods = periodsAt(this.#io.wallMs());
-    const isBehind = this.#io.isBehind();
-    const included = users.map(({ spender }) => (isBehind ? 0n : spender.own));
+    const wasBehind = this.#io.isBehind();
     const beganAtMs = this.#io.monotonicMs();
     const ids = users.map(({ userId }) => userId);
     const read = await this.#io.read(ids, periods).catch(() => null);
@@ -171,14 +170,18 @@ export class Budgets {
       read === null
         ? Math.max(fewestRead, Math.floor(this.#atOnce / 2))
         : Math.min(mostRead, this.#atOnce * 2);
-    users.forEach((user, index) => {
+    const isBehind = wasBehind || this.#io.isBehind();
+    for (const user of users) {
       user.isWaiting = false;
       // What was settled here counts on while the database is away.
-      if (read === null) return;
-      if (!user.spender.hear(read.get(user.userId) ?? nothing, periods, included[index] ?? 0n)) return;
+      if (read === null) continue;
+      const { spender, userId } = user;
+      // What was settled on the way is in the reading or not. Nobody is refused for what would count twice.
+      const included = isBehind ? 0n : spender.own;
+      if (!spender.hear(read.get(userId) ?? nothing, periods, included)) continue;
       user.readAtMs = beganAtMs;
       this.#tell(user);
-    });
+    }
   }
 
   #tell({ userId, spender }: Known): void {

@@ -17,12 +17,15 @@ function world(start = '2026-11-22T12:00:00Z') {
     reads: [] as string[][],
     isAway: false,
     isBehind: false,
+    /** While a statement is on its way. */
+    onRead: null as (() => void) | null,
   };
   const reached: string[] = [];
   const budgets = new Budgets({
     read: async (userIds) => {
       state.reads.push([...userIds]);
       if (state.isAway) throw new Error('away');
+      state.onRead?.();
       return new Map([...stored].filter(([userId]) => userIds.includes(userId)));
     },
     isBehind: () => state.isBehind,
@@ -79,6 +82,33 @@ describe('a user', () => {
     budgets.spend('ada', dollars(0.39));
     expect(await ask()).toBe(null);
     budgets.spend('ada', dollars(0.01));
+    expect(await ask()).toBe('budget_day');
+  });
+
+  test.each([
+    ['held by', 0.6],
+    ['missing in', 0],
+  ])('is not refused for what is settled while it is read, %s the reading', async (_what, stored) => {
+    const { budgets, ask, store, pass, state, reached } = world();
+    await ask();
+    pass(10_000);
+    budgets.known('ada', limits);
+    // The statement has begun: its sums are taken when the answer is settled.
+    state.onRead = () => {
+      budgets.spend('ada', dollars(0.6));
+      store(stored, stored);
+      state.onRead = null;
+    };
+    await read();
+    expect(state.reads).toHaveLength(2);
+    expect(await ask()).toBe(null);
+    expect(reached).toEqual([]);
+
+    store(0.6, 0.6);
+    pass(10_000);
+    await ask();
+    await read();
+    budgets.spend('ada', dollars(0.4));
     expect(await ask()).toBe('budget_day');
   });
 

@@ -37,7 +37,7 @@ export class Spender {
     this.#periods = periodsAt(wallMs);
   }
 
-  /** Settled here since the reading: what a reading that begins now will hold, but for rows on their way. */
+  /** Settled here since the reading: the next one holds it, but for rows on their way. */
   get own(): bigint {
     return this.#own;
   }
