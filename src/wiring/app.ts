@@ -19,7 +19,7 @@ import { createAdminServer } from '../http/admin/admin-server.ts';
 import { LimitAnswers } from '../http/limits/limit-answers.ts';
 import { registerRoutes } from '../http/routes.ts';
 import type { ApiFacts } from '../http/schemas/openapi.ts';
-import { openApiDocument } from '../http/schemas/openapi.ts';
+import { describedApi } from '../http/schemas/openapi.ts';
 import { createServer } from '../http/server.ts';
 import { countedBy } from '../limits/counted-log.ts';
 import type { LimitGate } from '../limits/limit-gate.ts';
@@ -110,7 +110,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
     life,
     clock,
     httpTelemetry: telemetry,
-    describe: () => openApiDocument(version, apiFacts()),
+    describe: describedApi(version, apiFacts),
     store,
   });
   const api = adminApi(foundation, later);
@@ -121,7 +121,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
       storeReady: stores.storeState,
       metrics: () => metrics.registry.metrics(),
       metricsContentType: metrics.registry.contentType,
-      openApi: () => openApiDocument(version, { ...apiFacts(), hasAdminApi: api !== null && store !== null }),
+      openApi: describedApi(version, () => ({ ...apiFacts(), hasAdminApi: api !== null && store !== null })),
       api,
     },
     log,

@@ -7,7 +7,7 @@ import { encodeLogCursor } from '../../../src/core/log-cursor.ts';
 import { gatewayHeaders, readGatewayHeaders } from '../../../src/http/gateway-headers.ts';
 import { routeList } from '../../../src/http/route-table.ts';
 import type { ApiFacts } from '../../../src/http/schemas/openapi.ts';
-import { openApiDocument } from '../../../src/http/schemas/openapi.ts';
+import { describedApi, openApiDocument } from '../../../src/http/schemas/openapi.ts';
 import { logsQuerySchema, statsQuerySchema } from '../../../src/http/schemas/query-schemas.ts';
 
 interface Parameter {
@@ -205,4 +205,17 @@ describe('a header', () => {
     ] as const)
       expect(fits(schema, value), value).toBe(isFit);
   });
+});
+
+test('the description is made when the tables say something else, not for each who asks', () => {
+  let facts: ApiFacts = { chat, hasStore: true, registration: 'open', hasAdminApi: false };
+  const described = describedApi('0.1.0', () => facts);
+  const before = described();
+
+  expect(described()).toBe(before);
+  facts = { ...facts };
+  expect(described()).toBe(before);
+  facts = { ...facts, chat: { ...chat, developer_role: true } };
+  expect(described()).not.toEqual(before);
+  expect(described()).toEqual(openApiDocument('0.1.0', facts));
 });
