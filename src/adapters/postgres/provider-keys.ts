@@ -22,8 +22,10 @@ export interface ProviderKeyRow {
   readonly createdAtMicros: number;
 }
 
-/** Why a key may not stand beside those that the user has. */
+/** Why there is no key: it may not stand beside those that the user has, or there is no user. */
 export type KeyRefusal =
+  /** Deleted since the request was let in. */
+  | { readonly kind: 'no-user' }
   /** Of each vendor there is one key. */
   | { readonly kind: 'taken' }
   | { readonly kind: 'too-many-keys'; readonly most: number }
@@ -88,7 +90,8 @@ async function insertKey(
   key: NewProviderKey,
 ): Promise<AddedKey> {
   // The lock makes the count exact when one user registers many keys at once.
-  await client.query('SELECT 1 FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+  const user = await client.query('SELECT 1 FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+  if (user.rowCount === 0) return { kind: 'no-user' };
   const id = randomUUID();
   const { provider, declaredRegion, baseUrl } = key;
   const binding = { id, userId, provider, declaredRegion, baseUrl };

@@ -33,6 +33,8 @@ function checkedKey(body: RegisterKeyBody): NewProviderKey {
 /** What the caller is told of a key that may not stand beside the others. */
 export function keyRefused(refusal: KeyRefusal, provider: ProviderName): GatewayError {
   switch (refusal.kind) {
+    case 'no-user':
+      return new NotFoundError('No such user.');
     case 'taken':
       return new ConflictError(`A key for ${provider} is already registered; delete it first.`, 'provider');
     case 'too-many-keys': {

@@ -6,6 +6,7 @@ import {
   deleteProviderKey,
   listProviderKeys,
 } from '../../../src/adapters/postgres/provider-keys.ts';
+import { addServiceKey } from '../../../src/adapters/postgres/service-keys.ts';
 import { registerUser } from '../../../src/adapters/postgres/users.ts';
 import { createSealer } from '../../../src/adapters/system/sealer.ts';
 import { maxKeyBytesPerUser, maxUserServerKeys } from '../../../src/core/account/account-limits.ts';
@@ -169,4 +170,13 @@ test('missing, foreign and misshapen ids name no key of the caller', async () =>
     expect(await deleteProviderKey(pool, stranger, keyId)).toBeNull();
   }
   expect(await listProviderKeys(pool, owner)).toHaveLength(1);
+});
+
+test.each([
+  ['a provider key', (userId: string) => addProviderKey(pool, sealer, userId, openai)],
+  ['a service key', (userId: string) => addServiceKey(pool, userId, { label: null, expiresAtMicros: null })],
+])('%s of a user who was deleted meanwhile is not added, and is no bug', async (_what, add) => {
+  const userId = await newUserId();
+  await pool.query('DELETE FROM users WHERE id = $1', [userId]);
+  expect(await add(userId)).toEqual({ kind: 'no-user' });
 });
