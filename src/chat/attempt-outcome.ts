@@ -190,8 +190,15 @@ const noConnection: ReadonlySet<TransportFailure['kind']> = new Set([
   'proxy-failed',
 ]);
 
+/** Somebody answered. */
+const unreadable: ReadonlySet<TransportFailure['kind']> = new Set([
+  'protocol',
+  'unknown-coding',
+  'too-large',
+]);
+
 function failureOfTransport({ kind, message }: TransportFailure): AttemptFailure {
-  const isUnreadable = kind === 'too-large' || kind === 'protocol';
+  const isUnreadable = unreadable.has(kind);
   const isRefused = kind === 'forbidden-address' || kind === 'proxy-abroad';
   return {
     ...unsaid,

@@ -96,6 +96,8 @@ export type TransportFailureKind =
   /** The only way leads through a proxy outside the residency asked for; it was not asked. */
   | 'proxy-abroad'
   | 'protocol'
+  /** Nobody asked for a coding, and this one is none of those that are read all the same. */
+  | 'unknown-coding'
   | 'too-large'
   /** The user has as many calls to users' servers under way as others leave; or no room is left for the answer. */
   | 'no-room'

@@ -257,6 +257,7 @@ describe('the verdict on', () => {
     ['proxy-failed', 'unreachable', true, true],
     ['proxy-abroad', 'unreachable', false, false],
     ['protocol', 'unreadable', true, false],
+    ['unknown-coding', 'unreadable', true, false],
     ['too-large', 'unreadable', true, false],
     ['no-room', 'no-room', false, false],
   ])('a failure of kind %s is %s', async (failure, kind, blamesCandidate, blamesProvider) => {

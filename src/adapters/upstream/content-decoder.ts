@@ -40,6 +40,12 @@ const vendorMakers: ReadonlyMap<string, () => Transform> = new Map<string, () =>
   ['br', createBrotliDecompress],
 ]);
 
+/** What says that nothing is coded: proxies write `none` to keep others from compressing a stream. */
+const plainCodings: ReadonlySet<string> = new Set(['identity', 'none', '']);
+
+/** By its `content-encoding`, if it has one. */
+export const isCoded = (encoding: string): boolean => !plainCodings.has(encoding.trim().toLowerCase());
+
 /**
  * Decodes an answer that a vendor compressed although identity was asked for. One layer only: null for an
  * unknown coding or a chain of them, which no vendor sends and bombs are made of, and for Brotli from a server

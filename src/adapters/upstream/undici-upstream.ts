@@ -10,7 +10,7 @@ import type { OutboundPolicy } from '../../core/net/outbound-policy.ts';
 import { residencyAllows } from '../../core/request/residency.ts';
 import { ConnectError } from './connect-error.ts';
 import type { ConnectionPool, OpenPool } from './connection-pool.ts';
-import { decoderFor } from './content-decoder.ts';
+import { decoderFor, isCoded } from './content-decoder.ts';
 import { openFilesLimit } from './open-files.ts';
 import { maxHeadBytes } from './response-parser.ts';
 import type { PoolStats } from './upstream-connections.ts';
@@ -96,13 +96,13 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
       if (this.#interimAnswers > maxInterimAnswers) this.#refuse(controller, 'protocol');
       return;
     }
-    const encoding = headers['content-encoding'];
-    if (encoding !== undefined && encoding !== 'identity') {
+    const encoding = String(headers['content-encoding'] ?? '');
+    if (isCoded(encoding)) {
       if (this.#lease?.unpacks() === false) {
         this.#refuse(controller, 'no-room');
         return;
       }
-      this.#decoder = decoderFor(String(encoding), this.#userAddress, {
+      this.#decoder = decoderFor(encoding, this.#userAddress, {
         // The decoder works on when the call has failed; the listener must not receive it.
         onData: (chunk) => {
           if (!this.#over) this.#listener.onData(chunk);
@@ -113,7 +113,7 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
         resume: () => controller.resume(),
       });
       if (this.#decoder === null) {
-        this.#refuse(controller, 'protocol');
+        this.#refuse(controller, 'unknown-coding');
         return;
       }
     }

@@ -4,7 +4,7 @@ import { ConnectError } from './connect-error.ts';
 import type { Connection, ConnectionCall, ConnectionFault } from './connection.ts';
 import type { WaitingCall } from './connection-owner.ts';
 import type { ContentDecoder } from './content-decoder.ts';
-import { decoderFor } from './content-decoder.ts';
+import { decoderFor, isCoded } from './content-decoder.ts';
 import type { ResponseHead } from './response-head.ts';
 import { transportFailure } from './upstream-http-port.ts';
 import type { PoolLease } from './upstream-pools.ts';
@@ -86,7 +86,7 @@ export class ActiveCall implements ConnectionCall, WaitingCall, UpstreamControl 
 
   onHead(head: ResponseHead): void {
     const coding = head.contentEncoding;
-    if (coding !== null && coding !== 'identity') {
+    if (coding !== null && isCoded(coding)) {
       const problem = this.#decode(coding);
       if (problem !== null) {
         this.fail(problem);
@@ -136,7 +136,7 @@ export class ActiveCall implements ConnectionCall, WaitingCall, UpstreamControl 
   }
 
   /** What keeps a coded answer from being read; null: nothing. */
-  #decode(coding: string): 'protocol' | 'no-room' | null {
+  #decode(coding: string): 'unknown-coding' | 'no-room' | null {
     if (this.#lease?.unpacks() === false) return 'no-room';
     this.#decoder = decoderFor(coding, this.#userAddress, {
       // The decoder works on when the call has failed; the listener must not receive it.
@@ -148,7 +148,7 @@ export class ActiveCall implements ConnectionCall, WaitingCall, UpstreamControl 
       pause: () => this.#connection?.pause(),
       resume: () => this.#connection?.resume(),
     });
-    return this.#decoder === null ? 'protocol' : null;
+    return this.#decoder === null ? 'unknown-coding' : null;
   }
 
   #forget(): void {

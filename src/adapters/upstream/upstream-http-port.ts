@@ -14,6 +14,7 @@ const failureTexts: Readonly<Record<TransportFailureKind, string>> = {
   'proxy-failed': 'The egress proxy could not connect to this address.',
   'proxy-abroad': 'The egress proxy is not in India, where this request has to stay.',
   protocol: 'The answer is not valid HTTP.',
+  'unknown-coding': 'The answer has a content coding that is not read.',
   'too-large': 'The answer is too large.',
   'no-room': 'Too many of your calls and answers are under way; try again.',
   aborted: 'The call was aborted.',

@@ -378,13 +378,25 @@ describe('a compressed answer', () => {
     expect(sent.text).toBe(text);
   });
 
-  test('in a chain of codings is refused before a byte is decoded', async () => {
+  test.each(['gzip, gzip', 'identity, gzip', 'zstd'])(
+    'in %j is refused before a byte is decoded',
+    async (coding) => {
+      const { origin } = await httpServer((_request, response) =>
+        response.writeHead(200, { 'content-encoding': coding }).end(gzipSync(gzipSync(text))),
+      );
+      const sent = new Sent(open(), callTo(origin));
+      expect(await sent.kind()).toBe('unknown-coding');
+      expect([sent.heads, sent.bytes]).toEqual([0, 0]);
+    },
+  );
+
+  test.each(['identity', 'Identity', 'none', ' NONE ', ''])('in %j is not compressed', async (coding) => {
     const { origin } = await httpServer((_request, response) =>
-      response.writeHead(200, { 'content-encoding': 'gzip, gzip' }).end(gzipSync(gzipSync(text))),
+      response.writeHead(200, { 'content-encoding': coding }).end(text),
     );
     const sent = new Sent(open(), callTo(origin));
-    expect(await sent.kind()).toBe('protocol');
-    expect([sent.heads, sent.bytes]).toEqual([0, 0]);
+    expect(await sent.over).toBe('end');
+    expect(sent.text).toBe(text);
   });
 
   test('that is none is a failure', async () => {
