@@ -13,6 +13,10 @@ export const textFields = ['reasoning_content', 'reasoning', 'content', 'refusal
 const deltaFields: ReadonlySet<string> = new Set([...textFields, 'role', 'tool_calls', 'gateway']);
 /** What a chunk may hold, in objects, beside what is kept of it. */
 const chunkFields: ReadonlySet<string> = new Set(['choices', 'usage', 'timings']);
+/** The same of a choice, of a fragment of a call and of its function. */
+const choiceFields: ReadonlySet<string> = new Set(['delta']);
+const callFields: ReadonlySet<string> = new Set(['function']);
+const functionFields: ReadonlySet<string> = new Set();
 
 const noTokens: WireUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
@@ -164,8 +168,12 @@ export class CompletionAccumulator {
     const index = choice?.['index'];
     const delta = asObject(choice?.['delta']) ?? {};
     const unjoinable =
-      choice?.['logprobs'] != null || holdsMore(delta, deltaFields) || !isText(delta['content']);
-    if (choice === null || !isIndex(index, maxChoices) || unjoinable) {
+      choice === null ||
+      choice['logprobs'] != null ||
+      holdsMore(choice, choiceFields) ||
+      holdsMore(delta, deltaFields) ||
+      !isText(delta['content']);
+    if (!isIndex(index, maxChoices) || unjoinable) {
       this.#break();
       return;
     }
@@ -191,7 +199,9 @@ export class CompletionAccumulator {
 
   #toolCall(choice: ChoiceInProgress, delta: JsonObject | null): void {
     const index = delta?.['index'];
-    if (delta === null || !isIndex(index, maxToolCalls)) {
+    const named = asObject(delta?.['function']) ?? {};
+    const unjoinable = delta === null || holdsMore(delta, callFields) || holdsMore(named, functionFields);
+    if (!isIndex(index, maxToolCalls) || unjoinable) {
       this.#break();
       return;
     }
@@ -200,10 +210,8 @@ export class CompletionAccumulator {
       call = { id: '', name: '', arguments: new ByteBuffer() };
       choice.toolCalls.set(index, call);
     }
-    const named = asObject(delta['function']);
     const { id } = delta;
-    const name = named?.['name'];
-    const piece = named?.['arguments'];
+    const { name, arguments: piece } = named;
     // Some vendors repeat id and name on every fragment: the first one counts.
     if (call.id === '' && typeof id === 'string') call.id = this.#string(id);
     if (call.name === '' && typeof name === 'string') call.name = this.#string(name);

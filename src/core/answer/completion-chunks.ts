@@ -35,11 +35,12 @@ function* deltasOf(message: AnswerMessage): Generator<Record<string, unknown>> {
   }
   // A stored answer may be older than the check that this is a list.
   const calls: AnswerMessage['tool_calls'] = Array.isArray(toolCalls) ? toolCalls : [];
-  for (const [index, call] of calls.entries()) yield { tool_calls: [{ index, ...call }] };
+  // Servers number whole calls too, some with -1 or all with 0: clients join fragments by the place among them.
+  for (const [index, call] of calls.entries()) yield { tool_calls: [{ ...call, index }] };
 }
 
 function* chunkChoices(choice: Choice): Generator<Record<string, unknown>> {
-  const { index, message, finish_reason: finishReason, ...extra } = choice;
+  const { index, message, finish_reason: finishReason, delta: _theirs, ...extra } = choice;
   let first = true;
   for (const delta of deltasOf(message)) {
     yield { index, delta, ...(first ? extra : {}), finish_reason: null };

@@ -195,6 +195,7 @@ describe('puts together', () => {
 
 describe('gives nothing for', () => {
   const good = delta({ role: 'assistant', content: 'hello' });
+  const call = { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } };
   test.each<[string, string[], number?]>([
     ['an empty stream', []],
     ['a stream of usage only', [event({ choices: [] })]],
@@ -213,6 +214,26 @@ describe('gives nothing for', () => {
     ['audio', [delta({ audio: { data: 'x' } }), delta({}, 'stop')]],
     ['citations beside a text', [delta({ annotations: [{ type: 'url_citation' }] }), delta({}, 'stop')]],
     ['citations beside the choices', [good, event({ choices: [], citations: ['https://a.example'] })]],
+    [
+      'a signature of a call',
+      [
+        delta({ tool_calls: [{ ...call, extra_content: { google: { thought_signature: 's' } } }] }),
+        delta({}, 'stop'),
+      ],
+    ],
+    [
+      'a list beside the arguments of a call',
+      [delta({ tool_calls: [{ ...call, function: { ...call.function, parts: [1] } }] }), delta({}, 'stop')],
+    ],
+    [
+      'what a filter says of a choice',
+      [
+        good,
+        event({
+          choices: [{ index: 0, delta: {}, content_filter_results: { hate: {} }, finish_reason: 'stop' }],
+        }),
+      ],
+    ],
     ['content that is no text', [delta({ content: { a: 1 } }), delta({}, 'stop')]],
     [
       'token probabilities',
@@ -234,6 +255,42 @@ describe('gives nothing for', () => {
     ],
   ])('%s', (_what, parts, maxBytes) => {
     expect(accumulate(parts, maxBytes).complete(null)).toBeNull();
+  });
+});
+
+describe('what is replayed has our places, whatever the answer has in theirs', () => {
+  const answered = (extra: object, calls: readonly object[]): ChatCompletion => ({
+    ...completion([{ role: 'assistant', content: null, tool_calls: calls as readonly ToolCall[] }]),
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: null, tool_calls: calls as readonly ToolCall[] },
+        finish_reason: 'tool_calls',
+        ...extra,
+      },
+    ],
+  });
+  const calls = [toolCall('a', 'f', '{}'), toolCall('b', 'g', '{}')];
+  const plain = [...chunksFromCompletion(answered({}, calls))].join('');
+
+  test.each([-1, 0, null, '1', 7])('calls that all have the index %j', (index) => {
+    const numbered = calls.map((one) => ({ ...one, index }));
+
+    const chunks = [...chunksFromCompletion(answered({}, numbered))];
+
+    const fragments = chunks.flatMap((chunk) => {
+      const read = JSON.parse(chunk.toString().slice('data: '.length));
+      return read.choices[0].delta.tool_calls ?? [];
+    });
+    expect(fragments.map((one) => [one.index, one.id])).toEqual([
+      [0, 'a'],
+      [1, 'b'],
+    ]);
+    expect(accumulate(chunks).complete(null)?.choices[0]?.message.tool_calls).toEqual(calls);
+  });
+
+  test.each([null, { role: 'assistant', content: 'theirs' }, 'x'])('a choice with the delta %j', (theirs) => {
+    expect([...chunksFromCompletion(answered({ delta: theirs }, calls))].join('')).toBe(plain);
   });
 });
 
