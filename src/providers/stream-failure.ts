@@ -33,16 +33,22 @@ export function reportedInstead(value: unknown): UnreadableAnswer {
   return { kind: 'unreadable', reason: message || unsaid, code: code ?? 'upstream_failed' };
 }
 
-/**
- * A whole answer whose vendor does not say why it ended. Nothing of its text is quoted: it is no error of theirs. What
- * it states to have used is kept, as part of what it may have been.
- */
-export function incompleteAnswer(stated: Usage | null): UnreadableAnswer {
+/** What half an answer is stated to have used is kept, as part of what it may have been. */
+function statedPart(stated: Usage | null): Pick<UnreadableAnswer, 'usage'> {
   const known = stated !== null && stated.inputTokens + stated.outputTokens > 0;
-  return {
-    kind: 'incomplete',
-    reason: 'the answer is incomplete: a choice does not say why it ended',
-    code: 'answer_incomplete',
-    ...(known && { usage: { ...stated, basis: 'partial' } }),
-  };
+  return known ? { usage: { ...stated, basis: 'partial' } } : {};
 }
+
+/** An error the vendor reported of one choice of an answer. */
+export const failedAnswer = (value: unknown, stated: Usage | null): UnreadableAnswer => ({
+  ...reportedInstead(value),
+  ...statedPart(stated),
+});
+
+/** A whole answer whose vendor does not say why it ended. Nothing of its text is quoted: it is no error of theirs. */
+export const incompleteAnswer = (stated: Usage | null): UnreadableAnswer => ({
+  kind: 'incomplete',
+  reason: 'the answer is incomplete: a choice does not say why it ended',
+  code: 'answer_incomplete',
+  ...statedPart(stated),
+});

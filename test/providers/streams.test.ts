@@ -1,6 +1,7 @@
 import { ReadableStream } from 'node:stream/web';
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
 import { describe, expect, test } from 'vitest';
+import type { ToolCall } from '../../src/core/answer/chat-completion.ts';
 import type { Usage } from '../../src/core/answer/usage.ts';
 import { noUsage } from '../../src/core/answer/usage.ts';
 import { Random } from '../harness/measure/random.ts';
@@ -71,6 +72,20 @@ function checkShape(chunks: readonly Chunk[]): void {
   }
 }
 
+/** Some clients refuse a fragment of a call that they have not seen begin. */
+function checkOpenings(chunks: readonly Chunk[]): void {
+  const open = new Set<string>();
+  for (const choice of chunks.flatMap(({ choices }) => choices)) {
+    for (const call of (choice.delta['tool_calls'] ?? []) as readonly Partial<
+      ToolCall & { index: number }
+    >[]) {
+      const place = `${choice.index}/${call.index}`;
+      if (!open.has(place)) expect(call).toMatchObject({ id: expect.any(String), type: expect.any(String) });
+      open.add(place);
+    }
+  }
+}
+
 function expectedCalls(given: StreamCase): unknown {
   return (given.tools ?? []).map((call, index) => ({
     index,
@@ -84,6 +99,7 @@ function expectedCalls(given: StreamCase): unknown {
 function check(given: StreamCase, result: StreamResult): void {
   const chunks = chunksOf(result.output);
   checkShape(chunks);
+  checkOpenings(chunks);
   const phase = given.phase ?? 'finished';
   expect(result.phase).toBe(phase);
   expect(result.failure?.code ?? null).toBe(given.failure ?? null);

@@ -1,5 +1,6 @@
 import { maxChoices } from '../../core/answer/answer-limits.ts';
 import { isKeptNumber } from '../../core/json/exact-json.ts';
+import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import type { StreamContext } from '../provider.ts';
@@ -89,6 +90,23 @@ export function choiceIndex(given: unknown, position: number): number | null {
   const index = typeof given === 'number' ? given : position;
   return Number.isInteger(index) && index >= 0 && index < maxChoices ? index : null;
 }
+
+/** Reasons that say that the answer is not whole: OpenRouter's, that of vLLM and SGLang, DeepSeek's. */
+const failedReasons: ReadonlySet<unknown> = new Set(['error', 'abort', 'insufficient_system_resource']);
+
+/** The choice that its vendor says has failed: some say so there, beside half an answer. Null: none. */
+export function failedChoice(choices: unknown): Untrusted<WireChoice> | null {
+  if (!Array.isArray(choices)) return null;
+  for (const value of choices) {
+    const choice: Untrusted<WireChoice> = isRecord(value) ? value : {};
+    if (failedReasons.has(choice.finish_reason) || isErrorValue(choice)) return choice;
+  }
+  return null;
+}
+
+/** What the vendor says of it. */
+export const errorOfChoice = ({ error }: Untrusted<WireChoice>): unknown =>
+  error ?? 'the provider ended the answer with an error';
 
 /**
  * One choice in the form SPEC 2.3 promises: an index, an assistant message, a finish reason, and tool calls

@@ -8,8 +8,8 @@ import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
-import { incompleteAnswer, reportedInstead } from '../stream-failure.ts';
-import { properChoice } from './choice.ts';
+import { failedAnswer, incompleteAnswer, reportedInstead } from '../stream-failure.ts';
+import { errorOfChoice, failedChoice, properChoice } from './choice.ts';
 import { withoutForeignBlock } from './foreign-block.ts';
 import { readUsage } from './usage.ts';
 import type { WireChoice, WireCompletion, WireMessage } from './wire.ts';
@@ -107,6 +107,9 @@ export function translateCompatibleAnswer(
   if (givenChoices.length > maxChoices || countCalls(givenChoices) > maxToolCalls) {
     return unreadable(overfullAnswer);
   }
+  const reported = readUsage(given.usage);
+  const failed = failedChoice(givenChoices);
+  if (failed !== null) return failedAnswer(errorOfChoice(failed), reported?.usage ?? null);
   const choices: Untrusted<WireChoice>[] = [];
   for (const [position, choice] of givenChoices.entries()) {
     const proper = properChoice(choice, position, context);
@@ -114,7 +117,6 @@ export function translateCompatibleAnswer(
     choices.push(proper);
   }
   if (repeatsIndex(choices)) return unreadable('two choices of the answer have the same index');
-  const reported = readUsage(given.usage);
   if (!givenChoices.every(statesFinish)) return incompleteAnswer(reported?.usage ?? null);
   const changed = choices.some((choice, position) => choice !== givenChoices[position]);
   const answer = properAnswer(given, changed ? choices : givenChoices, reported?.wire ?? zeroUsage, context);

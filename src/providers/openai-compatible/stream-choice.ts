@@ -21,6 +21,9 @@ const objectFields = ['audio', 'function_call'] as const;
 
 const noCalls: readonly JsonRecord[] = [];
 
+type ToolsEnd = Pick<ChoiceEffect, 'changed' | 'owed'>;
+const nothingOwed: ToolsEnd = { changed: false, owed: noCalls };
+
 function carriesToken(delta: Untrusted<WireMessage>): boolean {
   for (const field of textFields) {
     const value = delta[field];
@@ -34,6 +37,7 @@ export class StreamChoice {
   readonly index: number;
   readonly #tools: ToolFragments;
   #roleSent = false;
+  #saidSomething = false;
   /** The reason as sent to the client; null until the choice has ended. */
   finishReason: string | null = null;
 
@@ -55,6 +59,9 @@ export class StreamChoice {
       changed = true;
     }
     if (!isRecord(choice.delta)) {
+      // A text, or a whole message in its place: taken for nothing, it would be lost while the answer looks whole.
+      const isWhole = isRecord(choice.message) && !this.#saidSomething;
+      if ((choice.delta ?? null) !== null || isWhole) return null;
       choice.delta = {};
       changed = true;
     }
@@ -76,17 +83,28 @@ export class StreamChoice {
     if (this.#takeRole(delta)) changed = true;
     const finish = this.#takeFinish(choice);
     if (finish === null) return null;
-    const owed = finish.finished ? this.#tools.finish() : noCalls;
-    if (owed === null || (choice.finish_reason === 'tool_calls' && this.#tools.count === 0)) {
+    const end = finish.finished ? this.#finishTools(delta) : nothingOwed;
+    if (end === null || (choice.finish_reason === 'tool_calls' && this.#tools.count === 0)) {
       // It ended the stream, and not as it says.
       this.finishReason = null;
       return null;
     }
+    this.#saidSomething ||= fragments.any || carriesToken(delta);
     return {
-      changed: changed || fragments.changed || finish.changed,
-      token: fragments.any || carriesToken(delta) || finish.finished,
-      owed,
+      changed: changed || fragments.changed || finish.changed || end.changed,
+      token: this.#saidSomething || finish.finished,
+      owed: end.owed,
     };
+  }
+
+  /** Null when a call never got its name. */
+  #finishTools(delta: Untrusted<WireMessage>): ToolsEnd | null {
+    const given = Array.isArray(delta.tool_calls) ? delta.tool_calls : noCalls;
+    const end = this.#tools.finish(given);
+    if (end === null) return null;
+    const changed = end.calls !== given;
+    if (changed) delta.tool_calls = end.calls;
+    return { changed, owed: end.owed };
   }
 
   #takeTools(delta: Untrusted<WireMessage>): { readonly changed: boolean; readonly any: boolean } | null {

@@ -16,12 +16,13 @@ import {
   truncatedStream,
   unreadableStream,
 } from '../stream-failure.ts';
+import { errorOfChoice, failedChoice } from './choice.ts';
 import { deltaCharacters } from './delta-characters.ts';
 import type { TextField } from './plain-template.ts';
 import { PlainTemplate } from './plain-template.ts';
 import { ChunkReader } from './stream-chunk.ts';
 import { keptUsage, readUsage } from './usage.ts';
-import type { WireChoice, WireCompletion } from './wire.ts';
+import type { WireCompletion } from './wire.ts';
 
 /** An event that is longer is learnt from at once, and not kept until the next one comes. */
 const maxLessonLength = 4096;
@@ -31,15 +32,6 @@ const maxDoneLength = 16;
 
 function isDone(data: Buffer): boolean {
   return data.length <= maxDoneLength && data.toString('latin1').trim() === '[DONE]';
-}
-
-function failedChoice(chunk: Untrusted<WireCompletion>): Untrusted<WireChoice> | null {
-  const choices = Array.isArray(chunk.choices) ? chunk.choices : [];
-  for (const value of choices) {
-    const choice: Untrusted<WireChoice> = isRecord(value) ? value : {};
-    if (choice.finish_reason === 'error' || isErrorValue(choice)) return choice;
-  }
-  return null;
 }
 
 /**
@@ -72,7 +64,7 @@ export class CompatibleStream implements StreamTranslator {
 
   /** Counts that run along with the text are no more than partial until the answer has ended. */
   get usage(): Usage {
-    const final = this.phase === 'finished' || (this.#usageIsFinal && this.answerEnded);
+    const final = this.#usageIsFinal && this.answerEnded;
     return final || this.#usage.basis === 'none' ? this.#usage : { ...this.#usage, basis: 'partial' };
   }
 
@@ -189,9 +181,9 @@ export class CompatibleStream implements StreamTranslator {
   }
 
   #takeChunk(chunk: Untrusted<WireCompletion>, data: Buffer, output: Buffer[]): void {
-    const failed = failedChoice(chunk);
+    const failed = failedChoice(chunk.choices);
     if (failed !== null) {
-      this.#fail(reportedFailure(failed.error ?? 'the provider ended the answer with an error'));
+      this.#fail(reportedFailure(errorOfChoice(failed)));
       return;
     }
     const read = readUsage(chunk.usage);

@@ -23,6 +23,20 @@ interface OpenCall {
   hasArguments: boolean;
 }
 
+/** What is owed to the client when a choice ends. */
+export interface CallsEnd {
+  /** Has to go out before the chunk of the end. */
+  readonly owed: readonly JsonRecord[];
+  /** The fragments of that chunk; the same list where none lacked anything. */
+  readonly calls: readonly unknown[];
+}
+
+/** The fragment with `{}` behind what white space it has. */
+function withArguments(fragment: Fragment): Fragment {
+  const called: Called = isRecord(fragment.function) ? fragment.function : {};
+  return { ...fragment, function: { ...called, arguments: `${argumentsText(called.arguments)}{}` } };
+}
+
 function argumentsText(given: unknown): string {
   if (typeof given === 'string') return given;
   return given === undefined || given === null ? '' : JSON.stringify(given);
@@ -64,15 +78,23 @@ export class ToolFragments {
     return same ? fragments : proper;
   }
 
-  /** What the calls still lack at their end: arguments that are empty. Null when a name never came. */
-  finish(): readonly JsonRecord[] | null {
+  /**
+   * What the calls still lack at their end, which are arguments where they have none. They are put into `last`, the
+   * proper fragments that came with the end, where these hold the call: behind them it would be too late, and before
+   * them nobody knows of it. Null when a name never came.
+   */
+  finish(last: readonly unknown[]): CallsEnd | null {
     const owed: JsonRecord[] = [];
+    let calls = last as readonly Fragment[];
     for (const call of this.#calls) {
       if (call.name === '') return null;
-      if (!call.hasArguments) owed.push({ index: call.index, function: { arguments: '{}' } });
+      if (call.hasArguments) continue;
       call.hasArguments = true;
+      const at = calls.findLastIndex(({ index }) => index === call.index);
+      if (at === -1) owed.push({ index: call.index, function: { arguments: '{}' } });
+      else calls = calls.with(at, withArguments(calls[at] as Fragment));
     }
-    return owed;
+    return { owed, calls };
   }
 
   /** Null: nothing to send yet. Undefined: a bound is broken. */
@@ -138,17 +160,14 @@ export class ToolFragments {
   }
 
   #known(fragment: Fragment, id: string, name: string): OpenCall | undefined {
-    const index = fragment.index;
-    if (typeof index !== 'number') {
-      const call = id === '' ? this.#calls.at(-1) : this.#byId.get(id);
-      const another =
-        id === '' && name !== '' && call !== undefined && call.name !== '' && call.name !== name;
-      return another ? undefined : call;
-    }
-    const call = this.#byIndex.get(index);
-    // Some servers give every call index 0: a new id together with a name begins another one.
-    const another = call !== undefined && id !== '' && id !== call.id && name !== '' && call.name !== '';
-    return another ? this.#byId.get(id) : call;
+    const { index } = fragment;
+    const named = id === '' ? undefined : this.#byId.get(id);
+    const call =
+      typeof index === 'number' ? this.#byIndex.get(index) : id === '' ? this.#calls.at(-1) : named;
+    if (call === undefined || call.name === '' || name === '') return call;
+    // Some servers give every call index 0, or none: a new id, or where there is none a new name, begins another one.
+    const another = id === '' ? name !== call.name : id !== call.id;
+    return another ? named : call;
   }
 
   #find(fragment: Fragment, name: string): OpenCall | null {
