@@ -5,8 +5,10 @@ import type { LimitGate } from './limit-gate.ts';
 export function countedBy(gate: Pick<LimitGate, 'settled'>, requestLog: RequestLog): RequestLog {
   return {
     record: (settled) => {
+      // First: no row is to be lost by what goes wrong in counting it.
+      const kept = requestLog.record(settled);
       gate.settled(settled);
-      return requestLog.record(settled);
+      return kept;
     },
     accepting: (userId) => requestLog.accepting(userId),
   };

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { advisoryLocks } from './advisory-locks.ts';
-import { inTransaction, isCheckViolation } from './pool.ts';
+import { inTransaction, isCheckViolation, isNameTaken } from './pool.ts';
 
 const dayMs = 86_400_000;
 const weekMs = 7 * dayMs;
@@ -87,11 +87,10 @@ async function createPartition(client: pg.PoolClient, startMs: number): Promise<
   );
 }
 
+type LockedWork = (client: pg.PoolClient, existing: Set<string>) => Promise<void>;
+
 /** One small transaction under the lock; false when another process holds it. */
-function underLock(
-  pool: pg.Pool,
-  work: (client: pg.PoolClient, existing: Set<string>) => Promise<void>,
-): Promise<boolean> {
+function underLock(pool: pg.Pool, work: LockedWork): Promise<boolean> {
   const once = () => lockedOnce(pool, work);
   // A row came to the default partition after the others had been moved out of it: this time it is moved as well.
   return once().catch((error: unknown) => {
@@ -100,10 +99,7 @@ function underLock(
   });
 }
 
-async function lockedOnce(
-  pool: pg.Pool,
-  work: (client: pg.PoolClient, existing: Set<string>) => Promise<void>,
-): Promise<boolean> {
+async function lockedOnce(pool: pg.Pool, work: LockedWork): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS held', [
       advisoryLocks.partitions,
@@ -117,10 +113,14 @@ async function lockedOnce(
   });
 }
 
+/** A table of its name that is no partition, or rows that come faster than they can be moved. */
+const isOfOneWeek = (error: unknown): boolean => isNameTaken(error) || isCheckViolation(error);
+
 /**
  * Creates the weekly partitions of request_logs ahead of time and drops those that hold only rows older
  * than `retentionDays`. For the boot and every hour after; any number of replicas may run it, one works.
- * Rejects when Postgres is away or a lock did not come in time: nothing is half done, the next run goes on.
+ * Rejects when Postgres is away or a lock did not come in time: nothing is half done, the next run goes on. A week that
+ * cannot be made keeps neither the others nor retention back; the run rejects behind them.
  */
 export async function maintainPartitions(
   pool: pg.Pool,
@@ -128,18 +128,25 @@ export async function maintainPartitions(
 ): Promise<PartitionReport> {
   const created: string[] = [];
   const dropped: string[] = [];
+  const failures: unknown[] = [];
+  const attempt = (work: LockedWork): Promise<boolean> =>
+    underLock(pool, work).catch((error: unknown) => {
+      if (!isOfOneWeek(error)) throw error;
+      failures.push(error);
+      return true;
+    });
   const horizonMs = nowMs - retentionDays * dayMs;
   const thisWeek = weekStart(nowMs);
   for (let week = -weeksBehind; week <= weeksAhead; week += 1) {
     const startMs = thisWeek + week * weekMs;
-    const held = await underLock(pool, async (client, existing) => {
+    const held = await attempt(async (client, existing) => {
       if (existing.has(nameOf(startMs)) || startMs + weekMs <= horizonMs) return;
       await createPartition(client, startMs);
       created.push(nameOf(startMs));
     });
     if (!held) return { created, dropped };
   }
-  await underLock(pool, async (client, existing) => {
+  await attempt(async (client, existing) => {
     for (const name of existing) {
       const startMs = startOf(name);
       if (startMs === null || startMs + weekMs > horizonMs) continue;
@@ -150,5 +157,6 @@ export async function maintainPartitions(
     const rollupHorizonMs = Math.min(horizonMs, nowMs - rollupRetentionDays * dayMs);
     await runLong(client, 'DELETE FROM request_rollups WHERE hour < $1', [timestamp(rollupHorizonMs)]);
   });
+  if (failures.length > 0) throw failures[0];
   return { created, dropped };
 }

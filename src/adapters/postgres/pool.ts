@@ -99,6 +99,11 @@ export function isCheckViolation(error: unknown): boolean {
   return sqlState(error) === checkViolationState;
 }
 
+const duplicateTableState = '42P07';
+
+/** Some other relation has the name. */
+export const isNameTaken = (error: unknown): boolean => sqlState(error) === duplicateTableState;
+
 /** The row's own values are at fault: classes 22 (data) and 23 (constraint). */
 export function isDataError(error: unknown): boolean {
   const state = sqlState(error);

@@ -94,3 +94,20 @@ test('a locked table makes the run fail soon, and the next one completes it', as
   });
   expect(report.created).toHaveLength(7);
 });
+
+test('a week whose name is taken keeps neither the others nor retention back', async () => {
+  await maintainPartitions(pool, { retentionDays: 30, nowMs });
+  const later = nowMs + 32 * dayMs;
+  await pool.query('CREATE TABLE request_logs_20261228 (of text)');
+  await expect(maintainPartitions(pool, { retentionDays: 30, nowMs: later })).rejects.toThrow(
+    'relation "request_logs_20261228" already exists',
+  );
+  const { rows } = await pool.query<{ name: string }>(
+    `SELECT inhrelid::regclass::text AS name FROM pg_inherits
+     WHERE inhparent = 'request_logs'::regclass ORDER BY 1`,
+  );
+  const weeks = rows.map(({ name }) => name);
+  expect(weeks).toContain('request_logs_20270118');
+  expect(weeks).not.toContain('request_logs_20261228');
+  expect(weeks).not.toContain('request_logs_20261109');
+});
