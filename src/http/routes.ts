@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { LaterTurns } from '../chat/later-turn.ts';
 import type { Accounts, Clock } from '../chat/ports.ts';
 import type { AuthDeps } from './access/auth.ts';
 import { requireServiceKey } from './access/auth.ts';
@@ -15,7 +16,7 @@ import { keyCheckHandlers } from './routes/key-check.ts';
 import type { KeyStore } from './routes/keys.ts';
 import { keysHandlers } from './routes/keys.ts';
 import type { LogStore } from './routes/logs.ts';
-import { logPage } from './routes/logs.ts';
+import { logPage, writtenInTurns } from './routes/logs.ts';
 import { modelsHandlers } from './routes/models.ts';
 import type { ServiceKeyStore } from './routes/service-keys.ts';
 import { serviceKeysHandlers } from './routes/service-keys.ts';
@@ -41,6 +42,8 @@ export interface RoutesDeps extends AuthDeps, ChatRouteDeps, KeyCheckRouteDeps {
   readonly accounts: Accounts;
   readonly clock: Clock;
   readonly httpTelemetry: HttpTelemetry;
+  /** For answers that are long to write. */
+  readonly later: LaterTurns;
   /** The API description. */
   readonly describe: () => Readonly<Record<string, unknown>>;
   /** Null in a profile without a database. */
@@ -53,7 +56,8 @@ function storeHandlers(store: RoutesStore, deps: RoutesDeps): Handlers<StoreRout
   return {
     ...keysHandlers(store, deps),
     ...serviceKeysHandlers(store, deps),
-    readLogs: ({ query, request }) => logPage(store, request.account.userId, query),
+    readLogs: async ({ query, request, reply }) =>
+      writtenInTurns(await logPage(store, request.account.userId, query), reply, deps.later),
     ...keyCheckHandlers(store, deps),
     explainLog: ({ params, request }) => explainedLog(store, request.account.userId, params.log_id),
     readStats: ({ query, request }) => stats(store, request.account.userId, query),

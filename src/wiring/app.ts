@@ -110,6 +110,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
     life,
     clock,
     httpTelemetry: telemetry,
+    later,
     describe: describedApi(version, apiFacts),
     store,
   });
