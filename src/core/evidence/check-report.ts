@@ -1,3 +1,4 @@
+import { parseToFirstMistake } from '../first-mistake.ts';
 import { formatTimestampMicros, hourOf, parseTimestampMicros } from '../timestamp.ts';
 import { firstDifference } from './evidence-counts.ts';
 import { fingerprint, isSignedBy } from './evidence-key.ts';
@@ -70,7 +71,7 @@ export class ReportCheck {
       this.#break(read);
       return;
     }
-    const parsed = reportLineSchema.safeParse(read.value);
+    const parsed = parseToFirstMistake(reportLineSchema, read.value);
     if (!parsed.success) {
       const { path, message } = parsed.error.issues[0] ?? { path: [], message: '' };
       this.#break(`is no line of a report: ${[...path, message].map(String).join(': ')}`);

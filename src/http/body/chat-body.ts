@@ -52,10 +52,10 @@ function checkParts(messages: unknown, limit: number): void {
 }
 
 /**
- * A parsed JSON body → ChatRequest (SPEC 4.5). Counts and depth are checked before anything is validated,
- * so that a hostile body costs no more than its own parsing. A `null` for an optional known field is left out; one for
- * a field that the operator lets through passes as it is, like any value of it. Throws InvalidRequestError naming the
- * field. `allowance`: what the body has left for the JSON in its texts.
+ * A parsed JSON body → ChatRequest (SPEC 4.5). Counts and depth are checked before anything is validated, and then
+ * validation ends at the first mistake, so that a hostile body costs no more than its own parsing. A `null` for an
+ * optional known field is left out; one for a field that the operator lets through passes as it is, like any value of
+ * it. Throws InvalidRequestError naming the field. `allowance`: what the body has left for the JSON in its texts.
  */
 export function parseChatBody(body: unknown, tables: RoutingTables, allowance: JsonAllowance): ChatRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {

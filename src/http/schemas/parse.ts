@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { InvalidRequestError } from '../../core/errors.ts';
+import { parseToFirstMistake } from '../../core/first-mistake.ts';
 import { pathText } from '../../core/path-text.ts';
 
 /** A field name fit for an error message: client data, so it is cut short. */
@@ -14,9 +15,9 @@ export const notJson = (message: string): InvalidRequestError =>
 /** 422: no body, or one that is some other JSON. */
 export const notAnObject = (): InvalidRequestError => notJson('The body must be a JSON object.');
 
-/** Parses or throws InvalidRequestError that names the first bad field. */
+/** Parses or throws InvalidRequestError that names the first bad field; nothing behind it is looked at. */
 export function parseOrThrow<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const parsed = schema.safeParse(value);
+  const parsed = parseToFirstMistake(schema, value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   if (issue?.code === 'unrecognized_keys') {

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { ReportCheck } from '../../../src/core/evidence/check-report.ts';
 import { publicKeyText, signerWith } from '../../../src/core/evidence/evidence-key.ts';
 import { beginning, maxSealedLineBytes, sealLine } from '../../../src/core/evidence/sealed-line.ts';
+import { watchedItems } from '../watched-items.ts';
 import { facts, key, microsOf, otherKey, reportOf, rowAt, rows, userId, verdictOf } from './a-report.ts';
 
 const whole = reportOf();
@@ -294,6 +296,19 @@ describe('whoever tampers is found:', () => {
     ],
   ])('%s', (_name, report, line, problem) => {
     expect(brokenAt(report)).toEqual([line, expect.stringContaining(problem)]);
+  });
+
+  test('a line is looked at up to what is wrong first, however much it holds', () => {
+    const { items, looks } = watchedItems('provider');
+    const line = { ...parsed[1], attempts: [{}, ...items], hash: '0'.repeat(64) };
+    const text = JSON.stringify(line);
+    const check = new ReportCheck(null);
+    vi.spyOn(JSON, 'parse').mockReturnValueOnce(line);
+    check.take(Buffer.from(text));
+    vi.restoreAllMocks();
+    expect(check.broken?.problem).toMatch(/^is no line of a report: attempts: 0: provider: /);
+    // They were written here, and where the line is compared with what reports write.
+    expect(looks).toEqual([2, 2, 2]);
   });
 
   test('a signature spelled in another way', () => {

@@ -6,6 +6,7 @@ import type { RoutingTables } from '../../../src/core/tables/tables.ts';
 import { parseChatBody } from '../../../src/http/body/chat-body.ts';
 import { jsonAllowanceFor } from '../../../src/http/body/costly-json.ts';
 import { testTables } from '../../chat/story.ts';
+import { watchedItems } from '../../core/watched-items.ts';
 
 const tables = testTables({
   limits: { messages: 3, message_parts: 4, stop_sequences: 2, body_depth: 8 },
@@ -167,6 +168,70 @@ describe('a chat body', () => {
         }
       }),
     );
+  });
+});
+
+describe('validation of a chat body', () => {
+  const developers = testTables({ chat: { developer_role: true } });
+
+  type Row = [
+    what: string,
+    item: [name: string, fields: object],
+    (items: readonly object[]) => object,
+    param: string,
+  ];
+  const text: Row[1] = ['type', {}];
+  test.each<Row>([
+    [
+      'messages of bad content',
+      ['role', { content: 5 }],
+      (messages) => ({ messages: [{ content: 5 }, ...messages] }),
+      'messages[0].role',
+    ],
+    [
+      'messages of bad parts',
+      ['role', { content: [1] }],
+      (messages) => ({ messages: [{ ...user, content: [1] }, ...messages] }),
+      'messages[0].content',
+    ],
+    [
+      'messages behind a good one',
+      ['role', { content: 5 }],
+      (messages) => ({ messages: [user, 1, ...messages] }),
+      'messages[1]',
+    ],
+    [
+      'content parts',
+      text,
+      (parts) => ({ messages: [{ ...user, content: [{}, ...parts] }] }),
+      'messages[0].content',
+    ],
+    ['tools', text, (tools) => ({ tools: [1, ...tools] }), 'tools[0]'],
+    ['tools behind bad messages', text, (tools) => ({ messages: [1], tools }), 'messages[0]'],
+    [
+      'tools behind a bad number',
+      text,
+      (tools) => ({ temperature: 3.5, max_tokens: '1', tools }),
+      'temperature',
+    ],
+  ])('never looks at %s behind the first mistake', (_what, [name, fields], given, param) => {
+    for (const of of [testTables(), developers]) {
+      const { looks, items } = watchedItems(name, fields);
+      expect(refusal(body(given(items)), of)[2]).toBe(param);
+      // By the look at the depth of the body.
+      expect(looks).toEqual([1, 1, 1]);
+    }
+  });
+
+  test.each<[what: string, item: Row[1], given: Row[2]]>([
+    ['messages', ['role', { content: [part] }], (messages) => ({ messages })],
+    ['content parts', text, (parts) => ({ messages: [{ ...user, content: parts }] })],
+    ['tools', text, (tools) => ({ tools })],
+  ])('looks once at %s that are good', (_what, [name, fields], given) => {
+    const { looks, items } = watchedItems(name, fields);
+    parse(body(given(items)), testTables());
+    // And once at their depth; the first message is looked at for being plain.
+    expect(looks).toEqual(name === 'role' ? [3, 2, 2] : [2, 2, 2]);
   });
 });
 

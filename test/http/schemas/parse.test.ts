@@ -1,6 +1,10 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { registerKeySchema } from '../../../src/core/account/account-requests.ts';
 import { pathText } from '../../../src/core/path-text.ts';
+import { chatRequestSchema } from '../../../src/core/request/chat-request.ts';
+import { changeUserSchema } from '../../../src/http/admin/operator-schemas.ts';
 import { parseOrThrow, shownParam } from '../../../src/http/schemas/parse.ts';
 import { thrown } from '../thrown.ts';
 
@@ -28,4 +32,80 @@ describe('a parsed body', () => {
     expect(shownParam('x'.repeat(64))).toHaveLength(64);
     expect(shownParam('x'.repeat(65))).toBe(`${'x'.repeat(64)}…`);
   });
+});
+
+describe('what is wrong first', () => {
+  const some = fc.constantFrom<unknown>(
+    1,
+    -1,
+    'user',
+    '',
+    null,
+    undefined,
+    [],
+    {},
+    [1],
+    ['a', 2],
+    'india',
+    'openai',
+  );
+  const part = fc.record({ type: some, text: some }, { requiredKeys: [] });
+  const message = fc.record(
+    {
+      role: fc.constantFrom<unknown>('user', 'robot', 1),
+      content: fc.oneof(some, fc.array(fc.oneof(some, part))),
+    },
+    { requiredKeys: [] },
+  );
+  const bodies = {
+    chat: fc.record(
+      {
+        model: some,
+        messages: fc.oneof(some, fc.array(fc.oneof(some, message))),
+        tools: fc.oneof(some, fc.array(some)),
+        stop: some,
+        temperature: some,
+        seed: some,
+        stream_options: some,
+        tool_choice: some,
+        odd: some,
+      },
+      { requiredKeys: [] },
+    ),
+    key: fc.record(
+      { provider: some, api_key: some, label: some, base_url: some, odd: some },
+      { requiredKeys: [] },
+    ),
+    change: fc.record(
+      {
+        disabled: some,
+        residency: some,
+        odd: some,
+        limits: fc.oneof(some, fc.record({ streams: some, odd: some })),
+      },
+      { requiredKeys: [] },
+    ),
+  };
+  const schemas = { chat: chatRequestSchema, key: registerKeySchema, change: changeUserSchema };
+
+  test.each(['chat', 'key', 'change'] as const)(
+    'in a body of %s is what zod names first of all that is',
+    (of) => {
+      const schema: z.ZodType = schemas[of];
+      fc.assert(
+        fc.property(bodies[of], (value) => {
+          const whole = schema.safeParse(value);
+          if (whole.success) {
+            expect(parseOrThrow(schema, value)).toEqual(whole.data);
+            return;
+          }
+          const error = thrown(() => parseOrThrow(schema, value));
+          const [issue] = whole.error.issues;
+          const keys = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+          expect(error.param).toBe(pathText([...(issue?.path ?? []), ...keys]) || null);
+          if (keys.length === 0) expect(error.message).toBe(`${error.param}: ${issue?.message}`);
+        }),
+      );
+    },
+  );
 });

@@ -1,5 +1,5 @@
 /** What a 422 says of a body or a query: true of what was sent, and each field by its name once. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   newServiceKeySchema,
   registerKeySchema,
@@ -105,6 +105,15 @@ describe('a refusal', () => {
     ['change', { limits: { streams: '60' } }, 'limits.streams', counted],
   ])('of %s %j names %s: %s', (schema, value, param, text) => {
     expect(refusalOf(schema, value)).toMatchObject({ status: 422, param, message: `${param}: ${text}` });
+  });
+
+  test('of a list of groups is made by its first entries, however many there are', () => {
+    const split = vi.spyOn(String.prototype, 'split');
+    const { message } = refusalOf('stats', { group_by: ','.repeat(16_000) });
+    const lists = split.mock.results.map(({ value }) => (value as string[]).length);
+    split.mockRestore();
+    expect(message).toBe(`group_by: ${groups}`);
+    expect(lists).toEqual([5]);
   });
 
   test.each(Object.keys(schemas) as (keyof typeof schemas)[])(
