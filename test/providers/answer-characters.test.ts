@@ -58,7 +58,8 @@ describe.each([
     'anthropic',
     'arguments of a call',
     block(toolUse),
-    blockDelta({ type: 'input_json_delta', partial_json: words }),
+    blockDelta({ type: 'input_json_delta', partial_json: `{${words}` }),
+    `{${words}`,
   ],
 ] as const)(
   'the characters that came of a stream (%s, %s)',

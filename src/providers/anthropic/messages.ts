@@ -5,6 +5,7 @@ import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord, parseJson, textOf } from '../json-value.ts';
 import { strayFields } from '../stray-fields.ts';
 import { contentBlocks } from './content.ts';
+import { ToolUseIds } from './tool-use-id.ts';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock, Turn } from './wire.ts';
 
 /** What is translated of a client's message (OpenAI API reference: Chat Completions, read 2026-11-20). */
@@ -43,15 +44,6 @@ const translatedFields = new Set(['role', 'content', 'refusal', 'tool_calls', 't
 /** Dropped without a word, since it is nobody's loss; OpenAI, which gave the annotations, takes them back. */
 const unmissedFields: ReadonlySet<string> = new Set([...strayFields, 'annotations']);
 
-/**
- * Ids of other vendors may hold characters that Anthropic refuses; call and result are mapped alike. One that is
- * missing is made up, and named as `field`.
- */
-function toolUseId(given: unknown, field: string, dropped: Set<string>): string {
-  if (textOf(given) === '') dropped.add(field);
-  return textOf(given).replace(/[^a-zA-Z0-9_-]/g, '_') || '_';
-}
-
 function toolInput(given: unknown, reader: ExactReader, dropped: Set<string>): JsonRecord {
   if (isRecord(given)) return given;
   const text = textOf(given);
@@ -63,25 +55,29 @@ function toolInput(given: unknown, reader: ExactReader, dropped: Set<string>): J
   return { arguments: text };
 }
 
-function toolUseBlocks(calls: unknown, reader: ExactReader, dropped: Set<string>): ToolUseBlock[] {
+function toolUseBlocks(
+  calls: unknown,
+  ids: ToolUseIds,
+  reader: ExactReader,
+  dropped: Set<string>,
+): ToolUseBlock[] {
   if (!Array.isArray(calls)) return [];
   return calls.filter(isRecord).map((call: Untrusted<ClientCall>) => {
     const called: Untrusted<ClientFunctionCall> = isRecord(call.function) ? call.function : {};
     return {
       type: 'tool_use',
-      id: toolUseId(call.id, 'messages[].tool_calls[].id', dropped),
+      id: ids.ofCall(call.id),
       name: textOf(called.name),
       input: toolInput(called.arguments, reader, dropped),
     };
   });
 }
 
-function toolResultBlock(message: ChatMessage, dropped: Set<string>): ToolResultBlock {
+function toolResultBlock(message: ChatMessage, ids: ToolUseIds, dropped: Set<string>): ToolResultBlock {
   const { tool_call_id: callId }: Untrusted<ClientMessage> = message;
   const content = contentBlocks(message.content, dropped);
   const plain = typeof message.content === 'string' ? message.content : content;
-  const id = toolUseId(callId, 'messages[].tool_call_id', dropped);
-  const block: ToolResultBlock = { type: 'tool_result', tool_use_id: id };
+  const block: ToolResultBlock = { type: 'tool_result', tool_use_id: ids.ofResult(callId) };
   return content.length === 0 ? block : { ...block, content: plain };
 }
 
@@ -132,13 +128,14 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
   const open: OpenTurn[] = [];
   const reader = new ExactReader();
   const dropped = new Set<string>();
+  const ids = new ToolUseIds(dropped);
   for (const message of given) {
     for (const name of Object.keys(message)) {
       if (translatedFields.has(name) || unmissedFields.has(name) || message[name] === null) continue;
       dropped.add(`messages[].${name}`);
     }
     if (message.role === 'tool') {
-      turnOf(open, 'user').results.push(toolResultBlock(message, dropped));
+      turnOf(open, 'user').results.push(toolResultBlock(message, ids, dropped));
       continue;
     }
     const blocks = contentBlocks(message.content, dropped);
@@ -147,7 +144,8 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
     else {
       const { refusal, tool_calls: calls }: Untrusted<ClientMessage> = message;
       const refused = contentBlocks(textOf(refusal), dropped);
-      addBlocks(open, 'assistant', [...blocks, ...refused, ...toolUseBlocks(calls, reader, dropped)]);
+      const called = toolUseBlocks(calls, ids, reader, dropped);
+      addBlocks(open, 'assistant', [...blocks, ...refused, ...called]);
     }
   }
   const messages = open.map(closedTurn);

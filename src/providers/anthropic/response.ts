@@ -9,7 +9,8 @@ import { isRecord, mayBeText, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
 import { incompleteAnswer, reportedInstead } from '../stream-failure.ts';
 import { toolCallId } from '../tool-call-id.ts';
-import { finishReasonOf } from './stop-reason.ts';
+import { endsForNoCalls, finishReasonOf } from './stop-reason.ts';
+import { isCall } from './tool-blocks.ts';
 import { UsageReader } from './usage.ts';
 import type { AnswerBlock, Message } from './wire.ts';
 
@@ -20,9 +21,20 @@ function unreadable(reason: string): UnreadableAnswer {
   return { kind: 'unreadable', reason, code: null };
 }
 
-function isReadable(block: Untrusted<AnswerBlock>): boolean {
+function isReadableText(block: Untrusted<AnswerBlock>): boolean {
   const { type } = block;
   return (type !== 'text' && type !== 'thinking') || mayBeText(block[type]);
+}
+
+/** Why no answer is made of the blocks; null: one is. */
+function flawOf(blocks: readonly Untrusted<AnswerBlock>[], finishReason: string): string | null {
+  if (blocks.length > maxBlocks) return overfullAnswer;
+  if (!blocks.every(isReadableText)) return 'a text of the answer is none';
+  const calls = blocks.filter((block) => block.type === 'tool_use');
+  if (!calls.every(isCall)) return 'a call of the answer is none';
+  return endsForNoCalls(finishReason, calls.length)
+    ? 'the answer ends for calls that it does not hold'
+    : null;
 }
 
 function joined(blocks: readonly Untrusted<AnswerBlock>[], type: 'text' | 'thinking'): string {
@@ -78,8 +90,8 @@ export function translateAnthropicAnswer(
   const finishReason = finishReasonOf(stopReason);
   if (finishReason === null) return unreadable(overfullAnswer);
   const blocks = given.content.filter(isRecord);
-  if (blocks.length > maxBlocks) return unreadable(overfullAnswer);
-  if (!blocks.every(isReadable)) return unreadable('a text of the answer is none');
+  const flaw = flawOf(blocks, finishReason);
+  if (flaw !== null) return unreadable(flaw);
   const completion: ChatCompletion = {
     id: keptName(given.id) || context.fallbackId,
     object: 'chat.completion',

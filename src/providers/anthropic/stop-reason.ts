@@ -19,3 +19,11 @@ export function finishReasonOf(stopReason: string): string | null {
   if (stopReason.length > maxNameLength) return null;
   return Object.hasOwn(finishReasons, stopReason) ? (finishReasons[stopReason] ?? stopReason) : stopReason;
 }
+
+/**
+ * True for an end for calls that never came, which is no end (docs/decisions/0005): the vendor does send them
+ * (earendil-works/pi issue 9681). What its own servers run is no call.
+ */
+export function endsForNoCalls(finishReason: string, calls: number): boolean {
+  return finishReason === 'tool_calls' && calls === 0;
+}

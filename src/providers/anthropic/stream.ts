@@ -18,7 +18,7 @@ import {
 } from '../stream-failure.ts';
 import { ChunkOutput } from './chunk-output.ts';
 import { PlainDeltas, plainKinds } from './plain-deltas.ts';
-import { finishReasonOf } from './stop-reason.ts';
+import { endsForNoCalls, finishReasonOf } from './stop-reason.ts';
 import { ToolBlocks } from './tool-blocks.ts';
 import { UsageReader } from './usage.ts';
 import type { AnswerBlock, EventDelta, Message, MessageEvent } from './wire.ts';
@@ -215,15 +215,17 @@ export class AnthropicStream implements StreamTranslator {
     }
   }
 
-  #emitCall(call: JsonRecord | null): void {
-    if (call !== null) this.#emitToken({ tool_calls: [call] });
+  /** Undefined: of a call that is none. */
+  #emitCall(call: JsonRecord | null | undefined): void {
+    if (call === undefined) this.#fail(unreadableStream);
+    else if (call !== null) this.#emitToken({ tool_calls: [call] });
   }
 
   #stop(delta: Untrusted<EventDelta>): void {
     const stopReason = textOf(delta.stop_reason);
     if (stopReason === '' || this.#finishReason !== null) return;
     const finishReason = finishReasonOf(stopReason);
-    if (finishReason === null) {
+    if (finishReason === null || endsForNoCalls(finishReason, this.#tools.count)) {
       this.#fail(unreadableStream);
       return;
     }

@@ -1,4 +1,5 @@
 import { maxToolCalls } from '../../core/answer/answer-limits.ts';
+import { mayBeObject } from '../../core/request/tool-arguments.ts';
 import { characterBytes, keptName } from '../answer-limits.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
@@ -10,6 +11,11 @@ const maxHeldLength = 1024 * 1024;
 
 /** What an open block takes of the heap beside its input. */
 const blockBytes = 150;
+
+/** A call has a name, and an object for its input where it has any: of nothing else one is made up. */
+export function isCall({ name, input }: Untrusted<AnswerBlock>): boolean {
+  return textOf(name) !== '' && (input === undefined || input === null || isRecord(input));
+}
 
 interface OpenBlock {
   /** Position among the tool calls, from 0; the vendor's index counts text and thinking too. */
@@ -40,8 +46,14 @@ export class ToolBlocks {
     return this.#open.size * blockBytes + this.#heldLength * characterBytes;
   }
 
-  /** The first fragment: id, type and name, once. Null: a bound is broken. */
+  /** How many have begun. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The first fragment: id, type and name, once. Null: it is no call, or a bound is broken. */
   start(blockIndex: unknown, block: Untrusted<AnswerBlock>): JsonRecord | null {
+    if (!isCall(block)) return null;
     const index = this.#count;
     this.#count += 1;
     const input = block.input;
@@ -57,11 +69,14 @@ export class ToolBlocks {
     };
   }
 
-  /** A piece of arguments; null when there is nothing to send. */
-  append(blockIndex: unknown, piece: string): JsonRecord | null {
+  /** A piece of arguments; null when there is nothing to send, undefined when they are to be no object. */
+  append(blockIndex: unknown, piece: string): JsonRecord | null | undefined {
     const open = this.#open.get(blockKey(blockIndex));
     if (open === undefined || piece === '') return null;
-    if (piece.trim() !== '') open.hasArguments = true;
+    if (!open.hasArguments && piece.trim() !== '') {
+      if (!mayBeObject(piece)) return undefined;
+      open.hasArguments = true;
+    }
     return { index: open.index, function: { arguments: piece } };
   }
 
