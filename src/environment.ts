@@ -43,9 +43,11 @@ export const environmentSchema = z.object({
   GW_TABLES_FILE: text.describe('tables document; else the shipped one'),
   GW_TABLES_CONFIGMAP: z
     .string()
-    .regex(/^[a-z0-9-]+\/[a-z0-9.-]+$/, 'must be namespace/name')
+    .regex(/^[a-z0-9-]+\/[a-z0-9.-]+(?:\/[\w.-]+)?$/, 'must be namespace/name or namespace/name/entry')
     .optional()
-    .describe('`namespace/name` of a ConfigMap that is watched through the Kubernetes API'),
+    .describe(
+      '`namespace/name` of a ConfigMap that is watched through the Kubernetes API, or `namespace/name/entry`; without one its entry `tables.yaml`, or the only one',
+    ),
   GW_OPENAI_BASE_URL: httpUrl.optional().describe("another address for OpenAI; the vendor's path is added"),
   GW_ANTHROPIC_BASE_URL: httpUrl.optional().describe('the same for Anthropic'),
   GW_TOGETHER_BASE_URL: httpUrl.optional().describe('the same for Together'),

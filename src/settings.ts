@@ -16,6 +16,13 @@ import { readKubernetesApi } from './kubernetes-api.ts';
 import type { TracingSettings } from './tracing-settings.ts';
 import { readTracing } from './tracing-settings.ts';
 
+interface TablesConfigMap {
+  readonly namespace: string;
+  readonly name: string;
+  /** Absent: the usual one. */
+  readonly entry?: string;
+}
+
 export interface Settings {
   readonly host: string;
   readonly port: number;
@@ -32,7 +39,7 @@ export interface Settings {
   /** The first one seals, all open. Empty when none is configured. */
   readonly sealingKeys: readonly SealingKey[];
   readonly tablesFile: string | null;
-  readonly tablesConfigMap: { readonly namespace: string; readonly name: string } | null;
+  readonly tablesConfigMap: TablesConfigMap | null;
   /** Only what the operator set; the provider's own default otherwise. */
   readonly vendorBaseUrls: Readonly<Partial<Record<VendorName, string>>>;
   readonly upstreamClient: 'own' | 'undici';
@@ -146,6 +153,13 @@ function withFileVariants(environment: NodeJS.ProcessEnv): Record<string, string
   return merged;
 }
 
+/** Of the form that the schema of the environment asks for. */
+function readTablesConfigMap(text = ''): TablesConfigMap | null {
+  const [namespace, name, entry] = text.split('/');
+  if (namespace === undefined || name === undefined) return null;
+  return { namespace, name, ...(entry === undefined ? {} : { entry }) };
+}
+
 const secretOf = (text: string | undefined): Secret | null => (text === undefined ? null : new Secret(text));
 
 /** Reads the environment once; tracing apart, the only reader of process.env. Throws SettingsError with one line. */
@@ -155,7 +169,6 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
   if (!parsed.success) throw new SettingsError(mistakeIn(parsed.error, given));
   const env = parsed.data;
   const url = databaseUrl('DATABASE_URL', env.DATABASE_URL);
-  const [namespace, name] = env.GW_TABLES_CONFIGMAP?.split('/') ?? [];
   if (env.GW_REGISTRATION === 'token' && env.GW_REGISTRATION_TOKEN === undefined) {
     throw new SettingsError('GW_REGISTRATION=token needs GW_REGISTRATION_TOKEN (at least 16 characters).');
   }
@@ -180,7 +193,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     cacheMemoryBytes: env.GW_CACHE_MEMORY_BYTES,
     sealingKeys: readSealingKeys(env.GW_SEALING_KEYS ?? ''),
     tablesFile: env.GW_TABLES_FILE ?? null,
-    tablesConfigMap: namespace !== undefined && name !== undefined ? { namespace, name } : null,
+    tablesConfigMap: readTablesConfigMap(env.GW_TABLES_CONFIGMAP),
     vendorBaseUrls: Object.fromEntries(Object.entries(baseUrls).filter(([, url]) => url !== undefined)),
     upstreamClient: env.GW_UPSTREAM_CLIENT,
     outboundPolicy: env.GW_OUTBOUND_POLICY,

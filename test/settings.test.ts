@@ -86,6 +86,11 @@ test('what is set is read', () => {
   });
 });
 
+test('the entry of a watched ConfigMap may be named', () => {
+  const { tablesConfigMap } = readSettings({ GW_TABLES_CONFIGMAP: 'models/gateway-tables/routing.yaml' });
+  expect(tablesConfigMap).toEqual({ namespace: 'models', name: 'gateway-tables', entry: 'routing.yaml' });
+});
+
 test.each(vendorNames)('%s may have another address, and then no other vendor has', (vendor) => {
   const address = 'http://127.0.0.1:9000';
   const { vendorBaseUrls } = readSettings({ [`GW_${vendor.toUpperCase()}_BASE_URL`]: address });
@@ -132,6 +137,8 @@ describe('a mistake stops the start with one line that names it', () => {
   test.each<[name: string, value: string]>([
     ['GW_PROFILE', 'edge'],
     ['GW_TABLES_CONFIGMAP', 'no-namespace'],
+    ['GW_TABLES_CONFIGMAP', 'models/gateway-tables/'],
+    ['GW_TABLES_CONFIGMAP', 'models/gateway-tables/a/b'],
     ['GW_OPENAI_BASE_URL', 'ftp://host'],
     ['GW_OPENAI_BASE_URL', 'api.openai.com'],
     ['GW_OUTBOUND_POLICY', 'public'],

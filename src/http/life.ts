@@ -101,8 +101,10 @@ export class Life {
     this.#active.remove(one);
   }
 
-  /** The grace period is over: whoever is left gets an error event. */
-  cutAll(): void {
-    for (const one of [...this.#active.entries]) one.abort('drain');
+  /** The grace period is over: whoever is left gets an error event. How many these were. */
+  cutAll(): number {
+    const left = [...this.#active.entries];
+    for (const one of left) one.abort('drain');
+    return left.length;
   }
 }

@@ -37,6 +37,7 @@ const allowedFields = new Set([
   'region',
   'report',
   'request_id',
+  'rows',
   'share_percent',
   'span_id',
   'status',

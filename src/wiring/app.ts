@@ -188,7 +188,10 @@ function stopper({ app, admin }: Servers, foundation: Foundation): () => Promise
   let stopped: Promise<void> | null = null;
   const stop = async (): Promise<void> => {
     log.info({ active: life.activeCount }, 'draining');
-    await drain(app, life, { delayMs: settings.drainDelayMs, drainMs: settings.drainMs }, hurry.signal);
+    const limits = { delayMs: settings.drainDelayMs, drainMs: settings.drainMs };
+    const cut = await drain(app, life, limits, hurry.signal);
+    // By a line, since no scrape comes between the last streams and the end of the process.
+    if (cut > 0) log.warn({ active: cut }, 'the drain was too short: chat requests were cut');
     // Metrics and probes are answered to the last.
     await foundation.close();
     await admin.close();

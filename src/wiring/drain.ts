@@ -33,14 +33,15 @@ function stopListening(server: Server): Promise<void> {
 
 /**
  * From the signal to the last answer: readiness off, the delay, the listener closed, streams finish or are
- * cut with an error event at the limit. `hurry` (a second signal) skips what is left of both waits.
+ * cut with an error event at the limit. `hurry` (a second signal) skips what is left of both waits. Resolves with the
+ * number of chat requests that were cut.
  */
 export async function drain(
   app: FastifyInstance,
   life: Life,
   limits: DrainLimits,
   hurry: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   life.to('draining');
   let accepting = true;
   let quietMs = limits.delayMs;
@@ -55,7 +56,7 @@ export async function drain(
   await Promise.race([gone, wait(newWorkMs)]);
   life.to('closing');
   await Promise.race([gone, wait(limits.drainMs - newWorkMs)]);
-  life.cutAll();
+  const cut = life.cutAll();
   life.unread.sent.stop();
   quietMs = 0;
   await Promise.race([gone, sleep(cutGraceMs, undefined, { ref: false })]);
@@ -66,4 +67,5 @@ export async function drain(
   // Clients may have left with their answers while the usage of these is still being read.
   const settledByMs = performance.now() + usageReadMs + lastRowsMs;
   while (life.unsettled > 0 && performance.now() < settledByMs) await sleep(pollMs);
+  return cut;
 }

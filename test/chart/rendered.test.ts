@@ -124,7 +124,9 @@ describe('the tables', () => {
       const pod = podOf(find(name, 'Deployment') as KubernetesObject);
       expect(pod?.['automountServiceAccountToken'], name).toBe(isWatch);
     }
-    expect(env('watch')).toMatchObject({ GW_TABLES_CONFIGMAP: 'model-gateway/model-gateway-tables' });
+    expect(env('watch')).toMatchObject({
+      GW_TABLES_CONFIGMAP: 'model-gateway/model-gateway-tables/tables.yaml',
+    });
     expect(find('watch', 'Role')?.rules).toEqual([
       {
         apiGroups: [''],
@@ -230,6 +232,15 @@ describe('the network policy', () => {
     );
     expect(JSON.stringify(find('everything', 'Deployment'))).not.toContain('10.244.0.0/16');
     expect(env('everything')['GW_OUTBOUND_POLICY']).toBe('public-only');
+  });
+
+  test('lets spans out to a public endpoint under TLS, on its port only', () => {
+    const egress = get(find('everything', 'NetworkPolicy', 'everything'), 'spec', 'egress') as Fields[];
+    const open = egress.filter((rule) => JSON.stringify(rule).includes('0.0.0.0/0'));
+    expect(open.map((rule) => rule['ports'])).toEqual([
+      [{ port: 4318, protocol: 'TCP' }],
+      [{ port: 443, protocol: 'TCP' }],
+    ]);
   });
 
   test('shows metrics to the monitoring and to helm test only', () => {

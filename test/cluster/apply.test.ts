@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
+import type { Values } from '../chart/chart-files.ts';
 import { listFiles, root } from '../chart/chart-files.ts';
 import type { KubernetesObject } from '../harness/cluster/kubernetes-object.ts';
 import type { Namespace } from './cluster.ts';
@@ -111,6 +112,24 @@ describe('the chart', () => {
       expect(await complaints(podsOf(objects))).toBe('');
     },
   );
+
+  /** Values that look harmless, and of which the server has refused what came of them. */
+  test.each<Values>([
+    { service: { ipFamilies: ['IPv4', 'IPv6'] } },
+    { image: { tag: '1.0.0-' } },
+    { image: { tag: '_x' } },
+    { image: { tag: `${'a'.repeat(62)}.bbbbbb` } },
+    { resources: { limits: { memory: '1.5Gi' } } },
+    { resources: { limits: { memory: 536870912 } } },
+    { selfHosted: { allow: [{ cidr: 'fd30::12:a000/115', ports: [8000] }] } },
+    { networkPolicy: { dns: [] } },
+    { strategy: { maxSurge: 0, maxUnavailable: 1 } },
+    { fullnameOverride: 'llm', nameOverride: '0gateway' },
+    { otelCollector: { enabled: true, exportEndpoint: 'https://otlp.example.com:4318' } },
+  ])('with %j', async (values) => {
+    const objects = (await render(['test/chart/cases/defaults.yaml'], values)).map(here);
+    expect(await complaints(objects)).toBe('');
+  });
 
   test.each(['nginx', 'traefik', 'haproxy', 'alb', 'none'])('with an ingress for %s', async (preset) => {
     const values = { ingress: { enabled: true, preset, hosts: ['a.example'] } };

@@ -202,7 +202,10 @@ describe('what depends on the cluster', () => {
     [{ autoscaling: { enabled: true, inflightStreams: 10 } }, 'custom metrics API'],
     [{ autoscaling: { enabled: true } }, 'metrics-server'],
     [{ replicaCount: 30 }, '38 pods may open 687 connections'],
-    [{ spool: { existingClaim: 'spool' } }, 'ReadWriteMany'],
+    [{ spool: { existingClaim: 'spool' } }, 'or pods on other nodes never start'],
+    [{ spool: { existingClaim: 'spool' }, replicaCount: 1 }, 'Set strategy.maxSurge to 0'],
+    [{ autoscaling: { enabled: true, minReplicas: 1 } }, 'Set autoscaling.minReplicas to 2'],
+    [{ resources: { limits: { memory: null } } }, 'resources.limits.memory is not set'],
     [{ tables: { existingConfigMap: 'ours' } }, 'set drain.requestSeconds to it'],
     [{ telemetry: { propagateTo: ['self_hosted'] } }, 'telemetry.propagateTo has no effect'],
     [{ resources: { limits: { cpu: '1' } } }, 'resources.limits.cpu throttles'],
@@ -227,6 +230,96 @@ test.each([
 ])('pools are sized by the budget of connections: %j', async (values, pool) => {
   const deployment = JSON.stringify(find(await render(defaults, values), 'Deployment'));
   expect(deployment).toContain(`{"name":"GW_DATABASE_POOL","value":"${pool}"}`);
+});
+
+test.each([
+  ['mounted', '{"name":"GW_TABLES_FILE","value":"/etc/model-gateway/tables/routing.yaml"}'],
+  ['watch', '{"name":"GW_TABLES_CONFIGMAP","value":"model-gateway/ours/routing.yaml"}'],
+])('tables that are %s are those of tables.key', async (source, variable) => {
+  const tables = { source, existingConfigMap: 'ours', key: 'routing.yaml' };
+  const values = { tables, networkPolicy: { kubeApi: { cidrs: ['10.0.0.1/32'] } } };
+  expect(JSON.stringify(find(await render(defaults, values), 'Deployment'))).toContain(variable);
+});
+
+test.each([
+  ['512Mi', 307],
+  ['1.5Gi', 921],
+  ['.5Gi', 307],
+  ['1500M', 858],
+  ['1G', 572],
+  ['524288Ki', 307],
+  ['1500000k', 858],
+  ['1e9', 572],
+  ['536870912', 307],
+  [536870912, 307],
+  [8589934592, 4915],
+])('the heap is three fifths of a memory limit of %s', async (memory, heapMiB) => {
+  const deployment = JSON.stringify(
+    find(await render(defaults, { resources: { limits: { memory } } }), 'Deployment'),
+  );
+  expect(deployment).toContain(`"--max-old-space-size=${heapMiB} --max-semi-space-size=16"`);
+});
+
+test('DNS servers that are not named are in private networks, not everywhere', async () => {
+  const egress = find(await render(defaults, { networkPolicy: { dns: [] } }), 'NetworkPolicy')?.spec?.[
+    'egress'
+  ];
+  const [dns, database] = egress as { to: object[]; ports: { port: number }[] }[];
+  expect(dns?.ports.map(({ port }) => port)).toEqual([53, 53]);
+  expect(dns?.to).toEqual(database?.to);
+  expect(JSON.stringify(dns?.to)).toContain('10.0.0.0/8');
+});
+
+test.each<[Values]>([
+  [{ vendors: { openai: 'http://127.0.0.1:4000' } }],
+  [{ vendors: { openai: 'http://litellm.ai.svc:4000' }, networkPolicy: { extraEgress: [{}] } }],
+  [{ vendors: { openai: 'http://litellm.ai.svc:4000' }, networkPolicy: { enabled: false } }],
+  [{ vendors: { openai: 'http://litellm.ai.svc:4000' }, egressProxy: { url: 'http://proxy:3128' } }],
+  [
+    {
+      vendors: { openai: 'http://10.1.2.3:4000' },
+      selfHosted: { allow: [{ cidr: '10.1.2.3/32', ports: [4000] }] },
+    },
+  ],
+  [
+    {
+      vendors: { openai: 'https://proxy.example.com:8443/v1' },
+      networkPolicy: { providerPorts: [443, 8443] },
+    },
+  ],
+  [{ telemetry: { otlpEndpoint: 'http://127.0.0.1:5318' } }],
+  [{ telemetry: { otlpEndpoint: 'https://otlp.example.com' } }],
+  [{ selfHosted: { allow: [{ cidr: '10.20.0.5/24', ports: [1] }] }, networkPolicy: { enabled: false } }],
+])('what is let out is not refused: %j', async (values) => {
+  expect(await tryRender(defaults, values)).toMatchObject({ code: 0 });
+});
+
+test.each([
+  [{ replicaCount: 1 }, undefined],
+  [{ autoscaling: { enabled: true, minReplicas: 1 } }, { maxUnavailable: 1 }],
+  [{ autoscaling: { enabled: true, minReplicas: 1, maxReplicas: 1 } }, undefined],
+  [
+    { replicaCount: 3, podDisruptionBudget: { maxUnavailable: null, minAvailable: '66%' } },
+    { minAvailable: '66%' },
+  ],
+  [
+    { autoscaling: { enabled: true }, podDisruptionBudget: { maxUnavailable: null, minAvailable: '50%' } },
+    { minAvailable: '50%' },
+  ],
+])('a budget is there when there can be more than one replica: %j', async (values, budget) => {
+  const spec = find(await render(defaults, values), 'PodDisruptionBudget')?.spec;
+  if (budget === undefined) expect(spec).toBeUndefined();
+  else expect(spec).toMatchObject(budget);
+});
+
+test('a release by another name is found by its rules and dashboards, beside those that have the chart’s', async () => {
+  const values = {
+    fullnameOverride: 'llm',
+    metrics: { prometheusRule: { enabled: true }, dashboards: { enabled: true } },
+  };
+  const out = await must(tryRender(defaults, values));
+  expect(out).toContain('horizontalpodautoscaler=~".*model-gateway.*|(.*-)?llm"');
+  expect(out.match(/deployment=~\\".*model-gateway.*\|\(\.\*-\)\?llm\\"/g)).toHaveLength(3);
 });
 
 test('k8s/base builds to what the chart renders with its defaults', async () => {

@@ -202,6 +202,8 @@ describe('SIGTERM', () => {
       expect(one.text).toContain('"code":"draining"');
       expect(await statusOf(world, one)).toBe('error');
     }
+    // Nobody can scrape what is counted in the last moments: a line tells it.
+    expect(gateway.output()).toMatch(/"active":20,"msg":"the drain was too short/);
   });
 
   test.each(['SIGTERM', 'SIGINT'] as const)(

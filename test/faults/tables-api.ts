@@ -23,6 +23,8 @@ export const configMap = { namespace: 'gateways', name: 'tables' };
 /** As much of the Kubernetes API as the watch of one ConfigMap sees, with the faults of a real one on demand. */
 export class FakeTablesApi {
   readonly requests: ApiRequest[] = [];
+  /** Entries of the ConfigMap beside its `tables.yaml`. */
+  readonly beside = new Map<string, string>();
   behaviour: { list: Behaviour; watch: Behaviour } = { list: 'serve', watch: 'serve' };
   readonly #watches = new Set<ServerResponse>();
   readonly #events = new Set<string>();
@@ -95,7 +97,8 @@ export class FakeTablesApi {
   }
 
   #object(document: string): object {
-    return { apiVersion: 'v1', kind: 'ConfigMap', ...this.#metadata(), data: { 'tables.yaml': document } };
+    const data = { 'tables.yaml': document, ...Object.fromEntries(this.beside) };
+    return { apiVersion: 'v1', kind: 'ConfigMap', ...this.#metadata(), data };
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -275,6 +275,21 @@ describe('alerts', () => {
     expect(sections.sort()).toEqual(alerts.map(({ alert }) => alert).sort());
   });
 
+  test('ask for nothing that only the last moments of a process count: the runbooks name lines, which are ours', () => {
+    for (const { expr } of alerts) expect(expr).not.toMatch(/drain_cut|rows_printed/);
+    const [, last = ''] = runbooks.split('\n## What no alert sees\n');
+    const lines = [...last.matchAll(/"msg":"(.+?)"/g)].map(([, text = '']) => text);
+    expect(lines).toHaveLength(2);
+    const sources = ['app.ts', 'request-log-lines.ts'].map((name) =>
+      readFileSync(join(root, 'src/wiring', name), 'utf8'),
+    );
+    const telemetry = readFileSync(join(root, 'docs/telemetry.md'), 'utf8');
+    for (const line of lines) {
+      expect(sources.join('\n')).toContain(`'${line}'`);
+      expect(telemetry).toContain(`"msg":"${line}"`);
+    }
+  });
+
   test('write numbers as templates that Prometheus knows', () => {
     for (const { annotations = {} } of alerts)
       for (const [, template = ''] of Object.values(annotations)

@@ -67,26 +67,48 @@ since the merge functions skip values such as false and 0.
 {{- ternary .Values.autoscaling.minReplicas .Values.replicaCount .Values.autoscaling.enabled | int -}}
 {{- end -}}
 
-{{/* Heap size in MiB: three fifths of the memory limit; code, stacks, buffers and sockets lie outside it. Empty when the limit is not known. */}}
+{{/* The most pods that are wanted at any time. */}}
+{{- define "model-gateway.mostReplicas" -}}
+{{- ternary .Values.autoscaling.maxReplicas .Values.replicaCount .Values.autoscaling.enabled | int -}}
+{{- end -}}
+
+{{/* A `count` of pods, or a share `of` so many, rounded up as budgets and surges are. */}}
+{{- define "model-gateway.podCount" -}}
+{{- $count := toString .count -}}
+{{- if hasSuffix "%" $count -}}
+{{- div (add (mul .of (trimSuffix "%" $count | int)) 99) 100 -}}
+{{- else -}}
+{{- int $count -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Bytes of a quantity as memory is given in; empty when it is none. */}}
+{{- define "model-gateway.bytes" -}}
+{{- $text := ternary . (int64 . | toString) (kindIs "string" .) -}}
+{{- $number := regexFind `^([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?` $text -}}
+{{- $unit := trimPrefix $number $text -}}
+{{- $units := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- if and $number (hasKey $units $unit) -}}
+{{- mulf (float64 $number) (get $units $unit) | floor | int64 -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Heap size in MiB: three fifths of the memory limit; code, stacks, buffers and sockets lie outside it. Empty when there is no limit. */}}
 {{- define "model-gateway.heapMiB" -}}
-{{- $limit := dig "limits" "memory" "" .Values.resources | toString -}}
-{{- if regexMatch "^[0-9]+Mi$" $limit -}}
-{{- div (mul (trimSuffix "Mi" $limit | int) 3) 5 -}}
-{{- else if regexMatch "^[0-9]+Gi$" $limit -}}
-{{- div (mul (trimSuffix "Gi" $limit | int) 3072) 5 -}}
+{{- with dig "limits" "memory" "" .Values.resources -}}
+{{- with include "model-gateway.bytes" . -}}
+{{- div (mul (int64 .) 3) (mul 5 1048576) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
 {{/* The most pods at a time: those that are wanted and those that a rollout starts beside them. */}}
 {{- define "model-gateway.maxPods" -}}
-{{- $wanted := ternary .Values.autoscaling.maxReplicas .Values.replicaCount .Values.autoscaling.enabled | int -}}
-{{- $surge := toString .Values.strategy.maxSurge -}}
+{{- $wanted := include "model-gateway.mostReplicas" . | int -}}
 {{- if eq .Values.profile "sidecar" -}}
 {{- $wanted -}}
-{{- else if hasSuffix "%" $surge -}}
-{{- add $wanted (div (add (mul $wanted (trimSuffix "%" $surge | int)) 99) 100) -}}
 {{- else -}}
-{{- add $wanted (int $surge) -}}
+{{- add $wanted (include "model-gateway.podCount" (dict "count" .Values.strategy.maxSurge "of" $wanted) | int) -}}
 {{- end -}}
 {{- end -}}
 

@@ -16,6 +16,11 @@
 {{- end -}}
 {{- end -}}
 
+{{/* As much of a text as a label may hold, which begins and ends with a letter or a digit. */}}
+{{- define "model-gateway.labelValue" -}}
+{{- . | replace "+" "_" | trunc 63 | trimAll "-_." -}}
+{{- end -}}
+
 {{- define "model-gateway.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "model-gateway.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -28,9 +33,9 @@ app.kubernetes.io/component: gateway
 {{- end -}}
 
 {{- define "model-gateway.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ include "model-gateway.labelValue" (printf "%s-%s" .Chart.Name .Chart.Version) }}
 {{ include "model-gateway.selectorLabels" . }}
-app.kubernetes.io/version: {{ default .Chart.AppVersion .Values.image.tag | trunc 63 | quote }}
+app.kubernetes.io/version: {{ default .Chart.AppVersion .Values.image.tag | include "model-gateway.labelValue" | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
@@ -50,6 +55,18 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- default (include "model-gateway.fullname" .) .Values.serviceAccount.name -}}
 {{- else -}}
 {{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A file of rules or of a dashboard. What looks for objects by the chart's name finds those of this release too. */}}
+{{- define "model-gateway.observing" -}}
+{{- $root := first . -}}
+{{- $text := $root.Files.Get (last .) -}}
+{{- $fullname := include "model-gateway.fullname" $root -}}
+{{- if contains "model-gateway" $fullname -}}
+{{- $text -}}
+{{- else -}}
+{{- $text | replace ".*model-gateway.*" (printf ".*model-gateway.*|(.*-)?%s" $fullname) -}}
 {{- end -}}
 {{- end -}}
 

@@ -67,7 +67,7 @@
 - { name: GW_DATABASE_POOL, value: {{ include "model-gateway.poolSize" . | quote }} }
 - { name: GW_CACHE_MEMORY_BYTES, value: {{ .Values.cache.memoryBytes | int64 | quote }} }
 {{- if eq .Values.tables.source "watch" }}
-- { name: GW_TABLES_CONFIGMAP, value: {{ printf "%s/%s" .Release.Namespace (include "model-gateway.tablesConfigMap" .) }} }
+- { name: GW_TABLES_CONFIGMAP, value: {{ printf "%s/%s/%s" .Release.Namespace (include "model-gateway.tablesConfigMap" .) .Values.tables.key }} }
 {{- else }}
 - { name: GW_TABLES_FILE, value: /etc/model-gateway/tables/{{ .Values.tables.key }} }
 {{- end }}

@@ -5,8 +5,10 @@
   (include "model-gateway.refuseSecrets" . | fromYamlArray)
   (include "model-gateway.refuseDrain" . | fromYamlArray)
   (include "model-gateway.refuseScaling" . | fromYamlArray)
+  (include "model-gateway.refuseDisruption" . | fromYamlArray)
   (include "model-gateway.refuseTables" . | fromYamlArray)
   (include "model-gateway.refuseEdges" . | fromYamlArray)
+  (include "model-gateway.refuseNetwork" . | fromYamlArray)
   (include "model-gateway.refuseSidecar" . | fromYamlArray) -}}
 {{- if $refusals -}}
 {{- fail (printf "\n\nmodel-gateway: these values cannot work:\n  - %s\n" (join "\n  - " $refusals)) -}}
@@ -18,9 +20,9 @@
 {{- if not .Values.database.existingSecret }}
 - 'database.existingSecret is empty: name a Secret with the address of Postgres in its entry "{{ .Values.database.urlKey }}" (kubectl create secret generic gateway-database --from-literal={{ .Values.database.urlKey }}=postgres://…).'
 {{- end }}
-{{- if not .Values.sealing.existingSecret }}
-- 'sealing.existingSecret is empty: name a Secret with the sealing keys in its entry "{{ .Values.sealing.key }}" (kubectl create secret generic gateway-sealing --from-literal={{ .Values.sealing.key }}="v1:$(openssl rand -base64 32)"). Keep a copy: without it stored provider keys cannot be opened.'
 {{- end }}
+{{- if and (or (eq .Values.profile "server") .Values.database.existingSecret) (not .Values.sealing.existingSecret) }}
+- 'sealing.existingSecret is empty: name a Secret with the sealing keys in its entry "{{ .Values.sealing.key }}" (kubectl create secret generic gateway-sealing --from-literal={{ .Values.sealing.key }}="v1:$(openssl rand -base64 32)"). Keep a copy: without it stored provider keys cannot be opened.'
 {{- end }}
 {{- if and (eq .Values.registration.mode "token") (not .Values.registration.existingSecret) }}
 - 'registration.mode is "token" but registration.existingSecret is empty: name the Secret that holds the token.'
@@ -42,7 +44,6 @@
 {{- end -}}
 
 {{- define "model-gateway.refuseScaling" -}}
-{{- $replicas := include "model-gateway.minReplicas" . | int }}
 {{- if .Values.autoscaling.enabled }}
 {{- if gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas) }}
 - 'autoscaling.minReplicas ({{ .Values.autoscaling.minReplicas }}) is above autoscaling.maxReplicas ({{ .Values.autoscaling.maxReplicas }}): raise the latter.'
@@ -58,6 +59,23 @@
 {{- if and .Values.database.existingSecret (not (kindIs "invalid" .Values.database.maxConnections)) (gt $needed (int .Values.database.maxConnections)) }}
 - 'database.maxConnections is {{ .Values.database.maxConnections }}, but {{ include "model-gateway.maxPods" . }} pods (rollouts included) may open {{ $needed }}: raise it in Postgres and here, lower {{ ternary "autoscaling.maxReplicas" "replicaCount" .Values.autoscaling.enabled }} or database.poolSize, or put a pooler before Postgres (database.directUrlKey).'
 {{- end }}
+{{- $memory := dig "limits" "memory" "" .Values.resources }}
+{{- $heap := include "model-gateway.heapMiB" . }}
+{{- if and $memory (not $heap) }}
+- 'resources.limits.memory is {{ $memory }}, from which no heap size can be computed: write it as 512Mi, 1.5Gi, 1500M or in bytes.'
+{{- else if and $memory (lt (int $heap) 16) }}
+- 'resources.limits.memory is {{ $memory }}, in which no process fits: give it a unit, for instance 512Mi.'
+{{- end }}
+{{- end -}}
+
+{{/* What would keep a pod from ever being replaced. */}}
+{{- define "model-gateway.refuseDisruption" -}}
+{{- $replicas := include "model-gateway.minReplicas" . | int }}
+{{- with .Values.strategy }}
+{{- if and (has (toString .maxSurge) (list "0" "0%")) (has (toString .maxUnavailable) (list "0" "0%")) }}
+- 'strategy.maxSurge and strategy.maxUnavailable are both 0: no pod could ever be replaced. Set one of them to 1 or more.'
+{{- end }}
+{{- end }}
 {{- with .Values.podDisruptionBudget }}
 {{- if .enabled }}
 {{- $hasMin := not (kindIs "invalid" .minAvailable) }}
@@ -68,9 +86,10 @@
 {{- if and $hasMax (has (toString .maxUnavailable) (list "0" "0%")) }}
 - 'podDisruptionBudget.maxUnavailable is {{ .maxUnavailable }}: no pod could ever be evicted and node drains would hang. Set it to 1 or more.'
 {{- end }}
-{{- if and $hasMin (gt $replicas 1) }}
-{{- if or (eq (toString .minAvailable) "100%") (and (not (hasSuffix "%" (toString .minAvailable))) (ge (int .minAvailable) $replicas)) }}
-- 'podDisruptionBudget.minAvailable is {{ .minAvailable }} with {{ $replicas }} replicas at the least: node drains would hang. Set it below {{ $replicas }}, or use maxUnavailable: 1.'
+{{- if and $hasMin (gt $replicas 0) (gt (include "model-gateway.mostReplicas" $ | int) 1) }}
+{{- $kept := include "model-gateway.podCount" (dict "count" .minAvailable "of" $replicas) | int }}
+{{- if ge $kept $replicas }}
+- 'podDisruptionBudget.minAvailable is {{ .minAvailable }}, which is all of {{ $replicas }} replicas at the least (a share is rounded up): node drains would hang. {{ if gt $replicas 1 }}Let it keep fewer than {{ $replicas }}, or set{{ else }}Set{{ end }} it to null and maxUnavailable to 1.'
 {{- end }}
 {{- end }}
 {{- end }}
@@ -112,20 +131,76 @@
 {{- if and .Values.caBundle.configMap .Values.caBundle.secret }}
 - 'caBundle.configMap and caBundle.secret are both set: keep one.'
 {{- end }}
-{{- with .Values.egressProxy.url }}
-{{- $url := urlParse . }}
-{{- $port := regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host) | default (ternary "443" "80" (eq $url.scheme "https")) }}
-{{- if and $.Values.networkPolicy.enabled (eq $.Values.profile "server") (ne $port (toString $.Values.networkPolicy.proxy.port)) }}
-- 'egressProxy.url has port {{ $port }}, but networkPolicy.proxy.port is {{ $.Values.networkPolicy.proxy.port }}: set the latter to {{ $port }}, or the proxy cannot be reached.'
-{{- end }}
-{{- end }}
 {{- range .Values.nativeSidecars }}
 {{- if has .name (list "model-gateway" (ternary "otel-collector" "" $.Values.otelCollector.enabled)) }}
 - 'nativeSidecars has a container named {{ .name }}, which the chart has too: name it otherwise{{ if eq .name "otel-collector" }}, or set otelCollector.enabled to false{{ end }}.'
 {{- end }}
 {{- end }}
+{{- if and (eq .Values.service.ipFamilyPolicy "SingleStack") (gt (len (default list .Values.service.ipFamilies)) 1) }}
+- 'service.ipFamilyPolicy is SingleStack, but service.ipFamilies names both families: keep one, or set the policy to PreferDualStack.'
+{{- end }}
 {{- if and .Values.otelCollector.enabled .Values.telemetry.otlpEndpoint }}
 - 'telemetry.otlpEndpoint and otelCollector.enabled exclude each other: with the collector the gateway sends to it; leave telemetry.otlpEndpoint empty.'
+{{- end }}
+{{- end -}}
+
+{{/* What the NetworkPolicy would not let out, unless rules of the user's own do, and what the API server would not take in one. */}}
+{{- define "model-gateway.refuseNetwork" -}}
+{{- if and .Values.networkPolicy.enabled (eq .Values.profile "server") }}
+{{- $cidrs := dict "selfHosted.allow" list "networkPolicy.kubeApi.cidrs" (ternary .Values.networkPolicy.kubeApi.cidrs list (eq .Values.tables.source "watch")) }}
+{{- range .Values.selfHosted.allow }}
+{{- $_ := set $cidrs "selfHosted.allow" (append (get $cidrs "selfHosted.allow") .cidr) }}
+{{- end }}
+{{- range $value, $all := $cidrs }}
+{{- range $all }}
+{{- with include "model-gateway.networkAround" . }}
+- '{{ $value }} names no network, but an address inside of one, which the Kubernetes API refuses: write {{ . }}.'
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with .Values.egressProxy.url }}
+{{- $port := include "model-gateway.urlPort" . }}
+{{- if ne $port (toString $.Values.networkPolicy.proxy.port) }}
+- 'egressProxy.url has port {{ $port }}, but networkPolicy.proxy.port is {{ $.Values.networkPolicy.proxy.port }}: set the latter to {{ $port }}, or the proxy cannot be reached.'
+{{- end }}
+{{- end }}
+{{- if not .Values.networkPolicy.extraEgress }}
+{{- include "model-gateway.refuseVendors" . }}
+{{- include "model-gateway.refuseOtlp" . }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "model-gateway.refuseOtlp" -}}
+{{- with include "model-gateway.otlpTarget" . }}
+{{- $port := include "model-gateway.urlPort" . | int }}
+{{- $value := ternary "otelCollector.exportEndpoint" "telemetry.otlpEndpoint" $.Values.otelCollector.enabled }}
+{{- $ports := list }}
+{{- range $.Values.networkPolicy.otlp.ports }}{{ $ports = append $ports (int .) }}{{ end }}
+{{- if not (or (has $port $ports) (include "model-gateway.publicOtlpPort" $) (eq (include "model-gateway.urlPlace" .) "loopback")) }}
+- '{{ $value }} has port {{ $port }}, but networkPolicy.otlp.ports is {{ join ", " $ports }}: add {{ $port }}, or no span leaves.'
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* A proxy reaches them for us. */}}
+{{- define "model-gateway.refuseVendors" -}}
+{{- if not (or .Values.egressProxy.url .Values.egressProxy.existingSecret) }}
+{{- $private := list }}
+{{- range .Values.selfHosted.allow }}{{ range .ports }}{{ $private = append $private (int .) }}{{ end }}{{ end }}
+{{- $public := list }}
+{{- range .Values.networkPolicy.providerPorts }}{{ $public = append $public (int .) }}{{ end }}
+{{- range $vendor, $url := .Values.vendors }}
+{{- with $url }}
+{{- $port := include "model-gateway.urlPort" . | int }}
+{{- $place := include "model-gateway.urlPlace" . }}
+{{- if and (eq $place "private") (not (has $port $private)) }}
+- 'vendors.{{ $vendor }} is {{ . }}, but the NetworkPolicy opens port {{ $port }} of no private address: add a rule to networkPolicy.extraEgress.'
+{{- else if and (eq $place "") (not (has $port (concat $public $private))) }}
+- 'vendors.{{ $vendor }} is {{ . }}, but the NetworkPolicy does not open port {{ $port }}: add it to networkPolicy.providerPorts or, for a private address, a rule to networkPolicy.extraEgress.'
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end -}}
 

@@ -3,7 +3,7 @@
 {{- $replicas := include "model-gateway.minReplicas" . | int }}
 {{- $monitoring := .Capabilities.APIVersions.Has "monitoring.coreos.com/v1" }}
 {{- if eq $replicas 1 }}
-  - One replica: every node drain and crash is an outage. Set replicaCount to 2 or more.
+  - One replica: every node drain and crash is an outage. Set {{ ternary "autoscaling.minReplicas" "replicaCount" .Values.autoscaling.enabled }} to 2 or more.
 {{- else if not .Values.podDisruptionBudget.enabled }}
   - No PodDisruptionBudget: a node drain may take all replicas at once. Set podDisruptionBudget.enabled.
 {{- end }}
@@ -54,14 +54,19 @@
 {{- if and (or .Values.egressProxy.url .Values.egressProxy.existingSecret) (ne .Values.egressProxy.region "india") }}
   - egressProxy.region is {{ .Values.egressProxy.region }}: requests that must stay in India are refused unless egressProxy.noProxy names where they go. Set it to india if the proxy stands there.
 {{- end }}
+{{- if not (dig "limits" "memory" "" .Values.resources) }}
+  - resources.limits.memory is not set: the heap grows to what Node makes of the node's memory. Set it; the heap gets three fifths.
+{{- end }}
 {{- if dig "limits" "cpu" "" .Values.resources }}
   - resources.limits.cpu throttles the gateway, which delays every stream of a pod: leave it out.
 {{- end }}
 {{- if and .Values.metrics.dashboards.enabled (not .Values.metrics.dashboards.labels) }}
   - metrics.dashboards.labels is empty: Grafana's sidecar finds dashboards by a label.
 {{- end }}
-{{- if and .Values.spool.existingClaim (gt $replicas 1) }}
+{{- if and .Values.spool.existingClaim (gt (include "model-gateway.mostReplicas" . | int) 1) }}
   - spool.existingClaim with more than one replica: the claim must be ReadWriteMany, or pods on other nodes never start.
+{{- else if and .Values.spool.existingClaim (gt (include "model-gateway.maxPods" . | int) 1) }}
+  - spool.existingClaim with a rollout that starts a second pod: unless the claim is ReadWriteMany that one never starts on another node. Set strategy.maxSurge to 0 and strategy.maxUnavailable to 1.
 {{- end }}
 {{- if and (not .Values.redis.existingSecret) (gt $replicas 1) }}
   - No Redis: each replica has a cache of its own, so equal requests hit less often.

@@ -4,8 +4,8 @@ import type { ReadTables, TablesListeners, TablesSource } from '../tables/last-g
 import { LastGoodTables, readTables, TablesError } from '../tables/last-good-tables.ts';
 import { reportFault } from './configmap-events.ts';
 
-/** The document's key in the ConfigMap; any other name will do when it is the only one. */
-const documentKey = 'tables.yaml';
+/** Where the document is when no entry is named; any other name will do when it is the only one. */
+const usualEntry = 'tables.yaml';
 /** The API server ends the watch by itself; we list again, which also finds what a watch missed. */
 const watchSeconds = 300;
 /** One list and one watch per round, and never more than about one request a second. */
@@ -21,6 +21,8 @@ const startTimeoutMs = 60_000;
 export interface ConfigMapTablesOptions extends TablesListeners {
   readonly namespace: string;
   readonly name: string;
+  /** Where the document is, and nowhere else. */
+  readonly entry?: string;
   readonly wallMs: () => number;
   /** For tests; the pod's own account otherwise. */
   readonly kubeConfig?: KubeConfig;
@@ -40,12 +42,13 @@ async function connect(given: KubeConfig | undefined): Promise<Api> {
   return { core: config.makeApiClient(client.CoreV1Api), config, client };
 }
 
-function readConfigMap(configMap: V1ConfigMap): ReadTables {
-  const data = configMap.data ?? {};
-  const keys = Object.keys(data);
-  const text = data[documentKey] ?? (keys.length === 1 ? data[keys[0] as string] : undefined);
+function readConfigMap(configMap: V1ConfigMap, entry: string | undefined): ReadTables {
+  const data = new Map(Object.entries(configMap.data ?? {}));
+  const [only] = data.size === 1 && entry === undefined ? data.values() : [];
+  const name = entry ?? usualEntry;
+  const text = data.get(name) ?? only;
   if (text !== undefined) return readTables(text);
-  return { ok: false, fault: { kind: 'unreadable', message: `the ConfigMap has no key "${documentKey}"` } };
+  return { ok: false, fault: { kind: 'unreadable', message: `the ConfigMap has no entry "${name}"` } };
 }
 
 const gone: ReadTables = {
@@ -63,7 +66,7 @@ export async function watchTablesConfigMap(options: ConfigMapTablesOptions): Pro
   const closing = new AbortController();
   const follower = new ConfigMapFollower(api, options, closing.signal);
   const first = await follower.firstConfigMap();
-  const read = readConfigMap(first);
+  const read = readConfigMap(first, options.entry);
   if (!read.ok) {
     await reportFault(api.core, first, read.fault.message, options.wallMs());
     throw new TablesError(`ConfigMap ${options.namespace}/${options.name}: ${read.fault.message}`);
@@ -75,7 +78,7 @@ export async function watchTablesConfigMap(options: ConfigMapTablesOptions): Pro
     // Each new list brings what is in use already.
     if (version !== undefined && version === takenVersion) return;
     takenVersion = version;
-    const next = configMap === null ? gone : readConfigMap(configMap);
+    const next = configMap === null ? gone : readConfigMap(configMap, options.entry);
     const known = tables.status().lastProblem;
     tables.offer(next);
     if (!next.ok && next.fault.message !== known) {

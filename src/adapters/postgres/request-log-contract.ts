@@ -48,6 +48,8 @@ export interface RequestLogOptions {
   readonly onAway?: (cause: unknown) => void;
   /** Told when they do again; must not throw. */
   readonly onBack?: () => void;
+  /** Told by `drain` how many rows it printed, if any; must not throw. */
+  readonly onPrintedAtEnd?: (rows: number) => void;
   /** The group commit: `newRowsInto` of the pool, watched. */
   readonly insert: InsertNewRows;
 }

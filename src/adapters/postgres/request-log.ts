@@ -202,6 +202,7 @@ class GroupCommitLog implements PostgresRequestLog {
 
   async #drain(timeoutMs: number): Promise<void> {
     const endsAtMs = this.#nowMs() + timeoutMs;
+    const printedBefore = this.#printed.count;
     const leftMs = (): number => endsAtMs - this.#nowMs();
     // A row may be committed while it is on its way into the spool: there it is replayed too, and not left behind.
     while (leftMs() > 0 && (this.#unsettled.waiting > 0 || !this.#spool.empty))
@@ -214,6 +215,8 @@ class GroupCommitLog implements PostgresRequestLog {
     await this.#recovering;
     // What cannot be read now, the next process to take its slot will try.
     for await (const row of this.#spool.rows(this.#replay.onBroken)) this.#printed.printLine(row);
+    const printed = this.#printed.count - printedBefore;
+    if (printed > 0) this.#options.onPrintedAtEnd?.(printed);
     await this.#spool.close();
   }
 }

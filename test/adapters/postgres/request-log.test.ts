@@ -2,9 +2,11 @@ import { fork, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, aroundEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, aroundEach, beforeEach, expect, test, vi } from 'vitest';
 import { encodeLogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { newRowsInto } from '../../../src/adapters/postgres/log-insert.ts';
 import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts';
@@ -250,8 +252,36 @@ test('with the policy to drop, chat goes on when the spool is full', async () =>
   await unlock();
 });
 
-test('draining commits what waits', async () => {
+test('a row waits, and its age says for how long, while Postgres commits nothing and the spool’s volume hangs', async () => {
+  const unlock = await lockLogTable();
   const log = await openLog();
+  const file = await open(join(spool.path, 'any'), 'w');
+  const files = Object.getPrototypeOf(file) as FileHandle;
+  await file.close();
+  const thaw = Promise.withResolvers<void>();
+  const real = files.write;
+  const write = vi.spyOn(files, 'write').mockImplementation(async function (
+    this: FileHandle,
+    ...args: Parameters<typeof real>
+  ) {
+    await thaw.promise;
+    return real.apply(this, args);
+  } as typeof real);
+  const row = logRow();
+  const recorded = log.record(row);
+  await expect.poll(() => log.stats().oldestRowAgeMs, { timeout: 10_000 }).toBeGreaterThan(1_000);
+  expect(log.stats()).toMatchObject({ queueDepth: 1, spooled: 0, dropped: 0 });
+  thaw.resolve();
+  await recorded;
+  write.mockRestore();
+  expect(log.stats()).toMatchObject({ queueDepth: 0, oldestRowAgeMs: 0, spooled: 1 });
+  await unlock();
+  await expect.poll(() => storedRowIds(pool)).toEqual([row.rowId]);
+});
+
+test('draining commits what waits', async () => {
+  const onPrintedAtEnd = () => expect.unreachable();
+  const log = await openLog({ onPrintedAtEnd });
   const rows = Array.from({ length: 100 }, () => logRow());
   const recorded = Promise.all(rows.map((row) => log.record(row)));
   // As soon as they are in their place: a busy machine may take seconds to open a connection.
@@ -261,8 +291,9 @@ test('draining commits what waits', async () => {
   expect(printed).toEqual([]);
 });
 
-test('draining while Postgres takes nothing keeps the rows in the spool and prints them', async () => {
-  const log = await openLog();
+test('draining while Postgres takes nothing keeps the rows in the spool, prints them and tells their number', async () => {
+  const told: number[] = [];
+  const log = await openLog({ onPrintedAtEnd: (rows) => told.push(rows) });
   const unlock = await lockLogTable();
   const rows = Array.from({ length: 10 }, () => logRow());
   await Promise.all(rows.map((row) => log.record(row)));
@@ -271,6 +302,7 @@ test('draining while Postgres takes nothing keeps the rows in the spool and prin
   expectInTime(performance.now() - startedAtMs, 800);
   const printedIds = printed.map((line) => (JSON.parse(line) as { row: { row_id: string } }).row.row_id);
   expect(printedIds.sort()).toEqual(sortedIds(rows));
+  expect(told).toEqual([10]);
   expect(log.stats()).toMatchObject({ printed: 10, dropped: 0, spooled: 10, queueDepth: 0 });
   await unlock();
   await openLog();

@@ -44,7 +44,7 @@ afterEach(async () => {
   await edge.close();
 });
 
-const begin = (limits: { delayMs: number; drainMs: number }): Promise<void> =>
+const begin = (limits: { delayMs: number; drainMs: number }): Promise<number> =>
   drain(edge.app, edge.life, limits, hurry.signal);
 
 const until = (client: Client, text: string): Promise<true> =>
