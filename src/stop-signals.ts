@@ -1,7 +1,7 @@
 /** How a process that serves hears that it has to stop, and that it does. */
 
 /** After a stop signal and the drain, whatever still hangs is left behind. */
-const stopGraceMs = 15_000;
+export const stopGraceMs = 15_000;
 
 export interface StopRules {
   readonly signals: readonly NodeJS.Signals[];

@@ -27,10 +27,19 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A stdout with this many bytes that nobody has read. */
-function stdout(writableLength = 0): { lines: StdoutLines; text: () => string } {
+/** A stdout that has everything at once, or of which nobody reads anything. */
+function stdout(isRead = true): { lines: StdoutLines; text: () => string } {
   const blocks: string[] = [];
-  const stream = { writableLength, on: () => undefined, write: (block: string) => blocks.push(block) > 0 };
+  const stream = {
+    writableLength: 0,
+    on: () => undefined,
+    write: (block: string, left: () => void) => {
+      blocks.push(block);
+      if (isRead) left();
+      else stream.writableLength += block.length;
+      return isRead;
+    },
+  };
   return { lines: new StdoutLines(stream), text: () => blocks.join('') };
 }
 
@@ -97,9 +106,11 @@ test('rows are on stdout, or counted as lost to it', async () => {
   await served.requestLog.record(logRow({ rowId: 'here' }));
   expect(read.text()).toContain('here');
   expect(served.requestLog.stats()).toMatchObject({ accepted: 1, written: 1, dropped: 0, printed: 0 });
-  const unread = stdout(64 * 1024 * 1024);
+  const unread = stdout(false);
   const lost = open([openai], unread);
-  await lost.requestLog.record(logRow());
-  expect(unread.text()).toBe('');
+  unread.lines.write('x'.repeat(17 * 1024 * 1024));
+  await lost.requestLog.record(logRow({ rowId: 'nowhere' }));
+  unread.lines.flush();
+  expect(unread.text()).not.toContain('nowhere');
   expect(lost.requestLog.stats()).toMatchObject({ accepted: 1, written: 0, dropped: 1, printed: 0 });
 });

@@ -29,7 +29,7 @@ test('stores that cannot be opened leave no connection and nothing that asks for
       stampMicros: () => Date.now() * 1000,
     },
     log: pino({ level: 'silent' }),
-    lines: { print: () => undefined },
+    lines: { print: () => undefined, untilLeft: async () => true },
     metrics: new Metrics().stores,
     onKept: () => undefined,
     onStore: () => undefined,

@@ -2,26 +2,48 @@
 const minBlockLength = 16 * 1024;
 const flushEveryMs = 250;
 /** What waits for a stdout that nobody reads; beyond it lines are dropped rather than kept in memory. */
-const maxWaitingBytes = 16 * 1024 * 1024;
-/** A reader that has taken nothing for this long at the end is not coming back. */
+const maxWaitingLength = 16 * 1024 * 1024;
+/** The same of lines that exist nowhere else. A full heap would take more of them than a bound does. */
+const maxPrintedLength = 2 * maxWaitingLength;
+/** A reader that has taken nothing for this long is not waited for. */
 const stalledAfterMs = 1000;
-const closePollMs = 10;
 
 /** As much of `process.stdout` as is used. */
 export interface LineStream {
+  /** Of what was written and has not left. */
   readonly writableLength: number;
-  write(text: string): boolean;
+  /** `left` is called when the system has all of `text`, or with why it never will. */
+  write(text: string, left: (error?: Error | null) => void): boolean;
   on(event: 'error', listener: () => void): unknown;
+}
+
+interface Block {
+  readonly text: string;
+  /** Of the lines in it whose writers want to know. */
+  readonly onLeft: readonly (() => void)[];
 }
 
 /**
  * The one way to stdout. Nothing waits for the reader: as a Node stream, a pipe is written without blocking, so one
  * that stops or goes away delays neither a request nor the end of the process.
+ *
+ * The stream has one block at a time, and the others wait here. It would put all that waits in it into one write, whose
+ * end says too late that the reader takes anything.
  */
 export class StdoutLines {
   readonly #stream: LineStream;
   readonly #timer: NodeJS.Timeout;
   #block = '';
+  #onLeft: (() => void)[] = [];
+  /** Behind the one that the stream has, oldest first. */
+  #blocks: Block[] = [];
+  /** Of all that has not left. */
+  #waitingLength = 0;
+  /** The reader of what was written last is there no more. */
+  #isGone = false;
+  #endsAtMs = Number.POSITIVE_INFINITY;
+  /** Of those who wait until something leaves. */
+  #movers: (() => void)[] = [];
 
   constructor(stream: LineStream = process.stdout) {
     this.#stream = stream;
@@ -32,34 +54,83 @@ export class StdoutLines {
 
   /** Takes a line with its line feed. False: it was dropped, since nobody reads. */
   write(line: string): boolean {
-    if (this.#stream.writableLength > maxWaitingBytes) return false;
-    this.#block += line;
-    if (this.#block.length >= minBlockLength) this.flush();
+    if (this.#waitingLength > maxWaitingLength) return false;
+    this.#add(line);
+    if (this.#blocks.length > 0) this.flush();
     return true;
   }
 
-  /** For lines that exist nowhere else: never dropped. The caller bounds how many there are. */
-  print(line: string): void {
-    this.#block += line;
+  /**
+   * For lines that exist nowhere else: dropped only where as many wait as memory may be spent on. `onLeft` is called
+   * when the system has it, so never for one that is lost.
+   */
+  print(line: string, onLeft: () => void): void {
+    if (this.#waitingLength > maxPrintedLength) return;
+    this.#onLeft.push(onLeft);
+    this.#add(line);
     this.flush();
   }
 
+  /** Hands the stream what it takes; the rest follows by itself. */
   flush(): void {
-    if (this.#block === '') return;
-    this.#stream.write(this.#block);
-    this.#block = '';
+    while (this.#stream.writableLength === 0) {
+      const block = this.#blocks.shift() ?? this.#endBlock();
+      if (block === null) return;
+      this.#stream.write(block.text, (error) => this.#left(block, error == null));
+    }
   }
 
-  /** Resolves when the reader has everything, or has taken nothing for a second. */
+  /** At this monotonic time of `performance` nothing is waited for any more, whoever reads: the process has to end. */
+  endBy(monotonicMs: number): void {
+    this.#endsAtMs = monotonicMs;
+  }
+
+  /**
+   * Resolves when all has left, to true; to false when the reader is gone, has taken nothing for a second, or there is
+   * no time left.
+   */
+  async untilLeft(): Promise<boolean> {
+    this.flush();
+    while (this.#waitingLength > 0) if (!(await this.#moves())) return false;
+    return !this.#isGone;
+  }
+
+  /** Waits as `untilLeft` does. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    await this.untilLeft();
+  }
+
+  #add(line: string): void {
+    this.#block += line;
+    this.#waitingLength += line.length;
+    if (this.#block.length < minBlockLength) return;
+    const block = this.#endBlock();
+    if (block !== null) this.#blocks.push(block);
+  }
+
+  #endBlock(): Block | null {
+    if (this.#block === '') return null;
+    const block = { text: this.#block, onLeft: this.#onLeft };
+    this.#block = '';
+    this.#onLeft = [];
+    return block;
+  }
+
+  #left({ text, onLeft }: Block, isTaken: boolean): void {
+    this.#waitingLength -= text.length;
+    this.#isGone = !isTaken;
+    if (isTaken) for (const tell of onLeft) tell();
     this.flush();
-    let left = this.#stream.writableLength;
-    let stalledMs = 0;
-    while (left > 0 && stalledMs < stalledAfterMs) {
-      await new Promise((resolve) => setTimeout(resolve, closePollMs));
-      stalledMs = this.#stream.writableLength < left ? 0 : stalledMs + closePollMs;
-      left = this.#stream.writableLength;
-    }
+    for (const move of this.#movers.splice(0)) move();
+  }
+
+  /** Resolves to whether a block leaves in time. */
+  #moves(): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const leftMs = Math.min(stalledAfterMs, this.#endsAtMs - performance.now());
+    const timer = setTimeout(() => resolve(false), Math.max(0, leftMs));
+    this.#movers.push(() => resolve(true));
+    return promise.finally(() => clearTimeout(timer));
   }
 }

@@ -26,6 +26,7 @@ import type { LimitGate } from '../limits/limit-gate.ts';
 import { packageVersion } from '../package-version.ts';
 import { providers } from '../providers/registry.ts';
 import type { Settings } from '../settings.ts';
+import { stopGraceMs } from '../stop-signals.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { adminApi } from './admin-api.ts';
 import { drain } from './drain.ts';
@@ -181,15 +182,20 @@ async function listen(app: FastifyInstance, host: string, port: number, own: Own
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${bound.port}`;
 }
 
+/** Of the time that a stop has, for what comes behind the last line of stdout. */
+const endMs = 1_000;
+
 /** Drains, then closes all of it. A second call hurries the first. */
 function stopper({ app, admin }: Servers, foundation: Foundation): () => Promise<void> {
-  const { life, settings, log } = foundation;
+  const { life, settings, log, lines } = foundation;
   const hurry = new AbortController();
   let stopped: Promise<void> | null = null;
   const stop = async (): Promise<void> => {
     log.info({ active: life.activeCount }, 'draining');
-    const limits = { delayMs: settings.drainDelayMs, drainMs: settings.drainMs };
-    const cut = await drain(app, life, limits, hurry.signal);
+    const { drainDelayMs: delayMs, drainMs } = settings;
+    // Rows are printed for as long as the process is there: see `endAfter`.
+    lines.endBy(performance.now() + delayMs + drainMs + stopGraceMs - endMs);
+    const cut = await drain(app, life, { delayMs, drainMs }, hurry.signal);
     // By a line, since no scrape comes between the last streams and the end of the process.
     if (cut > 0) log.warn({ active: cut }, 'the drain was too short: chat requests were cut');
     // Metrics and probes are answered to the last.

@@ -92,7 +92,7 @@ export interface StoresIo {
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly lines: Pick<StdoutLines, 'print'>;
+  readonly lines: Pick<StdoutLines, 'print' | 'untilLeft'>;
   readonly metrics: StoreMetrics;
   /** Told of each row that lies in a store how many milliseconds its answer waited for it. */
   readonly onKept: (waitedMs: number) => void;
@@ -161,7 +161,7 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
     spool: { directory: spoolDir, maxBytes: spoolBytes },
     whenFull: spoolFull,
     clock,
-    print: (line) => lines.print(line),
+    printer: lines,
     onKept,
     ...requestLogLines(log),
     insert: metrics.timeFlush(newRowsInto(logPool, refusedBatches(log, clock, metrics))),

@@ -141,6 +141,7 @@ const rooms: Readonly<Record<string, Room>> = {
     ],
   },
   'sealing-keys.ts': { values: ['settings.ts', 'node:crypto'], types: ['core/'] },
+  'stop-signals.ts': { values: [] },
   'wiring/': {
     values: [
       ...[
@@ -154,6 +155,7 @@ const rooms: Readonly<Record<string, Room>> = {
         'settings.ts',
         'sealing-keys.ts',
         'package-version.ts',
+        'stop-signals.ts',
       ],
       ...['node:crypto', 'node:net', 'node:timers/promises', 'node:url'],
     ],
@@ -163,7 +165,6 @@ const rooms: Readonly<Record<string, Room>> = {
     values: ['engine-flags.ts', 'telemetry/', 'wiring/'],
     types: ['settings.ts'],
   },
-  'stop-signals.ts': { values: [] },
   'demo/': {
     values: ['node:crypto', 'node:events', 'node:http', 'node:timers/promises'],
     types: ['node:net'],

@@ -15,7 +15,10 @@ const insertRows = `INSERT INTO request_logs (created_at, ${names}) SELECT creat
 const insertUnsummed = `INSERT INTO unsummed_requests (${unsummedColumns})
   SELECT ${unsummedColumns.replace('model', `CASE WHEN is_other THEN '${otherName}' ELSE model END`)} FROM input`;
 
-/** Of rows that are known to be new: fails as a whole where one is not. */
+/**
+ * Of rows that are known to be new: fails as a whole where one is not. They come in the order of `insertSql`, since a
+ * row may be in both at once, when it was spooled while its commit was still under way.
+ */
 const newSql = `
 WITH input AS (
   SELECT created_at, is_other, ${names} FROM unnest($1::${newRowType}[])
@@ -45,13 +48,16 @@ WITH input AS (
 SELECT count(*)::integer AS inserted FROM inserted`;
 
 /**
- * Inserts rows (of `encodeLogRow`) that are not there yet, and what is to be summed of them, in one transaction; zero
- * rows only prove that the table takes writes. Returns how many rows were new. Rejects with the error of `pg`.
+ * Inserts rows (of `encodeLogRow`) that are not there yet, and what is to be summed of them, in one transaction.
+ * Returns how many rows were new. Rejects with the error of `pg`.
  *
  * The statement is prepared once per connection, since planning it costs the server more than running it
- * for a few rows. So `pool` needs direct connections, not a transaction-mode pooler.
+ * for a few rows. So `pool`, or a client of it, needs direct connections, not a transaction-mode pooler.
  */
-export async function insertLogRows(pool: pg.Pool, rows: readonly string[]): Promise<number> {
+export async function insertLogRows(
+  pool: Pick<pg.ClientBase, 'query'>,
+  rows: readonly string[],
+): Promise<number> {
   const insert = { name: 'insert-log-rows', text: insertSql, values: [`[${rows.join(',')}]`] };
   let result: pg.QueryResult<{ inserted: number }>;
   try {
@@ -84,7 +90,7 @@ export function newRowsInto(pool: pg.Pool, onRefused: (error: unknown) => void):
   return async (rows) => {
     try {
       type ??= await newRowTypeOid(pool);
-      const value = binaryRows(type, rows);
+      const value = binaryRows(type, rows.toSorted(byRowId));
       await runStatement(pool, new BinaryStatement('insert-new-rows', newSql, value));
       return nowhere;
     } catch (error) {
@@ -94,6 +100,11 @@ export function newRowsInto(pool: pg.Pool, onRefused: (error: unknown) => void):
       return insertLines(pool, rows.map(lineIfTold));
     }
   };
+}
+
+/** As Postgres orders ids, which are in small letters. */
+function byRowId(a: LogRow, b: LogRow): number {
+  return a.settled.rowId < b.settled.rowId ? -1 : 1;
 }
 
 /** Resolves to where there is no line. */

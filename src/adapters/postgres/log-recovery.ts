@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Clock } from '../../chat/ports.ts';
 import type { RowSpool } from '../spool/row-spool.ts';
-import { insertLogRows } from './log-insert.ts';
+import { tryToWriteRows } from './log-trial.ts';
 import type { SpoolReplay } from './spool-replay.ts';
 
 /** A Postgres that was restarted takes rows again after a second or so, and every replica asks. */
@@ -15,8 +15,8 @@ const abandonedIntervalMs = 30_000;
 
 export interface LogRecoveryOptions {
   readonly pool: pg.Pool;
-  readonly spool: RowSpool;
-  readonly replay: SpoolReplay;
+  readonly spool: Pick<RowSpool, 'retry'>;
+  readonly replay: Pick<SpoolReplay, 'run'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly signal: AbortSignal;
   readonly isAway: () => boolean;
@@ -24,43 +24,47 @@ export interface LogRecoveryOptions {
   readonly onBack: () => void;
 }
 
-/** Why the log table takes no writes: Postgres may be up, yet its disk full or the table locked. Null: it does. */
-async function whyNoRows(pool: pg.Pool): Promise<{ readonly cause: unknown } | null> {
-  try {
-    await insertLogRows(pool, []);
-    return null;
-  } catch (cause) {
-    return { cause };
-  }
+/**
+ * Finds out whether Postgres takes rows again by writing some: those of the spools, and where there are none, or it has
+ * them all already, made ones. Nothing less tells of a full disk. Rejects with why not; `onBack` may have been called
+ * before, for a batch that was taken.
+ */
+async function tryAgain({ pool, spool, replay, signal, onBack }: LogRecoveryOptions): Promise<void> {
+  await spool.retry();
+  let isBack = false;
+  await replay.run(true, signal, () => {
+    if (isBack) return;
+    isBack = true;
+    onBack();
+  });
+  if (isBack) return;
+  await tryToWriteRows(pool);
+  onBack();
 }
 
 /**
  * Until `signal` fires: finds out when Postgres and the spool's disk are back, and empties the spools,
- * those of dead processes included, at the start, after every return and every half minute. Never rejects.
+ * those of dead processes included, at the start, at every return and every half minute. Never rejects.
  */
 export async function recoverInBackground(options: LogRecoveryOptions): Promise<void> {
-  const { pool, spool, replay, clock, signal } = options;
+  const { replay, clock, signal, isAway } = options;
   let probeMs = firstProbeMs;
   let abandonedDueMs = 0;
   while (!signal.aborted) {
-    if (options.isAway()) {
-      await spool.retry();
-      const obstacle = await whyNoRows(pool);
-      if (obstacle === null) {
-        options.onBack();
-        probeMs = firstProbeMs;
-        abandonedDueMs = 0;
-      } else {
-        options.onAway(obstacle.cause);
-        probeMs = Math.min(probeMs * 2, longestProbeMs);
-      }
+    const wasAway = isAway();
+    const nowMs = clock.monotonicMs();
+    const abandonedToo = wasAway || nowMs >= abandonedDueMs;
+    if (abandonedToo) abandonedDueMs = nowMs + abandonedIntervalMs;
+    try {
+      if (wasAway) await tryAgain(options);
+      else await replay.run(abandonedToo, signal, () => {});
+    } catch (cause) {
+      options.onAway(cause);
     }
-    if (!options.isAway()) {
-      const nowMs = clock.monotonicMs();
-      const abandonedToo = nowMs >= abandonedDueMs;
-      if (abandonedToo) abandonedDueMs = nowMs + abandonedIntervalMs;
-      await replay.run(abandonedToo, signal).catch(options.onAway);
-    }
-    await sleep(options.isAway() ? probeMs : intervalMs, undefined, { signal }).catch(() => {});
+    const pauseMs = isAway() ? probeMs : intervalMs;
+    if (isAway()) probeMs = Math.min(probeMs * 2, longestProbeMs);
+    // A disk with room for a few rows takes some, then none: only a whole round without a failure ends the outage.
+    else if (!wasAway) probeMs = firstProbeMs;
+    await sleep(pauseMs, undefined, { signal }).catch(() => {});
   }
 }

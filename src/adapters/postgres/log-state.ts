@@ -2,7 +2,7 @@
  * The log of requests is
  *
  *   committing  rows wait in the queue for a writer
- *   away        Postgres is known not to answer: rows go straight to the spool, and are replayed once it does
+ *   away        Postgres is known to take no rows: they go straight to the spool, until it has written some again
  *   closing     the process ends: rows go straight to the spool or are printed; for good
  *
  * committing ⇄ away → closing, and committing → closing.

@@ -104,10 +104,13 @@ const duplicateTableState = '42P07';
 /** Some other relation has the name. */
 export const isNameTaken = (error: unknown): boolean => sqlState(error) === duplicateTableState;
 
-/** The row's own values are at fault: classes 22 (data) and 23 (constraint). */
+/** Of SQLSTATE: data, constraints, and what is too large for the server (an index entry, say). */
+const dataErrorClasses: ReadonlySet<string> = new Set(['22', '23', '54']);
+
+/** The row's own values are at fault. */
 export function isDataError(error: unknown): boolean {
   const state = sqlState(error);
-  return state !== null && (state.startsWith('22') || state.startsWith('23'));
+  return state !== null && dataErrorClasses.has(state.slice(0, 2));
 }
 
 /** Classes in which the server says "not now": connection, resources, intervention, system, read-only standby. */

@@ -3,6 +3,14 @@ import type { Clock, RequestLog } from '../../chat/ports.ts';
 import type { SpoolFolder } from '../spool/spool-slots.ts';
 import type { InsertNewRows } from './log-insert.ts';
 
+/** The last resort for a row: stdout. */
+export interface RowPrinter {
+  /** Takes one line of NDJSON; `onLeft` is called once it has left. */
+  print(line: string, onLeft: () => void): void;
+  /** Resolves when all has left, to true; to false when nobody takes it, or there is no time left. */
+  untilLeft(): Promise<boolean>;
+}
+
 export interface RequestLogStats {
   /** Rows handed to `record`. */
   readonly accepted: number;
@@ -14,9 +22,9 @@ export interface RequestLogStats {
   readonly dropped: number;
   /** Rows taken from a spool to Postgres, those of dead processes included. */
   readonly replayed: number;
-  /** Spool lines that were torn or that Postgres refuses for their content; kept in `bad.ndjson`. */
+  /** Spool lines that were torn or that Postgres refuses for their content, each once; kept in `bad.ndjson`. */
   readonly bad: number;
-  /** Rows printed because no store took them, or at the end because Postgres did not. */
+  /** Rows that left through stdout because no store took them, or at the end because Postgres did not. */
   readonly printed: number;
   /** Rows that are neither committed nor spooled yet. */
   readonly queueDepth: number;
@@ -40,13 +48,12 @@ export interface RequestLogOptions {
   /** When the spool is full: refuse new chat requests, or serve them and print their rows. */
   readonly whenFull: 'refuse' | 'drop';
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Writes one line of NDJSON to stdout: the last resort for a row. */
-  readonly print: (line: string) => void;
+  readonly printer: RowPrinter;
   /** Told of each row that has its place how long that took; must not throw. */
   readonly onKept?: (waitedMs: number) => void;
   /** Told when rows no longer reach Postgres, and again by each look while they do not; must not throw. */
   readonly onAway?: (cause: unknown) => void;
-  /** Told when they do again; must not throw. */
+  /** Told when one did again; must not throw. */
   readonly onBack?: () => void;
   /** Told by `drain` how many rows it printed, if any; must not throw. */
   readonly onPrintedAtEnd?: (rows: number) => void;
@@ -57,8 +64,9 @@ export interface RequestLogOptions {
 export interface PostgresRequestLog extends RequestLog {
   stats(): RequestLogStats;
   /**
-   * For the end of the process: writes what waits and replays the spool, within `timeoutMs`. What Postgres
-   * did not take stays in the spool and is printed as well. Never rejects; `record` still works, by printing.
+   * For the end of the process: writes what waits and replays the spool, within `timeoutMs`. What Postgres did not
+   * take stays in the spool and is printed as well, for as long as somebody takes it. Never rejects; `record` still
+   * works, by printing.
    */
   drain(timeoutMs: number): Promise<void>;
 }

@@ -49,7 +49,7 @@ class GroupCommitLog implements PostgresRequestLog {
     this.#options = options;
     this.#spool = spool;
     this.#shares = new SpoolShares(options.spool.maxBytes);
-    this.#printed = new PrintedRows(options.print);
+    this.#printed = new PrintedRows(options.printer);
     this.#insert = options.insert;
     this.#writers = new RowWriters(
       (rows) => this.#write(rows),
@@ -69,11 +69,7 @@ class GroupCommitLog implements PostgresRequestLog {
       signal: this.#closing.signal,
       isAway: () => this.#state === 'away',
       onAway: (cause) => this.#startAway(cause),
-      onBack: () => {
-        if (this.#state !== 'away') return;
-        this.#to('committing');
-        options.onBack?.();
-      },
+      onBack: () => this.#comeBack(),
     });
   }
 
@@ -188,11 +184,18 @@ class GroupCommitLog implements PostgresRequestLog {
       this.#unsettled.waiting === 0 ? null : setTimeout(() => this.#onDeadline(), Math.max(1, dueMs - nowMs));
   }
 
-  /** From now on nothing waits for Postgres, until a probe finds it again. */
+  /** From now on nothing waits for Postgres, until it has taken a row again. */
   #startAway(cause: unknown): void {
     if (this.#state === 'committing') this.#to('away');
     if (this.#state === 'away') this.#options.onAway?.(cause);
     for (const row of this.#writers.takeQueue()) void this.#spoolOrPrint(row);
+  }
+
+  /** A row has been written again. */
+  #comeBack(): void {
+    if (this.#state !== 'away') return;
+    this.#to('committing');
+    this.#options.onBack?.();
   }
 
   drain(timeoutMs: number): Promise<void> {
@@ -214,7 +217,8 @@ class GroupCommitLog implements PostgresRequestLog {
     await Promise.all(this.#unsettled.all().map((row) => this.#spoolOrPrint(row)));
     await this.#recovering;
     // What cannot be read now, the next process to take its slot will try.
-    for await (const row of this.#spool.rows(this.#replay.onBroken)) this.#printed.printLine(row);
+    for await (const rows of this.#spool.rows(this.#replay.onBroken))
+      if (!(await this.#printed.printLines(rows))) break;
     const printed = this.#printed.count - printedBefore;
     if (printed > 0) this.#options.onPrintedAtEnd?.(printed);
     await this.#spool.close();

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { ReplayProgress } from '../spool/replay-progress.ts';
 import type { RowSpool } from '../spool/row-spool.ts';
 import type { SpoolBatch } from '../spool/spool-segment.ts';
 import type { SpoolFolder } from '../spool/spool-slots.ts';
@@ -30,22 +31,25 @@ export class SpoolReplay {
   /** Lines that are no rows, and rows Postgres refuses for their content. */
   bad = 0;
   readonly #broken = new Set<string>();
+  /** In the spools of dead processes, which are opened anew each time. */
+  readonly #progress = new ReplayProgress();
 
   constructor(options: SpoolReplayOptions) {
     this.#options = options;
   }
 
   /**
-   * Empties the own spool and, if asked, those of dead processes. Rejects when Postgres does not take rows
-   * or `signal` fires; the rest stays where it is. What cannot be read is no reason: it is told of and stays.
+   * Empties the own spool and, if asked, those of dead processes; tells of each batch of which Postgres wrote a row.
+   * Rejects when Postgres does not take rows or `signal` fires; the rest stays where it is. What cannot be read is no
+   * reason: it is told of and stays.
    */
-  async run(abandonedToo: boolean, signal: AbortSignal): Promise<void> {
+  async run(abandonedToo: boolean, signal: AbortSignal, onWritten: () => void): Promise<void> {
     const { spool, folder } = this.#options;
-    if (spool.bytes > 0 || abandonedToo) await this.#empty(spool, abandonedToo, signal);
+    if (spool.bytes > 0 || abandonedToo) await this.#empty(spool, abandonedToo, signal, onWritten);
     if (!abandonedToo) return;
     for await (const abandoned of this.#abandoned(folder)) {
       try {
-        await this.#empty(abandoned, false, signal);
+        await this.#empty(abandoned, false, signal, onWritten);
       } finally {
         await abandoned.close();
       }
@@ -54,7 +58,7 @@ export class SpoolReplay {
 
   async *#abandoned(folder: SpoolFolder): AsyncGenerator<RowSpool> {
     try {
-      yield* abandonedSpools(folder, this.onBroken);
+      yield* abandonedSpools(folder, this.onBroken, this.#progress);
     } catch (error) {
       this.onBroken(folder.directory, error);
     }
@@ -69,24 +73,28 @@ export class SpoolReplay {
     this.#options.onBrokenSpool(path, reason);
   };
 
-  #empty(spool: RowSpool, stuckToo: boolean, signal: AbortSignal): Promise<void> {
+  #empty(spool: RowSpool, stuckToo: boolean, signal: AbortSignal, onWritten: () => void): Promise<void> {
     const take = async (batch: SpoolBatch): Promise<void> => {
-      signal.throwIfAborted();
-      this.bad += batch.bad.length;
+      const refused: string[] = [];
       for (let start = 0; start < batch.rows.length; ) {
+        signal.throwIfAborted();
         const rows = batch.rows.slice(start, start + this.#rowsAtOnce);
-        await this.#insert(spool, rows);
+        await this.#insert(rows, refused, onWritten);
         start += rows.length;
       }
+      // Not before the whole batch is taken: what was not will be handed out again.
+      await spool.setAside(refused);
+      this.bad += refused.length + batch.bad.length;
     };
     return spool.replay(take, this.onBroken, stuckToo);
   }
 
-  /** Halves a batch until the rows that Postgres refuses stand alone; those are set aside. */
-  async #insert(spool: RowSpool, rows: readonly string[]): Promise<void> {
-    if (rows.length === 0) return;
+  /** Halves a batch until the rows that Postgres refuses stand alone; they join `refused`. */
+  async #insert(rows: readonly string[], refused: string[], onWritten: () => void): Promise<void> {
     try {
-      this.replayed += await insertLogRows(this.#options.pool, rows);
+      const written = await insertLogRows(this.#options.pool, rows);
+      this.replayed += written;
+      if (written > 0) onWritten();
       this.#rowsAtOnce = Math.min(this.#rowsAtOnce * 2, mostRows);
     } catch (error) {
       if (sqlState(error) === statementTimeoutState) {
@@ -94,13 +102,12 @@ export class SpoolReplay {
       }
       if (!isDataError(error)) throw error;
       if (rows.length === 1) {
-        this.bad += 1;
-        await spool.setAside(rows);
+        refused.push(...rows);
         return;
       }
       const middle = Math.ceil(rows.length / 2);
-      await this.#insert(spool, rows.slice(0, middle));
-      await this.#insert(spool, rows.slice(middle));
+      await this.#insert(rows.slice(0, middle), refused, onWritten);
+      await this.#insert(rows.slice(middle), refused, onWritten);
     }
   }
 }

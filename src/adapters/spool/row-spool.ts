@@ -1,12 +1,13 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ReplayProgress } from './replay-progress.ts';
 import { SegmentWriter } from './segment-writer.ts';
 import { setAside } from './set-aside.ts';
 import { encodeSpoolLine } from './spool-line.ts';
 import type { SpoolLock } from './spool-lock.ts';
 import { lockFolder } from './spool-lock.ts';
 import type { NumberedSegment, Segment, SpoolBatch } from './spool-segment.ts';
-import { findSegments, readSegment, segmentName } from './spool-segment.ts';
+import { findSegments, segmentName } from './spool-segment.ts';
 
 /** Told of a slot or segment that cannot be read or removed: what lies in it stays there. */
 export type OnBroken = (path: string, error: unknown) => void;
@@ -37,13 +38,12 @@ const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).
 export class RowSpool {
   readonly #folder: string;
   readonly #maxBytes: number;
+  readonly #progress: ReplayProgress;
   #lock: SpoolLock;
   /** Oldest first; the writer's own, if any, is the last. */
   readonly #segments: Segment[] = [];
   /** Could not be read, or not removed: out of the way of the others, and of `bytes`. */
   readonly #stuck = new Set<Segment>();
-  /** Those of the stuck whose rows were taken. */
-  readonly #taken = new Set<Segment>();
   #writer: SegmentWriter | null = null;
   #nextNumber: number;
   #waiting: Waiting[] = [];
@@ -56,20 +56,26 @@ export class RowSpool {
     maxBytes: number,
     lock: SpoolLock,
     segments: readonly NumberedSegment[],
+    progress: ReplayProgress,
   ) {
     this.#folder = folder;
     this.#maxBytes = maxBytes;
     this.#lock = lock;
+    this.#progress = progress;
     this.#segments.push(...segments);
     this.#nextNumber = (segments.at(-1)?.number ?? 0) + 1;
   }
 
   /** Takes one slot with all it contains; null where a live process holds it. Rejects when it cannot be used. */
-  static async openSlot(folder: string, maxBytes: number): Promise<RowSpool | null> {
+  static async openSlot(
+    folder: string,
+    maxBytes: number,
+    progress = new ReplayProgress(),
+  ): Promise<RowSpool | null> {
     const lock = await lockFolder(folder);
     if (lock === null) return null;
     try {
-      return new RowSpool(folder, maxBytes, lock, await findSegments(folder));
+      return new RowSpool(folder, maxBytes, lock, await findSegments(folder), progress);
     } catch (error) {
       lock.release();
       throw error;
@@ -190,23 +196,28 @@ export class RowSpool {
 
   /**
    * Hands out every row that lay in the spool when it was called, oldest first, and frees each segment
-   * once `take` has taken all of it. Rejects with what `take` rejects with; nothing is lost then, and rows
-   * of the segment in work are handed out again, so `take` must be idempotent. A segment that cannot be read
-   * or removed is told of, holds up no other, and is tried again `stuckToo`. Not to be run twice at once.
+   * once `take` has taken all of it. Rejects with what `take` rejects with; nothing is lost then, and the batch
+   * is handed out again, so `take` must be idempotent. Lines that are no rows are set aside with their batch. A segment
+   * that cannot be read or removed is told of, holds up no other, and is tried again `stuckToo`. Not to be run twice at
+   * once.
    */
   async replay(
     take: (batch: SpoolBatch) => Promise<void>,
     onBroken: OnBroken,
     stuckToo: boolean,
   ): Promise<void> {
+    const takeWhole = async (batch: SpoolBatch): Promise<void> => {
+      await take(batch).catch((cause: unknown) => Promise.reject(new NotTaken('not taken', { cause })));
+      // Not before: it would be done with each attempt.
+      await this.setAside(batch.bad);
+    };
     await this.#untilWritten();
     // Taken in the same turn in which no write is running: later appends go to a new segment.
     const finished = [...(stuckToo ? this.#stuck : []), ...this.#segments];
     await this.#finishSegment();
     for (const segment of finished) {
       try {
-        if (!this.#taken.has(segment)) await this.#handOut(segment, take);
-        this.#taken.add(segment);
+        await this.#progress.handOut(segment, takeWhole);
         await rm(segment.path, { force: true });
       } catch (error) {
         if (error instanceof NotTaken) throw error.cause;
@@ -215,18 +226,9 @@ export class RowSpool {
         if (!isMissing(error)) this.#stuck.add(segment);
         continue;
       }
-      this.#taken.delete(segment);
       this.#stuck.delete(segment);
+      this.#progress.forget(segment);
       this.#forget(segment);
-    }
-  }
-
-  async #handOut(segment: Segment, take: (batch: SpoolBatch) => Promise<void>): Promise<void> {
-    for await (const batch of readSegment(segment.path)) {
-      await this.setAside(batch.bad);
-      await take(batch).catch((cause: unknown) => {
-        throw new NotTaken('rows were not taken', { cause });
-      });
     }
   }
 
@@ -238,13 +240,12 @@ export class RowSpool {
   /** Keeps rows that cannot be stored for a person to look at. Never rejects. */
   readonly setAside = (lines: readonly (Buffer | string)[]): Promise<void> => setAside(this.#folder, lines);
 
-  /** Every whole row in the spool that can be read, oldest first, without taking it out. */
-  async *rows(onBroken: OnBroken): AsyncGenerator<string> {
+  /** Every whole row that can be read and was not taken, oldest first, a batch at a time; they stay where they are. */
+  async *rows(onBroken: OnBroken): AsyncGenerator<readonly string[]> {
     await this.#untilWritten();
     for (const segment of [...this.#stuck, ...this.#segments]) {
-      if (this.#taken.has(segment)) continue;
       try {
-        for await (const batch of readSegment(segment.path)) yield* batch.rows;
+        for await (const batch of this.#progress.untaken(segment)) yield batch.rows;
       } catch (error) {
         onBroken(segment.path, error);
       }

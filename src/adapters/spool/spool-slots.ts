@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ReplayProgress } from './replay-progress.ts';
 import type { OnBroken } from './row-spool.ts';
 import { RowSpool } from './row-spool.ts';
 
@@ -29,16 +30,18 @@ export async function openSpool({ directory, maxBytes }: SpoolFolder): Promise<R
 
 /**
  * Takes over, one after the other, the slots with rows that dead processes left; who takes one closes it.
- * One that cannot be used is told of and left out. Rejects when the folder cannot be listed.
+ * One that cannot be used is told of and left out. `progress` is kept from one call to the next. Rejects when the
+ * folder cannot be listed.
  */
 export async function* abandonedSpools(
   { directory, maxBytes }: SpoolFolder,
   onBroken: OnBroken,
+  progress: ReplayProgress,
 ): AsyncGenerator<RowSpool> {
   for (const name of await readdir(directory)) {
     if (!name.startsWith('slot-')) continue;
     const folder = join(directory, name);
-    const spool = await RowSpool.openSlot(folder, maxBytes).catch((error: unknown) => {
+    const spool = await RowSpool.openSlot(folder, maxBytes, progress).catch((error: unknown) => {
       onBroken(folder, error);
       return null;
     });

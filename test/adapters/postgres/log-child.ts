@@ -1,7 +1,7 @@
 import { newRowsInto } from '../../../src/adapters/postgres/log-insert.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts';
-import { logRow } from './log-rows.ts';
+import { logRow, printerInto } from './log-rows.ts';
 
 /** `log-child.ts <url> <spool>`: records rows and writes the id of each that is recorded, until it is killed. */
 const [url = '', directory = ''] = process.argv.slice(2);
@@ -12,7 +12,7 @@ const log = await createRequestLog({
   onBrokenSpool: () => process.exit(1),
   whenFull: 'refuse',
   clock: { monotonicMs: () => performance.now() },
-  print: () => {},
+  printer: printerInto(),
   insert: newRowsInto(pool, () => {}),
 });
 for (let flow = 0; flow < 16; flow += 1) {

@@ -116,6 +116,22 @@ test('rows that the replay was faster with keep the others of their batch from n
   expect(await rolledUp(pool)).toBe(before + 3);
 });
 
+test('rows go in by the order of their ids either way, so that two writers of the same ones never wait in a circle', async () => {
+  const batch = (): LogRow[] => Array.from({ length: 20 }, () => rowOf());
+  const [fast, slow] = [batch(), batch()];
+  await insertNew(fast);
+  await insertLogRows(pool, slow.map(lineOf));
+  expect(refused).toEqual([]);
+  for (const rows of [fast, slow]) {
+    const ids = rows.map(({ settled }) => settled.rowId);
+    const { rows: found } = await pool.query<{ row_id: string }>(
+      'SELECT row_id FROM request_logs WHERE row_id = ANY($1) ORDER BY id',
+      [ids],
+    );
+    expect(found.map((row) => row.row_id)).toEqual(ids.toSorted());
+  }
+});
+
 test.each([
   ['latency beyond its column', { latencyMs: 2 ** 40 }],
   ['a count that is no integer', { usage: { ...noUsage, inputTokens: 1.5 } }],

@@ -71,7 +71,7 @@ test('a line that an earlier release spooled, without columns that came later, i
   const spool = await openSpool(spoolFolder());
   await spool.append(JSON.stringify(earlier));
   const replay = new SpoolReplay({ pool, spool, folder: spoolFolder(), onBrokenSpool });
-  await replay.run(false, AbortSignal.timeout(10_000));
+  await replay.run(false, AbortSignal.timeout(10_000), () => {});
   await spool.close();
   expect([replay.replayed, replay.bad]).toEqual([1, 0]);
   expect(await stored(row.rowId, 'key_id, usage_basis, residency_bound_by')).toEqual({
@@ -92,7 +92,7 @@ test.each([
   const spool = await openSpool(spoolFolder());
   for (const row of rows) await spool.append(row);
   const replay = new SpoolReplay({ pool, spool, folder: spoolFolder(), onBrokenSpool });
-  await replay.run(false, AbortSignal.timeout(10_000));
+  await replay.run(false, AbortSignal.timeout(10_000), () => {});
   expect(spool.bytes).toBe(0);
   await spool.close();
   expect(replay.replayed).toBe(given.counted);

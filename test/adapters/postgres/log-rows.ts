@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
+import type { RowPrinter } from '../../../src/adapters/postgres/request-log-contract.ts';
 import { noUsage } from '../../../src/core/answer/usage.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { settledRequest } from '../../../src/core/settled-request.ts';
@@ -30,6 +31,17 @@ export function logRow(change: Partial<SettledRequest> = {}): SettledRequest {
     target: { provider: 'openai', model: 'gpt-test' },
     tablesVersion: '0123456789abcdef',
     ...change,
+  };
+}
+
+/** A stdout that takes everything at once, into `lines`. */
+export function printerInto(lines: string[] = []): RowPrinter {
+  return {
+    print: (line, onLeft) => {
+      lines.push(line);
+      onLeft();
+    },
+    untilLeft: async () => true,
   };
 }
 

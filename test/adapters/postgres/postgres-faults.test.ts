@@ -24,7 +24,7 @@ import { StoreAway } from '../../../src/core/store-away.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
 import type { PostgresProcess } from '../../harness/servers/postgres.ts';
 import { startPostgres } from '../../harness/servers/postgres.ts';
-import { logRow, rolledUp, storedRowIds } from './log-rows.ts';
+import { logRow, printerInto, rolledUp, storedRowIds } from './log-rows.ts';
 import { newUser, readLogs, storeKey } from './stored.ts';
 
 let server: PostgresProcess;
@@ -151,7 +151,7 @@ test.each(faults)(
       onBrokenSpool: (path) => expect.unreachable(path),
       whenFull: 'refuse',
       clock,
-      print: () => {},
+      printer: printerInto(),
       insert: newRowsInto(logPool, () => {}),
     });
     const ids: string[] = [];
@@ -233,7 +233,7 @@ test('with Postgres away from the start, rows are kept and go in once it is ther
     onBrokenSpool: (path) => expect.unreachable(path),
     whenFull: 'refuse',
     clock,
-    print: () => {},
+    printer: printerInto(),
     insert: newRowsInto(logPool, () => {}),
   });
   await Promise.all(Array.from({ length: 20 }, () => log.record(logRow())));

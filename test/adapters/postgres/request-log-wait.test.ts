@@ -6,7 +6,7 @@ import { createRequestLog } from '../../../src/adapters/postgres/request-log.ts'
 import type { PostgresRequestLog } from '../../../src/adapters/postgres/request-log-contract.ts';
 import { Random } from '../../harness/measure/random.ts';
 import { useDatabase, useFolder, usePool } from '../../harness/servers/use-started.ts';
-import { logRow } from './log-rows.ts';
+import { logRow, printerInto } from './log-rows.ts';
 
 const waitMs = 50;
 /** Beyond this a commit counts as stalled, and nothing waits any more. */
@@ -36,7 +36,7 @@ beforeEach(async () => {
     onBrokenSpool: (path) => expect.unreachable(path),
     whenFull: 'refuse',
     clock: { monotonicMs: () => performance.now() },
-    print: () => {},
+    printer: printerInto(),
     insert: insertHeld,
   });
 });

@@ -14,13 +14,14 @@ import type {
   PostgresRequestLog,
   RequestLogOptions,
   RequestLogStats,
+  RowPrinter,
 } from '../../../src/adapters/postgres/request-log-contract.ts';
 import { sumUp } from '../../../src/adapters/postgres/rollup-keeper.ts';
 import { encodeSpoolLine } from '../../../src/adapters/spool/spool-line.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
 import { useDatabase, useFolder, useGatewayPool } from '../../harness/servers/use-started.ts';
-import { logRow, rolledUp, storedRowIds } from './log-rows.ts';
+import { logRow, printerInto, rolledUp, storedRowIds } from './log-rows.ts';
 
 const logChild = fileURLToPath(new URL('./log-child.ts', import.meta.url));
 const database = useDatabase(aroundEach);
@@ -48,7 +49,7 @@ async function openLog(change: Partial<RequestLogOptions> = {}): Promise<Postgre
     onBrokenSpool: (path) => broken.push(path),
     whenFull: 'refuse',
     clock: { monotonicMs: () => performance.now() },
-    print: (line) => printed.push(line),
+    printer: printerInto(printed),
     insert: newRowsInto(logPool, () => {}),
     ...change,
   });
@@ -305,6 +306,37 @@ test('draining while Postgres takes nothing keeps the rows in the spool, prints 
   expect(told).toEqual([10]);
   expect(log.stats()).toMatchObject({ printed: 10, dropped: 0, spooled: 10, queueDepth: 0 });
   await unlock();
+  await openLog();
+  await expect.poll(() => storedRowIds(pool)).toEqual(sortedIds(rows));
+});
+
+test('a drain prints the spool as fast as it is taken, and counts what was', async () => {
+  const rows = Array.from({ length: 700 }, () => logRow());
+  mkdirSync(join(spool.path, 'slot-0'));
+  const lines = rows.map((row) => encodeSpoolLine(encodeLogRow(row)));
+  writeFileSync(join(spool.path, 'slot-0', '0000000001.ndjson'), lines.join(''));
+  const unlock = await lockLogTable();
+  let waiting: (() => void)[] = [];
+  let mostWaiting = 0;
+  const taken: number[] = [];
+  const printer: RowPrinter = {
+    print: (_line, onLeft) => void waiting.push(onLeft),
+    // The reader takes two batches, then nothing.
+    untilLeft: async () => {
+      mostWaiting = Math.max(mostWaiting, waiting.length);
+      if (taken.length === 2) return false;
+      taken.push(waiting.length);
+      for (const left of waiting) left();
+      waiting = [];
+      return true;
+    },
+  };
+  const log = await openLog({ printer });
+  await log.drain(100);
+  await unlock();
+  expect(taken).toEqual([200, 200]);
+  expect([mostWaiting, waiting.length]).toEqual([200, 200]);
+  expect(log.stats().printed).toBe(400);
   await openLog();
   await expect.poll(() => storedRowIds(pool)).toEqual(sortedIds(rows));
 });

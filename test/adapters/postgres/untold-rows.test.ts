@@ -11,7 +11,7 @@ import type {
 } from '../../../src/adapters/postgres/request-log-contract.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { useDatabase, useFolder, usePool } from '../../harness/servers/use-started.ts';
-import { logRow, rolledUp, storedRowIds } from './log-rows.ts';
+import { logRow, printerInto, rolledUp, storedRowIds } from './log-rows.ts';
 
 const database = useDatabase(aroundEach);
 const pool = usePool(database, 2, aroundEach);
@@ -32,7 +32,7 @@ async function openLog(change: Partial<RequestLogOptions> = {}): Promise<void> {
     onBrokenSpool: (path) => expect.unreachable(path),
     whenFull: 'refuse',
     clock: { monotonicMs: () => performance.now() },
-    print: (line) => printed.push(line),
+    printer: printerInto(printed),
     insert: newRowsInto(logPool, () => {}),
     ...change,
   });

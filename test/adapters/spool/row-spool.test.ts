@@ -15,9 +15,11 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ReplayProgress } from '../../../src/adapters/spool/replay-progress.ts';
 import type { OnBroken, RowSpool } from '../../../src/adapters/spool/row-spool.ts';
 import { decodeSpoolLine, encodeSpoolLine } from '../../../src/adapters/spool/spool-line.ts';
 import { tryLock } from '../../../src/adapters/spool/spool-lock.ts';
+import type { SpoolBatch } from '../../../src/adapters/spool/spool-segment.ts';
 import { abandonedSpools, openSpool } from '../../../src/adapters/spool/spool-slots.ts';
 
 vi.mock('node:fs/promises', async (original) => {
@@ -62,16 +64,16 @@ async function take(
 
 async function rowsOf(spool: RowSpool, onBroken: OnBroken): Promise<string[]> {
   const rows: string[] = [];
-  for await (const row of spool.rows(onBroken)) rows.push(row);
+  for await (const batch of spool.rows(onBroken)) rows.push(...batch);
   return rows;
 }
 
 /** Rows of all spools that dead processes left, and the paths that could not be read. */
-async function takeAbandoned(): Promise<{ rows: string[]; broken: string[] }> {
+async function takeAbandoned(progress = new ReplayProgress()): Promise<{ rows: string[]; broken: string[] }> {
   const rows: string[] = [];
   const broken: string[] = [];
   const onBroken = (path: string): number => broken.push(relative(directory, path));
-  for await (const spool of abandonedSpools({ directory, maxBytes }, onBroken)) {
+  for await (const spool of abandonedSpools({ directory, maxBytes }, onBroken, progress)) {
     rows.push(...(await take(spool, onBroken)).rows);
     await spool.close();
   }
@@ -235,22 +237,48 @@ test('a spool is empty when nothing lies in it and nothing is on its way there',
   await spool.close();
 });
 
-test('a replay that fails loses nothing and is repeated', async () => {
+/** Hands out until the batch with this row, which is refused. */
+function until(text: string, rows: string[]): (batch: SpoolBatch) => Promise<void> {
+  return async (batch) => {
+    if (batch.rows.includes(text)) throw new Error('away');
+    rows.push(...batch.rows);
+  };
+}
+
+test('a replay that fails loses nothing and goes on with the batch that was not taken', async () => {
   const spool = await openSpool({ directory, maxBytes });
   const rows = Array.from({ length: 500 }, (_, index) => json(index));
   await Promise.all(rows.map((row) => spool.append(row)));
-  let batches = 0;
-  const failing = spool.replay(
-    async () => {
-      batches += 1;
-      if (batches === 2) throw new Error('away');
-    },
-    unbroken,
-    false,
-  );
-  await expect(failing).rejects.toThrow('away');
-  expect((await take(spool)).rows).toEqual(rows);
+  const taken: string[] = [];
+  for (let attempt = 0; attempt < 3; attempt += 1)
+    await expect(spool.replay(until(json(300), taken), unbroken, false)).rejects.toThrow('away');
+  expect(taken).toEqual(rows.slice(0, 200));
+  expect(await rowsOf(spool, unbroken)).toEqual(rows.slice(200));
+  expect((await take(spool)).rows).toEqual(rows.slice(200));
   await spool.close();
+});
+
+test('lines that are no rows are set aside once, however often the replay has to begin anew', async () => {
+  const lines = Array.from({ length: 500 }, (_, index) => encodeSpoolLine(json(index)));
+  const torn = ['torn in the first batch', 'torn in the second', 'torn in the third'];
+  for (const [index, text] of torn.entries()) lines.splice(index * 200 + 50, 0, `${text}\n`);
+  leaveSegment(lines.join(''));
+  const aside = join(directory, 'slot-0', 'bad.ndjson');
+  const progress = new ReplayProgress();
+  const rows: string[] = [];
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    for await (const spool of abandonedSpools({ directory, maxBytes }, unbroken, progress)) {
+      await expect(spool.replay(until(json(300), rows), unbroken, false)).rejects.toThrow('away');
+      await spool.close();
+    }
+    expect(readFileSync(aside, 'utf8')).toBe(`${torn[0]}\n`);
+  }
+  rows.push(...(await takeAbandoned(progress)).rows);
+  expect(rows).toEqual(Array.from({ length: 500 }, (_, index) => json(index)));
+  expect(readFileSync(aside, 'utf8')).toBe(torn.map((text) => `${text}\n`).join(''));
+  // The next segment of this name and length has nothing to do with it.
+  leaveSegment(lines.join(''));
+  expect((await takeAbandoned(progress)).rows).toHaveLength(500);
 });
 
 test('a spool torn at any byte gives back every whole row and sets the torn one aside', async () => {

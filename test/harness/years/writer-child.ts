@@ -23,7 +23,7 @@ const log = await createRequestLog({
   spool: { directory, maxBytes: 64 * 1024 * 1024 },
   whenFull: 'refuse',
   clock: { monotonicMs: () => performance.now() },
-  print: () => {},
+  printer: { print: () => {}, untilLeft: async () => true },
   insert: newRowsInto(pool, () => {}),
   onBrokenSpool: (path, reason) => console.log(`${path}: ${reason}`),
 });
