@@ -66,7 +66,7 @@ function toolUseBlocks(
     const called: Untrusted<ClientFunctionCall> = isRecord(call.function) ? call.function : {};
     return {
       type: 'tool_use',
-      id: ids.ofCall(call.id),
+      id: ids.of('call', call.id),
       name: textOf(called.name),
       input: toolInput(called.arguments, reader, dropped),
     };
@@ -77,7 +77,7 @@ function toolResultBlock(message: ChatMessage, ids: ToolUseIds, dropped: Set<str
   const { tool_call_id: callId }: Untrusted<ClientMessage> = message;
   const content = contentBlocks(message.content, dropped);
   const plain = typeof message.content === 'string' ? message.content : content;
-  const block: ToolResultBlock = { type: 'tool_result', tool_use_id: ids.ofResult(callId) };
+  const block: ToolResultBlock = { type: 'tool_result', tool_use_id: ids.of('result', callId) };
   return content.length === 0 ? block : { ...block, content: plain };
 }
 

@@ -19,32 +19,26 @@ function properId(given: string): string {
   return `${readable}_${createHash('sha256').update(given).digest('base64url').slice(0, digestLength)}`;
 }
 
+/** Where clients write ids, by what has them. */
+const idFields = { call: 'messages[].tool_calls[].id', result: 'messages[].tool_call_id' } as const;
+
 /**
  * The ids of the calls and results of one conversation. One that is missing is made up, and named in `dropped`: the
  * first result without an id is that of the first call without one, and so on.
  */
 export class ToolUseIds {
   readonly #dropped: Set<string>;
-  #namelessCalls = 0;
-  #namelessResults = 0;
+  readonly #nameless = { call: 0, result: 0 };
 
   constructor(dropped: Set<string>) {
     this.#dropped = dropped;
   }
 
-  ofCall(given: unknown): string {
+  of(what: keyof typeof idFields, given: unknown): string {
     const id = textOf(given);
     if (id !== '') return properId(id);
-    this.#dropped.add('messages[].tool_calls[].id');
-    this.#namelessCalls += 1;
-    return `call_without_id_${this.#namelessCalls}`;
-  }
-
-  ofResult(given: unknown): string {
-    const id = textOf(given);
-    if (id !== '') return properId(id);
-    this.#dropped.add('messages[].tool_call_id');
-    this.#namelessResults += 1;
-    return `call_without_id_${this.#namelessResults}`;
+    this.#dropped.add(idFields[what]);
+    this.#nameless[what] += 1;
+    return `call_without_id_${this.#nameless[what]}`;
   }
 }
