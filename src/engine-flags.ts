@@ -42,9 +42,22 @@ export function tellMoreShapesApart(): void {
  * 2,000 streams a second that was one a second, a third of all CPU, as soon as the young generation had grown.
  */
 export function countBuffersWithHeap(): void {
-  // Node 22 has V8 12, which does not know it and would say so on standard error.
-  if (Number.parseInt(process.versions.v8, 10) < 13) return;
-  setFlagsFromString('--external-memory-accounted-in-global-limit');
+  ifKnown('--external-memory-accounted-in-global-limit');
+}
+
+/** Node 22 has V8 12, which does not know the newer flags and would say so on standard error. */
+function ifKnown(flag: string): void {
+  if (Number.parseInt(process.versions.v8, 10) >= 13) setFlagsFromString(flag);
+}
+
+/**
+ * Lets what was compiled outlive a pause. By default the collection that V8 makes some 8 s after the load fell forgets
+ * the shapes of objects of which none is there, requests' among them, and with these all optimized code that knows
+ * them: some 400 functions. The next requests then cost up to three times as much, until they are compiled anew. The
+ * collection stays, and gives back what it finds.
+ */
+export function keepCodeInPauses(): void {
+  ifKnown('--no-memory-reducer-favors-memory');
 }
 
 /** Bytecode that V8 copies into one function that it optimizes, and of one callee; its own choices are 920 and 460. */

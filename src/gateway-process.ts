@@ -1,6 +1,7 @@
 import {
   countBuffersWithHeap,
   inlineMore,
+  keepCodeInPauses,
   markInTime,
   optimizeSooner,
   tellMoreShapesApart,
@@ -19,6 +20,7 @@ export type StartGateway = (settings: Settings) => Promise<RunningGateway>;
 export async function prepareGateway(settings: Pick<Settings, 'tracing'>): Promise<StartGateway> {
   markInTime();
   countBuffersWithHeap();
+  keepCodeInPauses();
   optimizeSooner();
   tellMoreShapesApart();
   inlineMore();
