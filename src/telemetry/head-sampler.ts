@@ -14,14 +14,17 @@ export class HeadSampler {
     this.#bound = share === 1 ? twoTo32 : Math.floor(share * (twoTo32 - 1));
   }
 
-  /** As the SDK's TraceIdRatioBasedSampler decides: services with the same share record the same traces. */
-  samples(traceId: string): boolean {
-    return this.#bound === twoTo32 || (this.#bound > 0 && foldOf(traceId) < this.#bound);
+  /**
+   * As the SDK's TraceIdRatioBasedSampler decides: services with the same share record the same traces. `fold`: of the
+   * trace id, see `foldOf`.
+   */
+  samples(fold: number): boolean {
+    return fold < this.#bound;
   }
 }
 
-/** The four words of an id, folded into one. */
-function foldOf(traceId: string): number {
+/** The four words of a trace id, folded into one. */
+export function foldOf(traceId: string): number {
   let fold = 0;
   for (let at = 0; at < traceIdDigits; at += wordDigits) {
     let word = 0;

@@ -1,6 +1,7 @@
 import type { SpanContext } from '@opentelemetry/api';
 import { SpanKind, TraceFlags, trace } from '@opentelemetry/api';
 import type { HeadSampler } from './head-sampler.ts';
+import { foldOf } from './head-sampler.ts';
 import type { RandomIds } from './random-ids.ts';
 import { RecordedSpan } from './recorded-span.ts';
 import { isSampled } from './traceparent.ts';
@@ -24,15 +25,16 @@ export class OwnSpans implements SpanMaker {
   }
 
   startTrace(name: string): OpenSpan | null {
-    const traceId = this.#ids.generateTraceId();
-    const isRecorded = this.#sampler.samples(traceId);
-    return isRecorded || this.isTold ? this.#start(name, traceId, null, isRecorded) : null;
+    const isRecorded = this.#sampler.samples(this.#ids.drawTrace());
+    if (!isRecorded && !this.isTold) return null;
+    return this.#start(name, this.#ids.drawnTraceId(), null, isRecorded);
   }
 
   startRequest(name: string, caller: SpanContext, { isDecided, startedAtMs }: RequestStart = now): OpenSpan {
     const { traceId } = caller;
     const { followsCallers } = this.#sampler;
-    const isRecorded = isDecided ?? (followsCallers ? isSampled(caller) : this.#sampler.samples(traceId));
+    const isRecorded =
+      isDecided ?? (followsCallers ? isSampled(caller) : this.#sampler.samples(foldOf(traceId)));
     return this.#start(name, traceId, caller, isRecorded, startedAtMs);
   }
 

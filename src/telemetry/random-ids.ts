@@ -6,39 +6,59 @@ type IdGenerator = NodeSDKConfiguration['idGenerator'];
 
 /** Of some hundred requests. */
 const poolBytes = 8_192;
-/** An id is a slice of its digits and keeps all of them, as long as an exemplar that it is in. */
-const digitsBytes = 64;
-/** No id may be all zeros (W3C Trace Context 3.2.2.3); every other is as good. */
-const zeros = '0'.repeat(traceIdDigits);
+const traceIdBytes = traceIdDigits / 2;
+const spanIdBytes = spanIdDigits / 2;
+const wordBytes = 4;
 
-/**
- * Random ids for traces and spans, cut from digits that are made for some of them at once: made one by one, as the
- * SDK does it, they take 0.7 µs of each request, whether it is sampled or not.
- */
+/** Random ids for traces and spans. No id may be all zeros (W3C Trace Context 3.2.2.3); every other is as good. */
 export class RandomIds implements IdGenerator {
   readonly #pool = Buffer.allocUnsafeSlow(poolBytes);
-  #poolAt = poolBytes;
-  #digits = '';
-  #at = 0;
+  #at = poolBytes;
+  #traceAt = 0;
 
-  readonly generateTraceId = (): string => this.#next(traceIdDigits);
-
-  readonly generateSpanId = (): string => this.#next(spanIdDigits);
-
-  #next(length: number): string {
-    if (this.#at + length > this.#digits.length) this.#refill();
-    const id = this.#digits.slice(this.#at, this.#at + length);
-    this.#at += length;
-    return zeros.startsWith(id) ? this.#next(length) : id;
+  /**
+   * Draws a trace id and tells its four words folded into one, by which samplers decide. Most requests are not recorded
+   * and need no more of it: spelling it, and reading its digits, took 0.02 of all that a request costs.
+   */
+  drawTrace(): number {
+    const at = this.#take(traceIdBytes);
+    const first = this.#wordAt(at);
+    const second = this.#wordAt(at + wordBytes);
+    const third = this.#wordAt(at + 2 * wordBytes);
+    const fourth = this.#wordAt(at + 3 * wordBytes);
+    if ((first | second | third | fourth) === 0) return this.drawTrace();
+    this.#traceAt = at;
+    return (first ^ second ^ third ^ fourth) >>> 0;
   }
 
-  #refill(): void {
-    if (this.#poolAt >= poolBytes) {
+  /** The trace id that was drawn last, while no other id was. */
+  drawnTraceId(): string {
+    return this.#pool.toString('hex', this.#traceAt, this.#traceAt + traceIdBytes);
+  }
+
+  readonly generateTraceId = (): string => {
+    this.drawTrace();
+    return this.drawnTraceId();
+  };
+
+  readonly generateSpanId = (): string => {
+    const at = this.#take(spanIdBytes);
+    if ((this.#wordAt(at) | this.#wordAt(at + wordBytes)) === 0) return this.generateSpanId();
+    return this.#pool.toString('hex', at, at + spanIdBytes);
+  };
+
+  #wordAt(at: number): number {
+    return this.#pool.readUInt32BE(at);
+  }
+
+  /** Where the next bytes stand. */
+  #take(count: number): number {
+    if (this.#at + count > poolBytes) {
       randomFillSync(this.#pool);
-      this.#poolAt = 0;
+      this.#at = 0;
     }
-    this.#digits = this.#pool.toString('hex', this.#poolAt, this.#poolAt + digitsBytes);
-    this.#poolAt += digitsBytes;
-    this.#at = 0;
+    const at = this.#at;
+    this.#at += count;
+    return at;
   }
 }

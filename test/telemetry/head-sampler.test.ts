@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { ROOT_CONTEXT, SamplingDecision } from '@opentelemetry/api';
 import { TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace';
 import { expect, test } from 'vitest';
-import { HeadSampler } from '../../src/telemetry/head-sampler.ts';
+import { foldOf, HeadSampler } from '../../src/telemetry/head-sampler.ts';
 
 const traceIds = [
   ...Array.from({ length: 2_000 }, () => randomBytes(16).toString('hex')),
@@ -21,7 +21,7 @@ test.each([0, 1e-9, 0.0001, 0.01, 0.25, 0.5, 0.999, 1])(
     ];
     const differing = traceIds.filter((traceId) => {
       const { decision } = theirs.shouldSample(ROOT_CONTEXT, traceId);
-      return ours.samples(traceId) !== (decision === SamplingDecision.RECORD_AND_SAMPLED);
+      return ours.samples(foldOf(traceId)) !== (decision === SamplingDecision.RECORD_AND_SAMPLED);
     });
     expect(differing).toEqual([]);
   },
