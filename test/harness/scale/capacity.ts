@@ -1,7 +1,7 @@
 /** What a rate of requests needs, from figures of docs/performance.md and docs/sizing.md. Pure. */
 
 /** CPU, in µs, of the gateway with TLS to the vendor: those of docs/performance.md, which test/docs/measured-figures.test.ts compares. */
-export const gatewayMicros = { request: 77, event: 21 } as const;
+export const gatewayMicros = { request: 79, event: 18 } as const;
 /** How much of its core a pod should use. */
 export const podUse = 0.6;
 /** Fewer are no protection against the loss of one. */
