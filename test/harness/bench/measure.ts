@@ -102,6 +102,7 @@ export async function warmUp(stage: Stage, base: Target, target: Target): Promis
     for (let turn = 0; turn < WARM_UP_PACED_TURNS; turn += 1) {
       for (const one of [base, target]) await measureSlice(stage, one, 'paced');
     }
+    await visitUntilTheyStand(stage, [base, target], 'paced');
   }
 }
 

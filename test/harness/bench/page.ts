@@ -155,6 +155,6 @@ npm run bench:micro            # the parts, in less than a minute
 
 It needs Linux and nothing else: Node is found or fetched as for \`npm start\`, Postgres is the embedded one, everything
 talks on 127.0.0.1. Each target is warmed up with ${WARM_UP_REQUESTS.toLocaleString('en')} requests, since V8 compiles the
-hot path only after thousands, and on until a slice costs no less than the one before, and with paced streams; it has the
+hot path only after thousands, and on until a slice of each kind costs no less than the one before; it has the
 last core to itself.
 `;
