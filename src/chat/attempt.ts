@@ -3,7 +3,7 @@ import type { ChatCall } from '../core/request/chat-call.ts';
 import { attemptLimitMs } from '../core/request/chat-call.ts';
 import { residencyAllows } from '../core/request/residency.ts';
 import { maskEchoes } from '../core/secret/mask-echo.ts';
-import { redactReason } from '../core/secret/redact.ts';
+import { maskSecret, redactReason } from '../core/secret/redact.ts';
 import type { StreamTranslator, UpstreamRequest } from '../providers/provider.ts';
 import type { AnswerHold } from './answer-budget.ts';
 import type { AttemptContext, AttemptOutcome } from './attempt-outcome.ts';
@@ -61,7 +61,10 @@ export async function attempt(
     startedAtMs: tried.startedAtMs,
     requestDueMs,
     room,
-    redact: (texts) => maskEchoes(texts, call.request).map((text) => redactReason(text, secret.reveal())),
+    redact: (texts) => {
+      const withoutKey = texts.map((text) => maskSecret(text, secret.reveal()));
+      return maskEchoes(withoutKey, call.request).map((text) => redactReason(text, null));
+    },
   };
   const first = await send(prepared, tried, deps, signal);
   const form = otherForm(prepared, first.end);

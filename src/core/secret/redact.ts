@@ -10,8 +10,12 @@ const credentialShapes =
 /** Fewer characters of a secret than this give nothing away, and are all too likely by chance. */
 const shortestSecret = 4;
 
-/** As vendors echo it: plain, JSON- or URL-escaped, and in base64, whose padding gives nothing away. */
-function formsOf(secret: string): ReadonlySet<string> {
+/**
+ * As vendors echo it: plain, JSON- or URL-escaped, and in base64, whose padding gives nothing away. Without white space
+ * around it, which a header's value loses on its way.
+ */
+function formsOf(given: string): ReadonlySet<string> {
+  const secret = given.trim();
   const bytes = Buffer.from(secret);
   return new Set([
     secret,
@@ -79,15 +83,23 @@ export function withoutSecret(body: Buffer, secret: string, cut: boolean): Buffe
 }
 
 /**
+ * A vendor's words without the secret, in whatever form; where they are as long as words may be, they were cut and may
+ * end in the middle of it. Before anything else is masked in them: half a secret is not found.
+ */
+export function maskSecret(text: string, secret: string): string {
+  if (!isTelling(secret)) return text;
+  const cut = text.length >= maxReasonLength;
+  let clean = text;
+  for (const form of formsOf(secret)) clean = withMasked(clean, form, cut);
+  return clean;
+}
+
+/**
  * Makes a vendor's words fit to be kept: the secret itself (plain, escaped or in base64) and anything
  * shaped like a credential is masked, control characters become spaces, length is capped.
  */
 export function redactReason(text: string, secret: string | null): string {
-  let clean = text;
-  if (secret !== null && isTelling(secret)) {
-    const cut = text.length >= maxReasonLength;
-    for (const form of formsOf(secret)) clean = withMasked(clean, form, cut);
-  }
+  let clean = secret === null ? text : maskSecret(text, secret);
   clean = clean.replace(credentialShapes, mask);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced
   clean = clean.replace(/[\u0000-\u001f\u007f]+/g, ' ').toWellFormed();

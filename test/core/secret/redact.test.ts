@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { maxReasonLength, redactReason, withoutSecret } from '../../../src/core/secret/redact.ts';
+import { maskEchoes } from '../../../src/core/secret/mask-echo.ts';
+import { maskSecret, maxReasonLength, redactReason, withoutSecret } from '../../../src/core/secret/redact.ts';
 
 const secret = 'Zq7+/"pass\\word=';
 
@@ -38,6 +39,31 @@ describe("a vendor's words", () => {
     ['nothing to a blank placeholder', '      ', 'two      words', 'two      words'],
   ])('lose %s', (_name, placeholder, text, expected) => {
     expect(redactReason(text, placeholder)).toBe(expected);
+  });
+
+  test.each([' ', '\t', ' \t '])('lose a key that was registered with %j around it', (blank) => {
+    const registered = `${blank}${secret}${blank}`;
+    expect(redactReason(`Bad key "${secret}"`, registered)).toBe('Bad key "[redacted]"');
+    expect(withoutSecret(Buffer.from(`Bad key "${secret}"`), registered, false).toString()).toBe(
+      'Bad key "[redacted]"',
+    );
+  });
+
+  test('lose the key before their echoes: what an echo took of it, or of their length, would hide the rest', () => {
+    const key = 'unlike-any-known-shape-0123456789';
+    const phrase = 'The quick brown fox jumps over the lazy dog. ';
+    const request = {
+      messages: [{ content: `${phrase.repeat(9)}Incorrect key, it is known: unlike-any-other` }],
+    };
+    const cut = `${phrase.repeat(9)}key ${key}`.padStart(maxReasonLength + 9, '.').slice(0, maxReasonLength);
+    const texts = [`Incorrect key, it is known: ${key}.`, cut];
+    const kept = maskEchoes(
+      texts.map((text) => maskSecret(text, key)),
+      request,
+    );
+    expect(kept.map((text) => redactReason(text, null)).filter((text) => /shape|unlike/.test(text))).toEqual(
+      [],
+    );
   });
 
   test('are kept without a secret to look for', () => {
