@@ -153,6 +153,9 @@ export async function maintainPartitions(
       await runLong(client, `DROP TABLE ${name}`);
       dropped.push(name);
     }
+  });
+  // On their own: a week that is dropped locks out all who write rows or read them, and these may take their time.
+  await attempt(async (client) => {
     await runLong(client, 'DELETE FROM request_logs_default WHERE created_at < $1', [timestamp(horizonMs)]);
     const rollupHorizonMs = Math.min(horizonMs, nowMs - rollupRetentionDays * dayMs);
     await runLong(client, 'DELETE FROM request_rollups WHERE hour < $1', [timestamp(rollupHorizonMs)]);
