@@ -10,7 +10,7 @@ import type { ReadSpent } from './ports.ts';
 const maxUsers = 20_000;
 /** What was read is good for so long; what was settled here since is added. */
 const freshMs = 10_000;
-/** A user who is not known yet waits no longer for the first reading, and is then let in: budgets are soft. */
+/** Who is not known yet waits no longer for the first reading, once, and is then let in: budgets are soft. */
 const firstReadMs = 250;
 /** Read by one statement; fewer after one that failed: with years of rows it may have run out of its time. */
 const mostRead = 200;
@@ -23,8 +23,8 @@ const shownMs = 60 * 60_000;
 export interface BudgetsIo {
   readonly read: ReadSpent;
   /**
-   * True while rows settled here lie in the spool: what is read then lacks them. What is settled or committed while a
-   * reading is on its way may be missing until the next one.
+   * True while rows settled here, of whomever, lie in the spool: what is read then may lack them. What is settled or
+   * committed while a reading is on its way may be missing until the next one.
    */
   readonly isBehind: () => boolean;
   readonly wallMs: () => number;
@@ -39,6 +39,8 @@ interface Known {
   readonly spender: Spender;
   /** Null: never, for the current periods. */
   readAtMs: number | null;
+  /** For a first reading that did not come in time: nobody waits for the next ones. */
+  hasWaited: boolean;
   triedAtMs: number;
   seenAtMs: number;
   isWaiting: boolean;
@@ -67,7 +69,7 @@ export class Budgets {
   /** The same; who is not known yet is read first, but nobody waits for long. Never rejects. */
   check(userId: string, limits: Limits): Refusal | null | Promise<Refusal | null> {
     const user = this.#look(this.#users.get(userId) ?? this.#add(userId, limits), limits);
-    if (user.readAtMs !== null || this.#reading === null) return this.#judge(user);
+    if (user.readAtMs !== null || user.hasWaited || this.#reading === null) return this.#judge(user);
     return this.#waitFor(user, this.#reading);
   }
 
@@ -109,6 +111,7 @@ export class Budgets {
       userId,
       spender: new Spender(limits, this.#io.wallMs()),
       readAtMs: null,
+      hasWaited: false,
       triedAtMs: Number.NEGATIVE_INFINITY,
       seenAtMs: 0,
       isWaiting: false,
@@ -123,8 +126,7 @@ export class Budgets {
     user.spender.limits = limits;
     user.seenAtMs = nowMs;
     this.#enter(user);
-    // Who is known is not read again while that would forget what was settled here.
-    const isOld = user.readAtMs === null || (nowMs - user.readAtMs >= freshMs && !this.#io.isBehind());
+    const isOld = user.readAtMs === null || nowMs - user.readAtMs >= freshMs;
     if (isOld && !user.isWaiting && nowMs - user.triedAtMs >= retryMs) {
       user.isWaiting = true;
       user.triedAtMs = nowMs;
@@ -135,7 +137,9 @@ export class Budgets {
   }
 
   #enter(user: Known): void {
-    if (user.spender.enter(this.#io.wallMs())) user.readAtMs = null;
+    if (!user.spender.enter(this.#io.wallMs())) return;
+    user.readAtMs = null;
+    user.hasWaited = false;
   }
 
   #judge({ spender }: Known): Refusal | null {
@@ -149,6 +153,7 @@ export class Budgets {
     });
     await Promise.race([reading, patience]);
     clearTimeout(timer);
+    user.hasWaited = user.readAtMs === null;
     return this.#judge(user);
   }
 
@@ -177,7 +182,7 @@ export class Budgets {
       if (read === null) continue;
       const { spender, userId } = user;
       // What was settled on the way is in the reading or not. Nobody is refused for what would count twice.
-      const included = isBehind ? 0n : spender.own;
+      const included = isBehind ? null : spender.own;
       if (!spender.hear(read.get(userId) ?? nothing, periods, included)) continue;
       user.readAtMs = beganAtMs;
       this.#tell(user);

@@ -8,8 +8,11 @@ export type NoAnswer = 'unsent' | 'unanswered';
 export interface SharedLimits {
   /** One command, within the connection's command timeout. Never rejects. */
   admit(request: SharedRequest): Promise<SharedAnswer | NoAnswer>;
-  /** A command each, for whose answers nobody waits; false: the store is not to be asked now, and knows nothing. */
-  settle(news: readonly UserNews[]): boolean;
+  /**
+   * A command each, for whose answers nobody waits; false: the store is not to be asked now, and knows nothing.
+   * `onRefused`: nor does it know of the one in this place, to which it said no.
+   */
+  settle(news: readonly UserNews[], onRefused: (place: number) => void): boolean;
 }
 
 /** A limit on calls per window; the name is unique within its group. */

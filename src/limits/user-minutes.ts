@@ -193,11 +193,9 @@ export class UserMinutes {
     const news: readonly UserNews[] = minutes.map((minute) =>
       minute.tell(minute.sharesStreams ? minute.streams : null, nowMs),
     );
-    if (store.settle(news)) return;
     // The next admission tells it, or the next look.
-    news.forEach((one, index) => {
-      minutes[index]?.untold(one);
-    });
+    const takeBack = (place: number): void => minutes[place]?.untold(news[place] as UserNews);
+    if (!store.settle(news, takeBack)) for (const place of news.keys()) takeBack(place);
   }
 
   #renew(): void {

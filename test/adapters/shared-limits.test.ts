@@ -77,6 +77,28 @@ describe('requests', () => {
     expect(refusedBy(await ask(replicas[0] as Replica, of, false, 'bob'))).toBe(null);
   });
 
+  test('that a full Redis did not take are told once it has room', async () => {
+    const [here, there] = [await replica(), await replica()];
+    const of = limits({ requests_per_minute: 6, tokens_per_minute: 100 });
+    onTestFinished(async () => {
+      await direct.config('SET', 'maxmemory', '0');
+    });
+    await direct.config('SET', 'maxmemory', '1');
+    for (let count = 0; count < 5; count += 1) end(here, await ask(here, of));
+    here.minutes.spend('ada', 40);
+    expect(here.decided).toEqual(Array(5).fill('unsent'));
+    // It tells what it has, is refused again, and keeps it.
+    here.minutes.close();
+    await here.redis.ping();
+    await direct.config('SET', 'maxmemory', '0');
+    end(here, await ask(here, of));
+    expect(refusedBy(await ask(there, of))).toBe('requests');
+    here.minutes.spend('ada', 60);
+    here.minutes.close();
+    const raised = limits({ requests_per_minute: 60, tokens_per_minute: 100 });
+    await eventually(async () => refusedBy(await ask(there, raised)) === 'tokens' || undefined);
+  });
+
   test('that are refused count nothing', async () => {
     const one = await replica();
     const of = limits({ requests_per_minute: 1 });

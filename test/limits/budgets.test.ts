@@ -1,5 +1,5 @@
 /** Soft budgets: what is written down, read now and then, and what was settled here since. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Spent } from '../../src/core/limits/budget.ts';
 import type { Limits } from '../../src/core/limits/user-limits.ts';
 import { compileDefaults } from '../../src/core/limits/user-limits.ts';
@@ -19,12 +19,15 @@ function world(start = '2026-11-22T12:00:00Z') {
     isBehind: false,
     /** While a statement is on its way. */
     onRead: null as (() => void) | null,
+    /** Never answered. */
+    hangs: false,
   };
   const reached: string[] = [];
   const budgets = new Budgets({
     read: async (userIds) => {
       state.reads.push([...userIds]);
       if (state.isAway) throw new Error('away');
+      if (state.hangs) await new Promise(() => undefined);
       state.onRead?.();
       return new Map([...stored].filter(([userId]) => userIds.includes(userId)));
     },
@@ -120,15 +123,37 @@ describe('a user', () => {
     expect(await ask()).toBe('budget_day');
   });
 
-  test('is not read again while what was settled here is in no table yet', async () => {
-    const { budgets, ask, pass, state } = world();
+  test('keeps what was settled here when it is read while that is in no table yet, past midnight too', async () => {
+    const { budgets, ask, store, pass, state } = world('2026-11-22T23:59:00Z');
+    store(0, 2);
     await ask();
     budgets.spend('ada', dollars(1));
     state.isBehind = true;
+    for (const ms of [10_000, 49_999, 1, 10_000]) {
+      pass(ms);
+      await ask();
+      await read();
+      expect(budgets.known('ada', limits)).not.toBe(null);
+    }
+    expect([state.reads.length, await ask()]).toEqual([4, 'budget_month']);
+  });
+
+  test('is refused by what others spent, however long some row of somebody lies in the spool', async () => {
+    const { budgets, ask, store, pass, state } = world();
+    await ask();
+    state.isBehind = true;
+    budgets.spend('ada', dollars(0.3));
+    store(0.3, 0.3);
     pass(10_000);
-    expect(await ask()).toBe('budget_day');
+    await ask();
     await read();
-    expect(state.reads).toHaveLength(1);
+    // Its own row is in the reading: it does not count twice.
+    budgets.spend('ada', dollars(0.6));
+    expect(await ask()).toBe(null);
+    store(1, 1);
+    pass(10_000);
+    await ask();
+    await read();
     expect(await ask()).toBe('budget_day');
   });
 
@@ -148,6 +173,21 @@ describe('a user', () => {
     await ask();
     await read();
     expect(await ask()).toBe(null);
+  });
+
+  test('waits once for a database that hangs, and not again before the next day', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const { budgets, state, pass } = world('2026-11-22T23:59:00Z');
+    state.hangs = true;
+    const waits = (): boolean => budgets.check('ada', limits) instanceof Promise;
+    const together = [waits(), waits()];
+    await vi.advanceTimersByTimeAsync(250);
+    const later = waits();
+    pass(60_000);
+    expect([together, later, waits()]).toEqual([[true, true], false, true]);
   });
 
   test('begins a new day with nothing, and a month with nothing', async () => {

@@ -3,6 +3,7 @@ import { streamLeaseMs } from '../../core/limits/minute.ts';
 import type { SharedAnswer, SharedRequest, UserNews } from '../../core/limits/shared-counts.ts';
 import type { NoAnswer, SharedLimits } from '../../limits/ports.ts';
 import type { RedisConnection } from './connection.ts';
+import { isReply } from './connection.ts';
 import type { GuardedCommand } from './guarded-connection.ts';
 import { GuardedConnection } from './guarded-connection.ts';
 
@@ -78,6 +79,11 @@ interface Scripted {
   gwSettle(...args: Arguments): Promise<unknown>;
 }
 
+interface Settled {
+  readonly news: readonly UserNews[];
+  readonly onRefused: (place: number) => void;
+}
+
 /** Counts of users over all replicas, in Redis. */
 export class RedisLimits implements SharedLimits {
   readonly #guarded: GuardedConnection;
@@ -97,11 +103,20 @@ export class RedisLimits implements SharedLimits {
       return { refusedBy: minuteLimits[refused - 1] ?? null, requests, tokens, leftMs, otherStreams };
     },
     unsent: 'unsent',
-    failed: () => 'unanswered',
+    // Out of memory, a standby, still loading: the scripts fail at their first write, and nothing was counted.
+    failed: (error) => (isReply(error) ? 'unsent' : 'unanswered'),
   };
-  readonly #settle: GuardedCommand<readonly UserNews[], unknown, void> = {
+  readonly #settle: GuardedCommand<Settled, unknown, void> = {
     // No pipeline of the driver's: on a cluster users live on several servers.
-    send: (news) => Promise.all(news.map((one) => this.#scripts.gwSettle(...this.#told(one)))),
+    send: ({ news, onRefused }) =>
+      Promise.all(
+        news.map((one, place) =>
+          this.#scripts.gwSettle(...this.#told(one)).catch((error: unknown) => {
+            if (!isReply(error)) throw error;
+            onRefused(place);
+          }),
+        ),
+      ),
     read: () => undefined,
     unsent: undefined,
     failed: () => undefined,
@@ -126,9 +141,9 @@ export class RedisLimits implements SharedLimits {
     return this.#guarded.run(this.#admit, request);
   }
 
-  settle(news: readonly UserNews[]): boolean {
+  settle(news: readonly UserNews[], onRefused: (place: number) => void): boolean {
     if (!this.#guarded.mayAsk()) return false;
-    void this.#guarded.run(this.#settle, news);
+    void this.#guarded.run(this.#settle, { news, onRefused });
     return true;
   }
 

@@ -26,6 +26,8 @@ export class Spender {
   limits: Limits;
   #periods: Periods;
   #read: Spent = ofEach(() => 0n);
+  /** Nothing was, until then. */
+  #wasHeard = false;
   /** Settled here since the reading, or since the period began. */
   #own = 0n;
   /** Beyond what was stated: in no reading, so kept until the period ends. */
@@ -70,15 +72,24 @@ export class Spender {
   }
 
   /**
-   * Takes over what was read of `periods`; `included`: what of `own` is in it. False: a period has begun
-   * since, of which it says nothing.
+   * Takes over what was read of `periods`; `included`: what of `own` is in it, null where nobody can say. False: a
+   * period has begun since, of which it says nothing.
    */
-  hear(read: Spent, periods: Periods, included: bigint): boolean {
+  hear(read: Spent, periods: Periods, included: bigint | null): boolean {
     if (budgetPeriods.some((period) => periods[period].startMs !== this.#periods[period].startMs))
       return false;
-    this.#read = read;
-    this.#own -= included;
+    this.#read = included === null && this.#wasHeard ? this.#atLeast(read) : read;
+    this.#own -= included ?? 0n;
+    this.#wasHeard = true;
     return true;
+  }
+
+  /** The greater of both sums, with `own` beside it: what others spent is seen, and nothing of ours counts twice. */
+  #atLeast(read: Spent): Spent {
+    return ofEach((period) => {
+      const besides = read[period] - this.#own;
+      return besides > this.#read[period] ? besides : this.#read[period];
+    });
   }
 
   /** What keeps one more request out; null: nothing. */

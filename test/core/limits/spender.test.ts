@@ -62,6 +62,27 @@ test('what was settled while a reading was under way is not in it', () => {
   expect(refusedBy(spender, noon)).toBe('budget_day');
 });
 
+test('a reading of which nobody can say whether it holds what was settled here counts nothing twice, and forgets nothing', () => {
+  const spender = new Spender(limits, noon);
+  const hear = (sum: bigint) => spender.hear({ day: sum, month: sum }, periodsAt(noon), null);
+  const left = (): bigint => {
+    const probe = [...'0123456789'].map(BigInt).find((more) => {
+      spender.guess(more);
+      const isRefused = refusedBy(spender, noon) !== null;
+      spender.guess(-more);
+      return isRefused;
+    });
+    return probe ?? 10n;
+  };
+  hear(2n);
+  spender.spend(3n);
+  const lefts = [0n, 5n, 7n, 6n].map((sum) => {
+    hear(sum);
+    return left();
+  });
+  expect(lefts).toEqual([5n, 5n, 3n, 3n]);
+});
+
 test('shares are told once each, those that were leapt over too', () => {
   const spender = new Spender(limits, noon);
   spender.spend(10n);
