@@ -20,6 +20,14 @@ async function rowsPerPartition(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map((row) => [row.name, row.rows]));
 }
 
+async function attachedWeeks(): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ name: string }>(
+    `SELECT inhrelid::regclass::text AS name FROM pg_inherits
+     WHERE inhparent = 'request_logs'::regclass ORDER BY 1`,
+  );
+  return rows.map(({ name }) => name);
+}
+
 async function insertAt(...daysFromNow: number[]): Promise<void> {
   const rows = daysFromNow.map((days) => logRow({ createdAtMicros: (nowMs + days * dayMs) * 1000 }));
   await insertLogRows(pool, rows.map(encodeLogRow));
@@ -102,12 +110,21 @@ test('a week whose name is taken keeps neither the others nor retention back', a
   await expect(maintainPartitions(pool, { retentionDays: 30, nowMs: later })).rejects.toThrow(
     'relation "request_logs_20261228" already exists',
   );
-  const { rows } = await pool.query<{ name: string }>(
-    `SELECT inhrelid::regclass::text AS name FROM pg_inherits
-     WHERE inhparent = 'request_logs'::regclass ORDER BY 1`,
-  );
-  const weeks = rows.map(({ name }) => name);
+  const weeks = await attachedWeeks();
   expect(weeks).toContain('request_logs_20270118');
   expect(weeks).not.toContain('request_logs_20261228');
   expect(weeks).not.toContain('request_logs_20261109');
+});
+
+test('a week is dropped, and rows come in, while old sums cannot be deleted', async () => {
+  await maintainPartitions(pool, { retentionDays: 30, nowMs });
+  const client = await pool.connect();
+  await client.query('BEGIN');
+  await client.query('LOCK TABLE request_rollups IN SHARE MODE');
+  const later = nowMs + 38 * dayMs;
+  await expect(maintainPartitions(pool, { retentionDays: 30, nowMs: later })).rejects.toThrow('lock timeout');
+  await insertAt(38);
+  await client.query('ROLLBACK');
+  client.release();
+  expect(await attachedWeeks()).not.toContain('request_logs_20261109');
 });
