@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { readSettings } from '../settings.ts';
-import type { JsonOption, Out } from './command.ts';
+import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
+import { print, printJson } from './output.ts';
 
 interface ConfigReport {
   readonly path: string;
@@ -10,21 +11,21 @@ interface ConfigReport {
   readonly [detail: string]: unknown;
 }
 
-function write(out: Out, json: true | undefined, report: ConfigReport, text: string): void {
-  out.write(json ? `${JSON.stringify(report)}\n` : text);
+function tell(json: true | undefined, report: ConfigReport, text: string): void {
+  json ? printJson(report) : print(text);
 }
 
 /**
  * One OK line, or the first problems with their paths and a CommandError. Exactly the check that a running gateway
  * makes before it takes a document into use.
  */
-async function checkConfig(path: string, { json }: JsonOption, out: Out = process.stdout): Promise<void> {
+async function checkConfig(path: string, { json }: JsonOption): Promise<void> {
   const { readTablesFile } = await import('../adapters/tables/tables-file.ts');
   const read = readTablesFile(path);
   if (!read.ok) {
     const { kind, message, isMissing } = read.fault;
     const text = `${path}: ${kind}\n${message.replaceAll(/^/gm, '  ')}\n`;
-    write(out, json, { path, ok: false, fault: kind, message }, text);
+    tell(json, { path, ok: false, fault: kind, message }, text);
     throw new CommandError(isMissing ? 'notFound' : 'failed', `${path} is not usable`);
   }
   const { tiers, prices, models } = read.document;
@@ -33,7 +34,7 @@ async function checkConfig(path: string, { json }: JsonOption, out: Out = proces
   const region = readSettings().storageRegion;
   const kept = region === null ? '' : `, rows stored in ${region}`;
   const text = `${candidates} candidates, ${counts.prices} prices, ${counts.models} models, hash ${read.hash}${kept}`;
-  write(out, json, { path, ok: true, ...counts, storage_region: region }, `${path}: OK, ${text}\n`);
+  tell(json, { path, ok: true, ...counts, storage_region: region }, `${path}: OK, ${text}\n`);
 }
 
 export function addCheckConfig(program: Command): void {

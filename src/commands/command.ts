@@ -11,11 +11,6 @@ export interface CommandText {
   readonly example: string;
 }
 
-/** Where a command writes what it found; tests hand in their own. */
-export interface Out {
-  write(text: string): unknown;
-}
-
 /**
  * A command below `parent`, whose `--help` ends in the example. Its file imports what it needs when it runs, so that no
  * command pays for another.

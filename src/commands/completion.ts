@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { Argument } from 'commander';
 import { addCommand } from './command.ts';
+import { print } from './output.ts';
 
 const shells = ['bash', 'zsh'] as const;
 
@@ -8,7 +9,7 @@ async function printScript(program: Command, shell: (typeof shells)[number]): Pr
   const { completedCommands } = await import('./completion-table.ts');
   const { bashCompletion, zshCompletion } = await import('./completion-scripts.ts');
   const script = { bash: bashCompletion, zsh: zshCompletion }[shell];
-  process.stdout.write(script(completedCommands(program)));
+  print(script(completedCommands(program)));
 }
 
 export function addCompletion(program: Command): void {

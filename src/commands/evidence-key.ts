@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { addCommand } from './command.ts';
+import { print } from './output.ts';
 
 async function makeEvidenceKey(path: string): Promise<void> {
   const { generateKeyPairSync } = await import('node:crypto');
@@ -9,7 +10,7 @@ async function makeEvidenceKey(path: string): Promise<void> {
     publicKeyEncoding: { type: 'spki', format: 'pem' },
   });
   await writeSecret(path, privateKey);
-  process.stdout.write(publicKey);
+  print(publicKey);
 }
 
 export function addEvidenceKey(program: Command): void {

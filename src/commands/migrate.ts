@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { readSettings, SettingsError } from '../settings.ts';
 import { addCommand } from './command.ts';
+import { print } from './output.ts';
 
 /** The database past a transaction-mode pooler. Throws SettingsError where none is set. */
 export function directDatabaseUrl(settings = readSettings()): string {
@@ -14,8 +15,8 @@ async function migrateSchema(): Promise<void> {
   const url = directDatabaseUrl();
   const { newer } = await migrate(url);
   await buildOnlineIndexes(url, onlineIndexes);
-  process.stdout.write('schema is up to date\n');
-  if (newer.length > 0) process.stdout.write(`a newer release applied ${newer.join(', ')}\n`);
+  print('schema is up to date\n');
+  if (newer.length > 0) print(`a newer release applied ${newer.join(', ')}\n`);
 }
 
 export function addMigrate(program: Command): void {

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { addCommand } from './command.ts';
+import { print } from './output.ts';
 
 async function printNewKey(): Promise<void> {
   const { randomBytes } = await import('node:crypto');
   const { newServiceKey } = await import('../core/account/service-key.ts');
-  process.stdout.write(`${newServiceKey(randomBytes(32))}\n`);
+  print(`${newServiceKey(randomBytes(32))}\n`);
 }
 
 export function addNewKey(program: Command): void {

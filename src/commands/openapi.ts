@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { addCommand } from './command.ts';
+import { print } from './output.ts';
 
 async function printDescription(): Promise<void> {
   const { byDefault, openApiDocument } = await import('../http/schemas/openapi.ts');
   const { packageVersion } = await import('../package-version.ts');
   const document = openApiDocument(packageVersion(), { ...byDefault, hasAdminApi: true });
-  process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+  print(`${JSON.stringify(document, null, 2)}\n`);
 }
 
 export function addOpenApi(program: Command): void {

@@ -10,7 +10,7 @@ import { addExport } from './export.ts';
 import { addMigrate } from './migrate.ts';
 import { addNewKey } from './new-key.ts';
 import { addOpenApi } from './openapi.ts';
-import { allRead, endWithReader } from './output.ts';
+import { allRead, endWithStdout, print } from './output.ts';
 import { addReport } from './report.ts';
 import { addReprice } from './reprice.ts';
 import { addReseal } from './reseal.ts';
@@ -63,6 +63,7 @@ function createProgram(): Command {
     .helpCommand('help [command]', 'explain a command')
     .exitOverride()
     .configureOutput({
+      writeOut: print,
       outputError: (text, write) => write(text.replace(/^error: /, 'model-gateway: ')),
       getOutHelpWidth: () => helpColumns,
       getErrHelpWidth: () => helpColumns,
@@ -137,7 +138,9 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   let running = '';
   program.hook('preAction', (_program, command) => {
     running = pathOf(command);
-    if (!servers.has(running)) endWithReader();
+  });
+  process.stdout.on('error', (error) => {
+    if (!servers.has(running)) endWithStdout(error);
   });
   try {
     const named = atTheirLevel(args);
@@ -147,7 +150,11 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     return exitCodes.done;
   } catch (error) {
     // It has written already what there is to say.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+    if (error instanceof CommanderError) {
+      if (error.exitCode !== 0) return exitCodes.usage;
+      await allRead();
+      return exitCodes.done;
+    }
     const { message, code } = await endOf(error);
     process.stderr.write(`model-gateway ${running}: ${message}\n`);
     return code;

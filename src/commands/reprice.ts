@@ -9,7 +9,7 @@ import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { directDatabaseUrl } from './migrate.ts';
-import { printJson } from './output.ts';
+import { print, printJson } from './output.ts';
 import { addPeriod, periodOf } from './period.ts';
 import { Progress, shareOf } from './progress.ts';
 
@@ -96,7 +96,7 @@ async function reprice({ tables: path, since, until, json: asJson }: RepriceOpti
     progress.end();
   }
   if (asJson) printJson(report(repricing, period, read.hash));
-  else process.stdout.write(table(repricing));
+  else print(table(repricing));
 }
 
 export function addReprice(program: Command): void {

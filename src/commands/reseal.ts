@@ -4,6 +4,7 @@ import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { directDatabaseUrl } from './migrate.ts';
+import { print, printJson } from './output.ts';
 import { Progress } from './progress.ts';
 
 /** Throws CommandError when a stored key opened under none of the keys given; the others have moved all the same. */
@@ -18,8 +19,8 @@ async function resealKeys({ json }: JsonOption): Promise<void> {
     const report = await reseal(pool, createSealer(settings.sealingKeys), (more, share) =>
       progress.passed(more, share),
     ).finally(() => progress.end());
-    if (json) process.stdout.write(`${JSON.stringify(report)}\n`);
-    else process.stdout.write(`${report.moved} keys moved to the newest sealing key and seal\n`);
+    if (json) printJson(report);
+    else print(`${report.moved} keys moved to the newest sealing key and seal\n`);
     if (report.failed.length === 0) return;
     const ids = report.failed.map((id) => `\n  ${id}`).join('');
     throw new CommandError('failed', `keys that none of the sealing keys given opens:${ids}`);

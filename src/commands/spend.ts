@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
-import { printJson, shownText } from './output.ts';
+import { print, printJson, shownText } from './output.ts';
 import { addPeriod, periodOf } from './period.ts';
 import { withPool } from './with-pool.ts';
 
@@ -21,12 +21,10 @@ async function spend({ from, to, json }: SpendOptions): Promise<void> {
     printJson(report);
     return;
   }
-  process.stdout.write(`from ${report.from} to ${report.to}\n`);
+  print(`from ${report.from} to ${report.to}\n`);
   for (const { cost_usd, requests, errors, user_id, email } of report.users) {
     const counts = `${String(requests).padStart(10)} requests ${String(errors).padStart(8)} errors`;
-    process.stdout.write(
-      `$${cost_usd.padStart(14)} ${counts}  ${user_id}  ${shownText(email ?? '(deleted)')}\n`,
-    );
+    print(`$${cost_usd.padStart(14)} ${counts}  ${user_id}  ${shownText(email ?? '(deleted)')}\n`);
   }
 }
 

@@ -3,7 +3,7 @@ import { storedId } from '../core/account/stored-id.ts';
 import type { JsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { addUserCommand, noUser, withUser } from './named-user.ts';
-import { printJson } from './output.ts';
+import { print, printJson } from './output.ts';
 import { instantArgument } from './period.ts';
 
 interface NewKeyOptions extends JsonOption {
@@ -25,7 +25,7 @@ async function newKey(idOrEmail: string, { label, expires, json }: NewKeyOptions
     if (added.kind === 'too-many')
       throw new CommandError('failed', `the user has ${added.most} service keys already`);
     if (json) printJson(newUserKey(id, added.row, added.apiKey));
-    else process.stdout.write(`${added.apiKey}\n`);
+    else print(`${added.apiKey}\n`);
   });
 }
 
@@ -36,7 +36,7 @@ async function revokeKey(idOrEmail: string, named: string, { json }: JsonOption)
     if (!(await revokeServiceKey(pool, id, keyId)))
       throw new CommandError('notFound', `the user has no service key ${named}`);
     if (json) printJson({ user_id: id, id: keyId, revoked: true });
-    else process.stdout.write(`${keyId} is revoked\n`);
+    else print(`${keyId} is revoked\n`);
   });
 }
 

@@ -6,7 +6,7 @@ import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { addUserCommand, noUser, withUser } from './named-user.ts';
-import { allRead, printJson, shownText, textTable } from './output.ts';
+import { allRead, print, printJson, shownText, textTable } from './output.ts';
 import { addUserKeys } from './user-keys.ts';
 import { addUserLimits, limitsText } from './user-limits.ts';
 import { withPool } from './with-pool.ts';
@@ -39,9 +39,8 @@ async function list({ json }: JsonOption): Promise<void> {
   await withPool(async (pool) => {
     for (let after: string | null = null, isLast = false; !isLast; ) {
       const page: UserFacts[] = await listUsers(pool, after, usersPerPage);
-      if (!json && after === null) process.stdout.write(heading);
-      for (const record of page.map(userRecord))
-        json ? printJson(record) : process.stdout.write(line(record));
+      if (!json && after === null) print(heading);
+      for (const record of page.map(userRecord)) json ? printJson(record) : print(line(record));
       await allRead();
       isLast = page.length < usersPerPage;
       after = page.at(-1)?.id ?? null;
@@ -58,7 +57,7 @@ async function add(email: string, { json }: JsonOption): Promise<void> {
   if (user === null) throw new CommandError('failed', 'this e-mail address is already registered');
   const { registeredUser } = await records();
   if (json) printJson(registeredUser(user));
-  else process.stdout.write(`${user.apiKey}\n`);
+  else print(`${user.apiKey}\n`);
 }
 
 async function show(idOrEmail: string, { json }: JsonOption): Promise<void> {
@@ -70,8 +69,8 @@ async function show(idOrEmail: string, { json }: JsonOption): Promise<void> {
     const shown = shownUser(found, serviceKeys, await listProviderKeys(pool, found.id));
     if (json) return printJson(shown);
     const { user, service_keys, provider_keys } = shown;
-    process.stdout.write(`${heading}${line(user)}limits: ${limitsText(user.limits)}\n`);
-    process.stdout.write(keyTable('service key', service_keys) + keyTable('provider key', provider_keys));
+    print(`${heading}${line(user)}limits: ${limitsText(user.limits)}\n`);
+    print(keyTable('service key', service_keys) + keyTable('provider key', provider_keys));
   });
 }
 
@@ -89,8 +88,8 @@ async function decide(idOrEmail: string, policy: UserPolicy, { json }: JsonOptio
     const user = await setUserPolicy(pool, id, policy);
     if (user === null) throw noUser(idOrEmail);
     if (json) return printJson(userRecord(user));
-    process.stdout.write(heading + line(userRecord(user)));
-    if (policy.limits !== undefined) process.stdout.write(`limits: ${limitsText(user.limits)}\n`);
+    print(heading + line(userRecord(user)));
+    if (policy.limits !== undefined) print(`limits: ${limitsText(user.limits)}\n`);
   });
 }
 
@@ -98,7 +97,7 @@ async function erase(idOrEmail: string, { json }: JsonOption): Promise<void> {
   const { deleteUser } = await operators();
   await withUser(idOrEmail, async (pool, { id }) => {
     if (!(await deleteUser(pool, id))) throw noUser(idOrEmail);
-    json ? printJson({ user_id: id, deleted: true }) : process.stdout.write(`${id} is deleted\n`);
+    json ? printJson({ user_id: id, deleted: true }) : print(`${id} is deleted\n`);
   });
 }
 

@@ -6,7 +6,7 @@ import { LineSplitter } from '../core/evidence/line-splitter.ts';
 import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
-import { printJson, shownText } from './output.ts';
+import { print, printJson, shownText } from './output.ts';
 import { Progress, shareOf } from './progress.ts';
 
 interface VerifyOptions extends JsonOption {
@@ -83,7 +83,7 @@ async function verifyReport(path: string, { publicKey: keyPath, json }: VerifyOp
     const { from, to, user_id, storage_region, complete_until } = header;
     const facts = { from, to, user_id, storage_region, complete_until, key: fingerprint(header.public_key) };
     printJson({ verdict: isProven ? 'proven' : 'unproven', ...facts, ...counts });
-  } else process.stdout.write(intactText(path, verdict));
+  } else print(intactText(path, verdict));
   if (!isProven)
     throw new CommandError('unproven', 'nothing proves who signed it: name their key with --public-key');
 }

@@ -17,10 +17,13 @@ export interface LineStream {
   on(event: 'error', listener: () => void): unknown;
 }
 
+/** Told once of a line: true when the system has it, false when it never will. */
+type OnEnd = (isTaken: boolean) => void;
+
 interface Block {
   readonly text: string;
   /** Of the lines in it whose writers want to know. */
-  readonly onLeft: readonly (() => void)[];
+  readonly onEnd: readonly OnEnd[];
 }
 
 /**
@@ -34,7 +37,7 @@ export class StdoutLines {
   readonly #stream: LineStream;
   readonly #timer: NodeJS.Timeout;
   #block = '';
-  #onLeft: (() => void)[] = [];
+  #onEnd: OnEnd[] = [];
   /** Behind the one that the stream has, oldest first. */
   #blocks: Block[] = [];
   /** Of all that has not left. */
@@ -52,12 +55,15 @@ export class StdoutLines {
     this.#timer = setInterval(() => this.flush(), flushEveryMs).unref();
   }
 
-  /** Takes a line with its line feed. False: it was dropped, since nobody reads. */
-  write(line: string): boolean {
-    if (this.#waitingLength > maxWaitingLength) return false;
+  /** Takes a line with its line feed, or drops it at once, since nobody reads. */
+  write(line: string, onEnd: OnEnd | null = null): void {
+    if (this.#waitingLength > maxWaitingLength) {
+      onEnd?.(false);
+      return;
+    }
+    if (onEnd !== null) this.#onEnd.push(onEnd);
     this.#add(line);
     if (this.#blocks.length > 0) this.flush();
-    return true;
   }
 
   /**
@@ -66,7 +72,9 @@ export class StdoutLines {
    */
   print(line: string, onLeft: () => void): void {
     if (this.#waitingLength > maxPrintedLength) return;
-    this.#onLeft.push(onLeft);
+    this.#onEnd.push((isTaken) => {
+      if (isTaken) onLeft();
+    });
     this.#add(line);
     this.flush();
   }
@@ -111,16 +119,16 @@ export class StdoutLines {
 
   #endBlock(): Block | null {
     if (this.#block === '') return null;
-    const block = { text: this.#block, onLeft: this.#onLeft };
+    const block = { text: this.#block, onEnd: this.#onEnd };
     this.#block = '';
-    this.#onLeft = [];
+    this.#onEnd = [];
     return block;
   }
 
-  #left({ text, onLeft }: Block, isTaken: boolean): void {
+  #left({ text, onEnd }: Block, isTaken: boolean): void {
     this.#waitingLength -= text.length;
     this.#isGone = !isTaken;
-    if (isTaken) for (const tell of onLeft) tell();
+    for (const tell of onEnd) tell(isTaken);
     this.flush();
     for (const move of this.#movers.splice(0)) move();
   }

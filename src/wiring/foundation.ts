@@ -90,7 +90,7 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     );
     cleanups.defer(() => own.stop());
     await own.start();
-    const writeAccess = log.isLevelEnabled('info') ? (line: string) => void lines.write(line) : null;
+    const writeAccess = log.isLevelEnabled('info') ? (line: string) => lines.write(line) : null;
     const telemetry = new Telemetry(metrics, writeAccess, audit, tracing, settings.tracing);
     const bodies = new BodyBudget(settings.heapBytes * bodiesHeapShare);
     const sent = new SentAnswers(settings.heapBytes * sentHeapShare, queueReader);

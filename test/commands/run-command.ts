@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { exitCodes } from '../../src/commands/exit-codes.ts';
 import { eventually } from '../harness/measure/eventually.ts';
@@ -25,5 +26,15 @@ export function runOnDatabase(database: Pick<TestDatabase, 'url'>, args: readonl
   return eventually(async () => {
     const ended = await runCommand(args, { DATABASE_URL: database.url });
     return ended.code === exitCodes.away ? undefined : ended;
+  });
+}
+
+/** Runs a line of bash, in which `gateway` is the built binary; it says where the output goes. */
+export function runLine(line: string): Promise<Ended> {
+  const gateway = `gateway() { '${process.execPath}' '${main}' "$@"; }`;
+  return new Promise((resolve) => {
+    const child = execFile('bash', ['-c', `${gateway}; ${line}`], (_error, stdout, stderr) => {
+      resolve({ code: child.exitCode, stdout, stderr });
+    });
   });
 }

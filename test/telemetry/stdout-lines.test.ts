@@ -62,15 +62,35 @@ describe('lines for stdout', () => {
     const reader = new Reader();
     const lines = new StdoutLines(reader);
     const line = 'x'.repeat(1024 * 1024);
-    const kept = Array.from({ length: 40 }, () => lines.write(line)).filter(Boolean).length;
-    expect(kept).toBe(17);
+    const ended: boolean[] = [];
+    for (let index = 0; index < 40; index += 1) lines.write(line, (isTaken) => ended.push(isTaken));
+    expect(ended).toEqual(Array(23).fill(false));
     let left = 0;
     for (let index = 0; index < 40; index += 1) lines.print(line, () => (left += 1));
     expect(left).toBe(0);
     reader.takeAll();
     expect(left).toBe(16);
     expect(reader.text).toHaveLength(33 * line.length);
-    expect(lines.write('again\n')).toBe(true);
+    expect(ended.filter(Boolean)).toHaveLength(17);
+    lines.write('again\n');
+    lines.flush();
+    expect(reader.text).toMatch(/again\n$/);
+  });
+
+  test('of which somebody wants to know are told once what became of them', () => {
+    const reader = new Reader();
+    const lines = new StdoutLines(reader);
+    const told: string[] = [];
+    const tell = (name: string) => (isTaken: boolean) => told.push(`${name} ${isTaken}`);
+    lines.write('one\n', tell('one'));
+    lines.write('nobody asks\n');
+    lines.flush();
+    lines.write('two\n', tell('two'));
+    expect(told).toEqual([]);
+    reader.take();
+    expect(told).toEqual(['one true']);
+    reader.take(new Error('ENOSPC'));
+    expect(told).toEqual(['one true', 'two false']);
   });
 
   test('count as left when the reader has them, and never when it is gone', async () => {

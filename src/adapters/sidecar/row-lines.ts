@@ -6,8 +6,8 @@ import type { RequestLogStats } from '../postgres/request-log-contract.ts';
 
 /** The way to stdout. */
 export interface Lines {
-  /** False: nobody reads, and the line is gone. */
-  write(line: string): boolean;
+  /** `onEnd` is told once: true when the system has the line, false when it never will. */
+  write(line: string, onEnd: (isTaken: boolean) => void): void;
   flush(): void;
 }
 
@@ -23,6 +23,7 @@ function ndjsonOf(settled: SettledRequest): string {
 export class RowLines implements RequestLog {
   readonly #lines: Lines;
   readonly #onKept: (waitedMs: number) => void;
+  #accepted = 0;
   #written = 0;
   #dropped = 0;
 
@@ -33,11 +34,17 @@ export class RowLines implements RequestLog {
   }
 
   async record(settled: SettledRequest): Promise<void> {
-    if (this.#lines.write(`${ndjsonOf(settled)}\n`)) this.#written += 1;
-    else this.#dropped += 1;
+    this.#accepted += 1;
+    this.#lines.write(`${ndjsonOf(settled)}\n`, this.#count);
     this.#lines.flush();
     this.#onKept(0);
   }
+
+  /** One for all rows. Not before stdout has answered: until then nobody knows whether the row is there. */
+  readonly #count = (isTaken: boolean): void => {
+    if (isTaken) this.#written += 1;
+    else this.#dropped += 1;
+  };
 
   accepting(): boolean {
     return true;
@@ -45,14 +52,14 @@ export class RowLines implements RequestLog {
 
   stats(): RequestLogStats {
     return {
-      accepted: this.#written + this.#dropped,
+      accepted: this.#accepted,
       written: this.#written,
       spooled: 0,
       dropped: this.#dropped,
       replayed: 0,
       bad: 0,
       printed: 0,
-      queueDepth: 0,
+      queueDepth: this.#accepted - this.#written - this.#dropped,
       spoolBytes: 0,
       oldestRowAgeMs: 0,
       away: false,

@@ -1,4 +1,6 @@
 import { percentDecoded } from './percent-decoded.ts';
+import { queryParameters } from './query-parameters.ts';
+
 /**
  * What a database URL means, for every connection this program opens: two drivers read it, and neither is given
  * the text. The words are those of libpq's connection URIs, with the stricter reading of `sslmode` that `pg` has:
@@ -82,7 +84,7 @@ type Query = ReadonlyMap<string, string>;
 const decode = (text: string): string => percentDecoded(text, DatabaseUrlError);
 
 function readQuery(text: string): Query {
-  const query = new Map(new URLSearchParams(text));
+  const query = queryParameters(text, DatabaseUrlError);
   for (const [name, value] of query) {
     if (parameters.has(name)) continue;
     const values = accepted[name];

@@ -1,4 +1,6 @@
 import { percentDecoded } from './percent-decoded.ts';
+import { queryParameters } from './query-parameters.ts';
+
 /**
  * What `REDIS_URL` means. One server: `redis://user:password@host:6379/0`, `rediss://` with TLS. Several hosts are a
  * list with commas: sentinels where `sentinel` names the primary they watch, nodes of a cluster where `cluster=true`.
@@ -52,7 +54,7 @@ const parameters = new Set([
 type Query = ReadonlyMap<string, string>;
 
 function readQuery(text: string): Query {
-  const query = new Map(new URLSearchParams(text));
+  const query = queryParameters(text, RedisUrlError);
   for (const name of query.keys()) {
     if (!parameters.has(name)) {
       throw new RedisUrlError(`has a parameter that is not known: ${JSON.stringify(name)}.`);

@@ -1,5 +1,6 @@
 /** The rows of a gateway without a database, one line of NDJSON each. */
 import { expect, test } from 'vitest';
+import type { Lines } from '../../../src/adapters/sidecar/row-lines.ts';
 import { RowLines } from '../../../src/adapters/sidecar/row-lines.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import { logRow } from '../postgres/log-rows.ts';
@@ -7,7 +8,13 @@ import { logRow } from '../postgres/log-rows.ts';
 function opened(isRead = true) {
   const written: string[] = [];
   const waits: number[] = [];
-  const lines = { write: (line: string) => isRead && written.push(line) > 0, flush: () => undefined };
+  const lines: Lines = {
+    write(line, onEnd) {
+      if (isRead) written.push(line);
+      onEnd(isRead);
+    },
+    flush: () => undefined,
+  };
   return { log: new RowLines(lines, (waitedMs) => waits.push(waitedMs)), written, waits };
 }
 

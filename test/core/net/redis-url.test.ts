@@ -21,6 +21,18 @@ test.each([
   ['redis://cache:6380/2', { ...plain, hosts: [{ host: 'cache', port: 6380 }], database: 2 }],
   ['redis://:p@cache', { ...plain, password: 'p' }],
   ['redis://u:a%40b%@cache', { ...plain, user: 'u', password: 'a@b%' }],
+  ['redis://u+v:a+b@cache', { ...plain, user: 'u+v', password: 'a+b' }],
+  [
+    'redis://a?sentinel=m+n&sentinel_user=s+%2B%20t&sentinel_password=pa+ss%3D50%',
+    {
+      ...plain,
+      kind: 'sentinel',
+      hosts: [{ host: 'a', port: 26379 }],
+      primaryName: 'm+n',
+      sentinelUser: 's++ t',
+      sentinelPassword: 'pa+ss=50%',
+    },
+  ],
   ['redis://[fd00::1]:7000', { ...plain, hosts: [{ host: 'fd00::1', port: 7000 }] }],
   ['rediss://cache', { ...plain, tls: noFiles }],
   [
@@ -78,6 +90,7 @@ test.each([
   ['redis://cache?cacert=/a', /rediss/],
   ['rediss://cache?cert=/a', /go together/],
   ['redis://u:%ff@cache', /not UTF-8/],
+  ['redis://cache?sentinel=m&sentinel_password=%ff', /not UTF-8/],
 ])('%s is refused', (url, message) => {
   expect(() => parseRedisUrl(url)).toThrow(RedisUrlError);
   expect(() => parseRedisUrl(url)).toThrow(message);

@@ -1,0 +1,21 @@
+import { percentDecoded } from './percent-decoded.ts';
+
+/**
+ * The parameters of a URL that is no web page's form: a `+` is a plus, as libpq reads it, where `URLSearchParams` makes
+ * it a space, which a password does not survive. Of a name that comes twice the last counts. Throws `Problem` for bytes
+ * that are not UTF-8.
+ */
+export function queryParameters(
+  text: string,
+  Problem: new (message: string) => Error,
+): ReadonlyMap<string, string> {
+  const parameters = new Map<string, string>();
+  for (const part of text.split('&')) {
+    if (part === '') continue;
+    const equals = part.indexOf('=');
+    const name = equals === -1 ? part : part.slice(0, equals);
+    const value = equals === -1 ? '' : part.slice(equals + 1);
+    parameters.set(percentDecoded(name, Problem), percentDecoded(value, Problem));
+  }
+  return parameters;
+}
