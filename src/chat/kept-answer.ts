@@ -4,6 +4,12 @@ import type { ChatCall } from '../core/request/chat-call.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import { AnswerHold } from './answer-budget.ts';
 
+/** What its vendor said of the whole answer at its end. */
+interface VendorTotals {
+  readonly usage: WireUsage | null;
+  readonly extras: Readonly<Record<string, unknown>>;
+}
+
 /**
  * A streamed answer that is put together on its way to the client, to be stored. What it keeps counts against the
  * budget of large answers, since a vendor's stream may stay open for long; without room it is given up, and the
@@ -26,8 +32,8 @@ export class KeptAnswer {
   }
 
   /** The answer as a whole, and nothing is kept any more. Null: it cannot be stored. */
-  complete(usage: WireUsage | null): ChatCompletion | null {
-    const completion = this.#chunks?.complete(usage) ?? null;
+  complete({ usage, extras }: VendorTotals): ChatCompletion | null {
+    const completion = this.#chunks?.complete(usage, extras) ?? null;
     this.release();
     return completion;
   }

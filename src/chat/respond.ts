@@ -167,8 +167,9 @@ function endStream(
   const { id, created, wireUsage, extras } = translator;
   const metadata = metadataOf(context, { provider, model, latencyMs, cost, residency });
   const identity = { id, created, model: translator.model };
-  client.stream.end(lastChunks(call, identity, metadata, { usage: wireUsage, extras }));
-  const completion = keep?.complete(wireUsage) ?? null;
+  const totals = { usage: wireUsage, extras };
+  client.stream.end(lastChunks(call, identity, metadata, totals));
+  const completion = keep?.complete(totals) ?? null;
   const stored =
     completion === null
       ? null

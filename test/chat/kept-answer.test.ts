@@ -71,6 +71,35 @@ test.each([
   expect(world.answers.heldBytes).toBe(0);
 });
 
+const report = (extra: object): string => sse({ ...openAiChunk('m', {}), choices: [], ...extra });
+
+test.each<[name: string, last: readonly string[], isStored: boolean]>([
+  ['nothing', [], true],
+  ['a list', [report({ citations: ['https://a.example'] })], false],
+  ['an object', [report({ search: { found: 1 } })], false],
+  ['an empty list', [report({ citations: [] })], true],
+  ['a text', [report({ service_tier: 'flex' })], true],
+  ['the timings', [report({ timings: { ms: 1 } })], true],
+  ['a list that its client is not shown', [report({ citations: ['x'.repeat(5000)] })], true],
+  ['a list, and then something else', [report({ citations: [1] }), report({ service_tier: 'flex' })], true],
+  ['something else, and then a list', [report({ service_tier: 'flex' }), report({ citations: [1] })], false],
+])(
+  'a stream that ends with %s is stored as its client got it or not at all',
+  async (_name, last, isStored) => {
+    const world = new World();
+    const { client, upstream, ended } = await begin(
+      world,
+      'question',
+      sse(openAiChunk('m', { content: 'b' })),
+    );
+    upstream.data(finish, ...last, doneFrame).end();
+    await ended;
+    await settled();
+    expect(client.ended).toBe('clean');
+    expect(world.store.entries.size).toBe(isStored ? 1 : 0);
+  },
+);
+
 /** Each field that is kept, as a vendor would fill it. */
 const kept: readonly [string, (long: string) => Record<string, unknown>][] = [
   ['id', (long) => openAiChunk('m', { content: 'a' }, null, long)],

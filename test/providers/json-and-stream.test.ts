@@ -24,6 +24,8 @@ function pieces({ type, text, thinking, input }: Block): Record<string, unknown>
   if (type === 'thinking') return [{ type: 'thinking_delta', thinking }];
   if (input === undefined || input === null) return [];
   const json = JSON.stringify(input);
+  // The vendor's one piece of an empty input, whether there is none or it was cut.
+  if (json === '{}') return [{ type: 'input_json_delta', partial_json: '' }];
   return ['', json.slice(0, 1), json.slice(1)].map((partial) => ({
     type: 'input_json_delta',
     partial_json: partial,

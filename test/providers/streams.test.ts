@@ -169,6 +169,8 @@ describe('streams', () => {
         expect.objectContaining({ name: call.name, arguments: call.arguments }),
       ),
     );
+    // Of another end a call may have been cut.
+    if (given.finish !== 'tool_calls') return;
     for (const call of given.tools ?? []) expect(() => JSON.parse(call.arguments)).not.toThrow();
   });
 });

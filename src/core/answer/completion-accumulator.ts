@@ -1,5 +1,6 @@
 import { ByteBuffer } from '../byte-buffer.ts';
 import { ExactReader } from '../json/exact-json.ts';
+import { noExtras } from './answer-extras.ts';
 import { maxChoices, maxToolCalls } from './answer-limits.ts';
 import type { ChatCompletion, Choice, WireUsage } from './chat-completion.ts';
 import type { ChoiceInProgress } from './choice-in-progress.ts';
@@ -96,9 +97,11 @@ export class CompletionAccumulator {
 
   /**
    * The whole answer once the stream has ended well, or null: too large, cut, or of a shape that cannot be
-   * joined. `usage` is what settlement knows; zeros when nothing was reported.
+   * joined. `usage` is what settlement knows; zeros when nothing was reported. `extras` went to the client
+   * behind what was pushed, and a hit has to repeat them.
    */
-  complete(usage: WireUsage | null): ChatCompletion | null {
+  complete(usage: WireUsage | null, extras: JsonObject = noExtras): ChatCompletion | null {
+    if (holdsMore(extras, chunkFields)) return null;
     if (this.#broken || this.#carry.length > 0 || this.#choices.size === 0) return null;
     const { id, created, model, ...rest } = this.#head;
     if (typeof id !== 'string' || typeof created !== 'number' || typeof model !== 'string') return null;

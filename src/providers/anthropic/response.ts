@@ -9,8 +9,9 @@ import { isRecord, mayBeText, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
 import { incompleteAnswer, reportedInstead } from '../stream-failure.ts';
 import { toolCallId } from '../tool-call-id.ts';
+import { callsAreWhole } from '../whole-calls.ts';
 import { endsForNoCalls, finishReasonOf } from './stop-reason.ts';
-import { isCall } from './tool-blocks.ts';
+import { emptyInput, isCall } from './tool-blocks.ts';
 import { UsageReader } from './usage.ts';
 import type { AnswerBlock, Message } from './wire.ts';
 
@@ -44,20 +45,32 @@ function joined(blocks: readonly Untrusted<AnswerBlock>[], type: 'text' | 'think
     .join('');
 }
 
-function toolCalls(blocks: readonly Untrusted<AnswerBlock>[], seed: string): ToolCall[] {
+/** Of a call that was cut before its arguments the vendor gives an empty input as well. */
+function argumentsOf({ input }: Untrusted<AnswerBlock>, mayBeCut: boolean): string {
+  const text = JSON.stringify(input ?? {});
+  return mayBeCut && text === emptyInput ? '' : text;
+}
+
+function toolCalls(blocks: readonly Untrusted<AnswerBlock>[], stopReason: string, seed: string): ToolCall[] {
+  // Only what comes last can have been cut.
+  const cut = callsAreWhole(stopReason) ? undefined : blocks.at(-1);
   return blocks
     .filter((block) => block.type === 'tool_use')
     .map((block, index) => ({
       id: textOf(block.id) || toolCallId(seed, 0, index),
       type: 'function',
-      function: { name: textOf(block.name), arguments: JSON.stringify(block.input ?? {}) },
+      function: { name: textOf(block.name), arguments: argumentsOf(block, block === cut) },
     }));
 }
 
-function messageOf(blocks: readonly Untrusted<AnswerBlock>[], seed: string): AnswerMessage {
+function messageOf(
+  blocks: readonly Untrusted<AnswerBlock>[],
+  stopReason: string,
+  seed: string,
+): AnswerMessage {
   const text = joined(blocks, 'text');
   const thinking = joined(blocks, 'thinking');
-  const calls = toolCalls(blocks, seed);
+  const calls = toolCalls(blocks, stopReason, seed);
   return {
     role: 'assistant',
     content: text === '' && calls.length > 0 ? null : text,
@@ -100,7 +113,7 @@ export function translateAnthropicAnswer(
     choices: [
       {
         index: 0,
-        message: messageOf(blocks, context.fallbackId),
+        message: messageOf(blocks, stopReason, context.fallbackId),
         finish_reason: finishReason,
       },
     ],

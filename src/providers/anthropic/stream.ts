@@ -16,6 +16,7 @@ import {
   truncatedStream,
   unreadableStream,
 } from '../stream-failure.ts';
+import { callsAreWhole } from '../whole-calls.ts';
 import { ChunkOutput } from './chunk-output.ts';
 import { PlainDeltas, plainKinds } from './plain-deltas.ts';
 import { endsForNoCalls, finishReasonOf } from './stop-reason.ts';
@@ -189,6 +190,8 @@ export class AnthropicStream implements StreamTranslator {
   }
 
   #startBlock(index: unknown, block: Untrusted<AnswerBlock>): void {
+    // Only what comes last can have been cut.
+    this.#emitCalls(this.#tools.fill());
     if (block.type === 'text') this.#emitText('content', block.text);
     else if (block.type === 'thinking') this.#emitText('reasoning_content', block.thinking);
     else if (block.type === 'tool_use') this.#startCall(index, block);
@@ -221,6 +224,10 @@ export class AnthropicStream implements StreamTranslator {
     else if (call !== null) this.#emitToken({ tool_calls: [call] });
   }
 
+  #emitCalls(calls: readonly JsonRecord[]): void {
+    for (const call of calls) this.#emitCall(call);
+  }
+
   #stop(delta: Untrusted<EventDelta>): void {
     const stopReason = textOf(delta.stop_reason);
     if (stopReason === '' || this.#finishReason !== null) return;
@@ -229,7 +236,7 @@ export class AnthropicStream implements StreamTranslator {
       this.#fail(unreadableStream);
       return;
     }
-    for (const call of this.#tools.finish()) this.#emitCall(call);
+    this.#emitCalls(this.#tools.finish(callsAreWhole(stopReason)));
     this.#finishReason = finishReason;
     this.#emitToken({}, finishReason);
   }

@@ -17,6 +17,9 @@ export function isCall({ name, input }: Untrusted<AnswerBlock>): boolean {
   return textOf(name) !== '' && (input === undefined || input === null || isRecord(input));
 }
 
+/** What the vendor gives for input that comes in pieces, for none, and for one that was cut before it began. */
+export const emptyInput = '{}';
+
 interface OpenBlock {
   /** Position among the tool calls, from 0; the vendor's index counts text and thinking too. */
   readonly index: number;
@@ -34,6 +37,8 @@ function blockKey(index: unknown): number | null {
 export class ToolBlocks {
   readonly #seed: string;
   readonly #open = new Map<number | null, OpenBlock>();
+  /** Calls that stopped without any input: what comes next tells whether they have none or were cut. */
+  #unfilled: number[] = [];
   #count = 0;
   #heldLength = 0;
 
@@ -57,7 +62,7 @@ export class ToolBlocks {
     const index = this.#count;
     this.#count += 1;
     const input = block.input;
-    const wholeInput = isRecord(input) ? JSON.stringify(input) : '{}';
+    const wholeInput = isRecord(input) ? JSON.stringify(input) : emptyInput;
     this.#heldLength += wholeInput.length;
     if (index >= maxToolCalls || this.#heldLength > maxHeldLength) return null;
     this.#open.set(blockKey(blockIndex), { index, wholeInput, hasArguments: false });
@@ -80,7 +85,7 @@ export class ToolBlocks {
     return { index: open.index, function: { arguments: piece } };
   }
 
-  /** A tool without arguments streams only '': its client must still end with `{}`. */
+  /** Input that was given whole, or null. */
   stop(blockIndex: unknown): JsonRecord | null {
     const key = blockKey(blockIndex);
     const open = this.#open.get(key);
@@ -88,11 +93,23 @@ export class ToolBlocks {
     this.#open.delete(key);
     this.#heldLength -= open.wholeInput.length;
     if (open.hasArguments) return null;
+    if (open.wholeInput === emptyInput) {
+      this.#unfilled.push(open.index);
+      return null;
+    }
     return { index: open.index, function: { arguments: open.wholeInput } };
   }
 
-  /** What calls without a stop event still lack. */
-  finish(): JsonRecord[] {
-    return [...this.#open.keys()].map((key) => this.stop(key)).filter((call) => call !== null);
+  /** A tool without arguments streams only '': once its call is known to be whole, its client must have `{}`. */
+  fill(): JsonRecord[] {
+    const calls = this.#unfilled.map((index) => ({ index, function: { arguments: emptyInput } }));
+    this.#unfilled = [];
+    return calls;
+  }
+
+  /** What calls still lack at the end of their message; of those that may have been cut none is filled. */
+  finish(areWhole: boolean): JsonRecord[] {
+    const given = [...this.#open.keys()].map((key) => this.stop(key)).filter((call) => call !== null);
+    return areWhole ? [...given, ...this.fill()] : given;
   }
 }

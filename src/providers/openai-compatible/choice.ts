@@ -5,6 +5,7 @@ import type { Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import type { StreamContext } from '../provider.ts';
 import { toolCallId } from '../tool-call-id.ts';
+import { callsAreWhole } from '../whole-calls.ts';
 import { finishReason } from './finish-reason.ts';
 import { withoutForeignBlock } from './foreign-block.ts';
 import type { CalledFunction, TextPart, WireChoice, WireMessage, WireToolCall } from './wire.ts';
@@ -12,14 +13,29 @@ import type { CalledFunction, TextPart, WireChoice, WireMessage, WireToolCall } 
 /** What content in parts may hold: of an image, half the answer would be lost in silence. */
 const textParts: ReadonlySet<unknown> = new Set(['text', 'output_text', undefined]);
 
-/** Some servers give the arguments as an object, or as '' when there are none. */
-function properArguments(given: unknown): string {
-  if (typeof given === 'string') return given.trim() === '' ? '{}' : given;
-  return given === undefined || given === null ? '{}' : JSON.stringify(given);
+/** Some servers give the arguments as an object, or as '' when there are none: those of a whole call are `{}`. */
+function properArguments(given: unknown, isWhole: boolean): string {
+  const text = typeof given === 'string' ? given : (given ?? null) === null ? '' : JSON.stringify(given);
+  return isWhole && text.trim() === '' ? '{}' : text;
+}
+
+type Seeded = Pick<StreamContext, 'fallbackId'>;
+
+/** What a choice says of its calls. */
+interface CallsOf {
+  readonly choiceIndex: number;
+  /** By its finish reason. */
+  readonly areWhole: boolean;
+  /** By which ids of calls are made that have none: asked for only then. */
+  readonly seeded: Seeded;
 }
 
 /** Null for what calls nothing: the vendor never made the call that could be made of it. */
-function properToolCall(value: unknown, makeId: () => string): Untrusted<WireToolCall> | null {
+function properToolCall(
+  value: unknown,
+  position: number,
+  { choiceIndex, areWhole, seeded }: CallsOf,
+): Untrusted<WireToolCall> | null {
   if (!isRecord(value)) return null;
   const given: Untrusted<WireToolCall> = value;
   if ((given.type ?? 'function') !== 'function') return given;
@@ -27,18 +43,15 @@ function properToolCall(value: unknown, makeId: () => string): Untrusted<WireToo
   const name = textOf(called.name);
   if (name === '') return null;
   const id = textOf(given.id);
-  const argumentsText = properArguments(called.arguments);
+  const argumentsText = properArguments(called.arguments, areWhole);
   if (id !== '' && given.type === 'function' && argumentsText === called.arguments) return given;
   return {
     ...given,
-    id: id === '' ? makeId() : id,
+    id: id === '' ? toolCallId(seeded.fallbackId, choiceIndex, position) : id,
     type: 'function',
     function: { ...called, name, arguments: argumentsText },
   };
 }
-
-/** By which ids of calls are made that have none: asked for only then. */
-type Seeded = Pick<StreamContext, 'fallbackId'>;
 
 /** Content as text, null as it is, parts of text joined; undefined for what no text can be made of. */
 export function properContent(given: unknown): string | null | undefined {
@@ -55,13 +68,13 @@ export function properContent(given: unknown): string | null | undefined {
 }
 
 /** The same list when every call has its form, null as it is; undefined for anything that is no list of calls. */
-function properToolCalls(given: unknown, choiceIndex: number, seeded: Seeded): unknown {
+function properToolCalls(given: unknown, of: CallsOf): unknown {
   if (given === undefined || given === null) return given;
   if (!Array.isArray(given)) return undefined;
   let same = true;
   const calls: Untrusted<WireToolCall>[] = [];
-  for (const [index, call] of given.entries()) {
-    const proper = properToolCall(call, () => toolCallId(seeded.fallbackId, choiceIndex, index));
+  for (const [position, call] of given.entries()) {
+    const proper = properToolCall(call, position, of);
     if (proper === null) return undefined;
     same &&= proper === call;
     calls.push(proper);
@@ -70,12 +83,8 @@ function properToolCalls(given: unknown, choiceIndex: number, seeded: Seeded): u
 }
 
 /** The same object when it has the form; null when its content or its calls cannot be read. */
-function properMessage(
-  given: Untrusted<WireMessage>,
-  choiceIndex: number,
-  seeded: Seeded,
-): Untrusted<WireMessage> | null {
-  const calls = properToolCalls(given.tool_calls, choiceIndex, seeded);
+function properMessage(given: Untrusted<WireMessage>, of: CallsOf): Untrusted<WireMessage> | null {
+  const calls = properToolCalls(given.tool_calls, of);
   const callsChanged = calls !== given.tool_calls;
   const content = properContent(given.content);
   if (content === undefined || (calls === undefined && callsChanged)) return null;
@@ -119,13 +128,14 @@ export function properChoice(value: unknown, position: number, seeded: Seeded): 
   if (!isRecord(given.message)) return null;
   const index = choiceIndex(given.index, position);
   if (index === null) return null;
-  const message = properMessage(given.message, index, seeded);
-  if (message === null) return null;
-  const calls = message.tool_calls;
+  const { tool_calls: calls }: Untrusted<WireMessage> = given.message;
   const hasCalls = Array.isArray(calls) && calls.length > 0;
   if (given.finish_reason === 'tool_calls' && !hasCalls) return null;
   const reason = finishReason(given.finish_reason, hasCalls);
   if (reason === null) return null;
+  const of: CallsOf = { choiceIndex: index, areWhole: callsAreWhole(reason), seeded };
+  const message = properMessage(given.message, of);
+  if (message === null) return null;
   const own = withoutForeignBlock(given);
   const same = index === given.index && message === given.message && reason === given.finish_reason;
   return same && own === given ? given : { ...own, index, message, finish_reason: reason };

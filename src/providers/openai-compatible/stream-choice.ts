@@ -1,6 +1,7 @@
 import { textFields } from '../../core/answer/completion-accumulator.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
+import { callsAreWhole } from '../whole-calls.ts';
 import { properContent } from './choice.ts';
 import { finishReason } from './finish-reason.ts';
 import { ToolFragments } from './tool-fragments.ts';
@@ -100,7 +101,7 @@ export class StreamChoice {
   /** Null when a call never got its name. */
   #finishTools(delta: Untrusted<WireMessage>): ToolsEnd | null {
     const given = Array.isArray(delta.tool_calls) ? delta.tool_calls : noCalls;
-    const end = this.#tools.finish(given);
+    const end = this.#tools.finish(given, callsAreWhole(this.finishReason));
     if (end === null) return null;
     const changed = end.calls !== given;
     if (changed) delta.tool_calls = end.calls;

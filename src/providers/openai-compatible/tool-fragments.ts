@@ -79,16 +79,16 @@ export class ToolFragments {
   }
 
   /**
-   * What the calls still lack at their end, which are arguments where they have none. They are put into `last`, the
-   * proper fragments that came with the end, where these hold the call: behind them it would be too late, and before
-   * them nobody knows of it. Null when a name never came.
+   * What the calls still lack at their end, which are arguments where they have none and `areWhole`: what was cut stays
+   * as it came. They are put into `last`, the proper fragments that came with the end, where these hold the call:
+   * behind them it would be too late, and before them nobody knows of it. Null when a name never came.
    */
-  finish(last: readonly unknown[]): CallsEnd | null {
+  finish(last: readonly unknown[], areWhole: boolean): CallsEnd | null {
     const owed: JsonRecord[] = [];
     let calls = last as readonly Fragment[];
     for (const call of this.#calls) {
       if (call.name === '') return null;
-      if (call.hasArguments) continue;
+      if (call.hasArguments || !areWhole) continue;
       call.hasArguments = true;
       const at = calls.findLastIndex(({ index }) => index === call.index);
       if (at === -1) owed.push({ index: call.index, function: { arguments: '{}' } });
