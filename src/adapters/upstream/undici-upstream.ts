@@ -93,13 +93,13 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
   ): void {
     if (status < 200) {
       this.#interimAnswers += 1;
-      if (this.#interimAnswers > maxInterimAnswers) this.#refuse(controller, 'protocol');
+      if (this.#interimAnswers > maxInterimAnswers) this.#stop(controller, 'protocol');
       return;
     }
     const encoding = String(headers['content-encoding'] ?? '');
     if (isCoded(encoding)) {
       if (this.#lease?.unpacks() === false) {
-        this.#refuse(controller, 'no-room');
+        this.#stop(controller, 'no-room');
         return;
       }
       this.#decoder = decoderFor(encoding, this.#userAddress, {
@@ -107,13 +107,14 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
         onData: (chunk) => {
           if (!this.#over) this.#listener.onData(chunk);
         },
-        onEnd: () => this.#finish(null),
-        onProblem: (kind) => this.#refuse(controller, kind),
+        // More of the body may come behind the end of what was packed, or its end never. A whole one is left alone.
+        onEnd: () => this.#stop(controller, null),
+        onProblem: (kind) => this.#stop(controller, kind),
         pause: () => controller.pause(),
         resume: () => controller.resume(),
       });
       if (this.#decoder === null) {
-        this.#refuse(controller, 'unknown-coding');
+        this.#stop(controller, 'unknown-coding');
         return;
       }
     }
@@ -153,9 +154,9 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
     this.#controller?.abort(new AbortedError());
   }
 
-  /** Takes no more of this answer. */
-  #refuse(controller: Dispatcher.DispatchController, kind: TransportFailureKind): void {
-    this.#finish(transportFailure(kind));
+  /** Takes no more of this answer; null: that was all. */
+  #stop(controller: Dispatcher.DispatchController, kind: TransportFailureKind | null): void {
+    this.#finish(kind === null ? null : transportFailure(kind));
     controller.abort(new AbortedError());
   }
 

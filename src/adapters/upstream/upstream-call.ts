@@ -143,12 +143,23 @@ export class ActiveCall implements ConnectionCall, WaitingCall, UpstreamControl 
       onData: (chunk) => {
         if (this.state !== 'over') this.#listener.onData(chunk);
       },
-      onEnd: () => this.#finish(null),
+      onEnd: () => this.#unpacked(),
       onProblem: (kind) => this.fail(kind),
       pause: () => this.#connection?.pause(),
       resume: () => this.#connection?.resume(),
     });
     return this.#decoder === null ? 'unknown-coding' : null;
+  }
+
+  /**
+   * More of the body may come behind the end of what was packed, or its end never: while it is not whole the connection
+   * would stay busy for nobody. An answer that ended in order has given it back.
+   */
+  #unpacked(): void {
+    const connection = this.#connection;
+    this.#connection = null;
+    this.#finish(null);
+    connection?.destroy();
   }
 
   #forget(): void {

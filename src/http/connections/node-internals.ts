@@ -23,10 +23,10 @@ import { headText } from '../answers/head-text.ts';
  * instead of forgetting who reads its answers. What they do is judged by the tests of those files.
  */
 
-type ServerSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
+type ServerSocket = Duplex & { readonly _httpMessage?: ServerResponse | null };
 
 /** The response that is under way on a server's connection; null between two. */
-export function responseOn(socket: Socket): ServerResponse | null {
+export function responseOn(socket: Duplex): ServerResponse | null {
   return (socket as ServerSocket)._httpMessage ?? null;
 }
 

@@ -5,6 +5,7 @@ import { HttpRequestError } from '../../core/errors.ts';
 import { dropBody } from '../body/early-body.ts';
 import { bodyWanted } from '../body/read-body.ts';
 import { allMethods } from '../route-methods.ts';
+import { responseOn } from './node-internals.ts';
 import { answerOnSocket } from './parser-errors.ts';
 
 /** Node would answer a request without a Host header itself, in its own words; `refuseOddRequests` does it. */
@@ -63,9 +64,19 @@ export function refuseOddRequests(app: FastifyInstance): void {
     server.emit('request', request, response);
   });
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-    socket.on('error', () => socket.destroy());
-    const allow = { allow: allMethods.join(', ') };
-    answerOnSocket(socket, new HttpRequestError(405, 'This is no proxy.', 'method_not_allowed', allow));
-  });
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => refuseTunnel(socket));
+}
+
+/** Node has let go of the socket, and reads it no more. */
+function refuseTunnel(socket: Duplex): void {
+  socket.on('error', () => socket.destroy());
+  // Between the chunks of an answer that is under way there is no place for another one.
+  if (responseOn(socket) !== null) {
+    socket.destroy();
+    return;
+  }
+  // The client's end is only seen behind all that it has sent.
+  socket.resume();
+  const allow = { allow: allMethods.join(', ') };
+  answerOnSocket(socket, new HttpRequestError(405, 'This is no proxy.', 'method_not_allowed', allow));
 }

@@ -14,6 +14,18 @@ const parserErrors: Readonly<Record<string, readonly [number, string, ErrorCode<
     GW_TINY_CHUNKS: [400, 'The body comes in too many tiny chunks.', 'tiny_chunks'],
   };
 
+/**
+ * From such an answer to the end of its connection, whoever stays: Node has no timer for it any more. So much is enough
+ * for a client far away to read some hundred bytes and close.
+ */
+const closingMs = 2_000;
+
+/** It has its answer, and will be closed. A client that keeps its own side open would hold its place for ever. */
+function closeSoon(socket: Duplex): void {
+  const timer = setTimeout(() => socket.destroy(), closingMs).unref();
+  socket.once('close', () => clearTimeout(timer));
+}
+
 /** Answers where there is no request that Fastify could answer, in our envelope, and closes. */
 export function answerOnSocket(socket: Duplex, error: HttpRequestError): void {
   const requestId = randomUUID();
@@ -30,6 +42,7 @@ export function answerOnSocket(socket: Duplex, error: HttpRequestError): void {
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  closeSoon(socket);
 }
 
 /** Answers what Node's HTTP parser refuses, or its like. */
