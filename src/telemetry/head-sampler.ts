@@ -1,5 +1,5 @@
 import type { SamplerSettings } from '../tracing-settings.ts';
-import { digitOf, traceIdDigits } from './hex-digits.ts';
+import { traceIdDigits } from './hex-digits.ts';
 
 const wordDigits = 8;
 const twoTo32 = 2 ** 32;
@@ -27,11 +27,7 @@ export class HeadSampler {
 export function foldOf(traceId: string): number {
   let fold = 0;
   for (let at = 0; at < traceIdDigits; at += wordDigits) {
-    let word = 0;
-    for (let index = at; index < at + wordDigits; index += 1) {
-      word = (word << 4) | digitOf(traceId.charCodeAt(index));
-    }
-    fold ^= word;
+    fold ^= Number.parseInt(traceId.slice(at, at + wordDigits), 16);
   }
   return fold >>> 0;
 }

@@ -95,18 +95,19 @@ const followed = [
 ] as const;
 
 describe.each(clients)('over %s', (_name, create) => {
-  const open = (): UpstreamHttp => {
+  /** Of an answer whose body lacks so many bytes, three calls in a row. */
+  async function askedThrice(coding: string, body: Buffer, missing: number) {
+    const server = await answeringServer(coding, body, missing);
     const upstream = create(outboundPolicy('allow-private', [], []), limits);
     onTestFinished(() => upstream.close());
-    return upstream;
-  };
+    for (let call = 0; call < 3; call += 1) expect(await ask(upstream, server.origin)).toBe('{}');
+    return { server, upstream };
+  }
 
   test.each(followed)(
     'whose body goes on behind %s and never ends, hold no connection',
     async (coding, body) => {
-      const server = await answeringServer(coding, body, 1_000);
-      const upstream = open();
-      for (let call = 0; call < 3; call += 1) expect(await ask(upstream, server.origin)).toBe('{}');
+      const { server, upstream } = await askedThrice(coding, body, 1_000);
       expect(server.accepted).toHaveLength(3);
       await eventually(async () => server.open.size === 0 || undefined, soonMs);
       expect(upstream.connections().get('self_hosted')?.active ?? 0).toBe(0);
@@ -116,9 +117,7 @@ describe.each(clients)('over %s', (_name, create) => {
   test.each([['gzip', packed] as const, ...followed])(
     'whose body ends in order keep it: %s',
     async (coding, body) => {
-      const server = await answeringServer(coding, body, 0);
-      const upstream = open();
-      for (let call = 0; call < 3; call += 1) expect(await ask(upstream, server.origin)).toBe('{}');
+      const { server } = await askedThrice(coding, body, 0);
       expect(server.accepted).toHaveLength(1);
       expect(server.open.size).toBe(1);
     },
