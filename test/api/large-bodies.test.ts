@@ -102,6 +102,34 @@ describe('large bodies', () => {
     expect((await user.client.post(chatPath, chatOf(19 * mebibyte))).status).toBe(200);
   });
 
+  test('keep their room without their client for as long as another one waits for the same answer', async () => {
+    gateway.vendors.openai.script(hang);
+    const ask = (body: string) =>
+      begin(head(`x-gateway-cache: true\r\ncontent-length: ${body.length}`) + body);
+    const underWay = (count: number) =>
+      eventually(async () => (await metric(gateway, 'gw_inflight_requests')) === count || undefined, 15_000);
+    const left = () =>
+      metric(gateway, 'http_server_request_duration_seconds_count', ['="499"', '/v1/chat/completions']);
+    const before = await left();
+    const same = { messages: [{ role: 'user', content: 'large, then small' }], stream: true };
+    const leader = ask(
+      JSON.stringify(chatBody({ ...same, stream_options: { x: 'z'.repeat(4 * mebibyte) } })),
+    );
+    await eventually(async () => gateway.vendors.ledger().length === 1 || undefined, 15_000);
+    const follower = ask(JSON.stringify(chatBody(same)));
+    await underWay(2);
+    const held = await taken();
+    expect(held).toBeGreaterThan(0);
+    leader.destroy();
+    await eventually(async () => (await left()) === before + 1 || undefined);
+    expect(await taken()).toBe(held);
+    follower.destroy();
+    await underWay(0);
+    await eventually(async () => (await taken()) === 0 || undefined);
+    expect(gateway.vendors.ledger()).toHaveLength(1);
+    gateway.vendors.clear();
+  }, 60_000);
+
   test.each([
     ['{},', 'too_many_values'],
     ['[],', 'too_many_values'],

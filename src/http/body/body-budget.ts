@@ -50,6 +50,7 @@ export class BodyHold {
   #room: SharedRoom | null = null;
   #cost = 0;
   #released = false;
+  #isKept = false;
 
   constructor(budget: BodyBudget, slot: number, isStranger: boolean) {
     this.#budget = budget;
@@ -72,9 +73,23 @@ export class BodyHold {
     return true;
   }
 
+  /** Until `letGo`: what is made of the body may outlive its answer, for others who wait for the same one. */
+  keep(): void {
+    this.#isKept = true;
+  }
+
+  letGo(): void {
+    this.#isKept = false;
+    if (this.#released) this.#giveBack();
+  }
+
   /** For good: a body that still comes in is not taken any more. */
   release(): void {
     this.#released = true;
+    if (!this.#isKept) this.#giveBack();
+  }
+
+  #giveBack(): void {
     this.#room?.move(this.#slot, -this.#cost);
     this.#room = null;
     this.#cost = 0;

@@ -130,6 +130,8 @@ export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
     const call = readCall(request, reply, deps);
     const place = placeFor(call, deps);
     deps.life.unsettled += 1;
+    // Its client may leave while another one waits for the answer.
+    request.bodyHold?.keep();
     let admitted: Admission | null = null;
     try {
       const limits = limitsOf(call.tables.userLimits, request.account.limits);
@@ -145,6 +147,7 @@ export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
       if (answer !== null) client.answer(answer);
     } finally {
       deps.life.unsettled -= 1;
+      request.bodyHold?.letGo();
       admitted?.end();
       deps.life.leave(place);
     }

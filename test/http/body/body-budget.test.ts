@@ -34,6 +34,25 @@ describe('the budget of bodies', () => {
     expect(budget.heldBytes).toBe(limitBytes);
   });
 
+  test('counts what is kept until it is let go and released, in either order, and no longer', () => {
+    const budget = new BodyBudget(limitBytes, 1);
+    for (const ends of [
+      ['release', 'letGo'],
+      ['letGo', 'release'],
+      ['release', 'letGo', 'release'],
+    ] as const) {
+      const hold = budget.open('a', false);
+      hold.grow(kibibyte);
+      hold.keep();
+      const [first, ...others] = ends;
+      hold[first]();
+      expect(budget.heldBytes, first).toBe(kibibyte);
+      for (const end of others) hold[end]();
+      expect(budget.heldBytes, ends.join()).toBe(0);
+      expect(hold.grow(kibibyte), 'once released').toBe(false);
+    }
+  });
+
   test('never lets one hold what others need, however many bodies it sends', () => {
     for (const bytes of [1, 100, 10 * kibibyte, 64 * kibibyte, 65 * kibibyte, 200 * kibibyte]) {
       const budget = new BodyBudget(limitBytes, 1);
