@@ -120,6 +120,8 @@ export class UserMinutes {
     minute.hear(answer, sharesStream, nowMs);
     const counts = minute.counts(nowMs, isStream);
     if (answer.refusedBy === null) return { minute, counts };
+    // Told meanwhile with other news, it counts there as one that is under way.
+    if (sharesStream) this.#tellLater(minute);
     return this.#refused(minute, isStream, refusalBy(answer.refusedBy, limits, counts.leftMs), counts);
   }
 

@@ -1,6 +1,6 @@
-/** What a replica counted while its store was away is told once it is back, at the latest as the replica ends. */
+/** What a replica counted is told once its store can hear of it, at the latest as the replica ends. */
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import type { UserNews } from '../../src/core/limits/shared-counts.ts';
+import type { SharedAnswer, UserNews } from '../../src/core/limits/shared-counts.ts';
 import type { Limits } from '../../src/core/limits/user-limits.ts';
 import { compileDefaults } from '../../src/core/limits/user-limits.ts';
 import { UserMinutes } from '../../src/limits/user-minutes.ts';
@@ -50,4 +50,30 @@ test('by a replica that goes on, though it was tried in vain', async () => {
   store.isAway = false;
   vi.advanceTimersToNextTimer();
   expect(store.told).toEqual(told);
+});
+
+test('of a stream that is refused, when others’ news said meanwhile that it is under way', async () => {
+  const streams = compileDefaults({ streams: 1 }) as Limits;
+  const answer = Promise.withResolvers<SharedAnswer>();
+  const told: number[] = [];
+  const minutes = new UserMinutes({
+    monotonicMs: () => 0,
+    onDecided: () => undefined,
+    store: {
+      admit: () => answer.promise,
+      settle: (news) => {
+        for (const { streams: open } of news) if (open !== null) told.push(open);
+        return true;
+      },
+    },
+  });
+  onTestFinished(() => minutes.close());
+  const decided = minutes.admit('ada', streams, true);
+  minutes.spend('ada', 100);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(told).toEqual([1]);
+  answer.resolve({ refusedBy: 'streams', requests: 1, tokens: 0, leftMs: 1_000, otherStreams: 1 });
+  expect(await decided).toHaveProperty('refusal');
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(told.at(-1)).toBe(0);
 });
