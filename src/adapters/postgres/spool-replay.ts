@@ -58,7 +58,7 @@ export class SpoolReplay {
 
   async *#abandoned(folder: SpoolFolder): AsyncGenerator<RowSpool> {
     try {
-      yield* abandonedSpools(folder, this.onBroken, this.#progress);
+      yield* abandonedSpools(folder, this.onBroken, this.#progress, this.#options.spool.disk);
     } catch (error) {
       this.onBroken(folder.directory, error);
     }

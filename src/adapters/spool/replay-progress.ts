@@ -1,3 +1,4 @@
+import type { Disk } from './disk.ts';
 import type { Segment, SpoolBatch } from './spool-segment.ts';
 import { readSegment } from './spool-segment.ts';
 
@@ -12,9 +13,9 @@ export class ReplayProgress {
   readonly #taken = new Map<string, number>();
 
   /** In order. Rejects with what `take` rejects with, after which its batch is not taken, or when it cannot be read. */
-  async handOut(segment: Segment, take: (batch: SpoolBatch) => Promise<void>): Promise<void> {
+  async handOut(segment: Segment, take: (batch: SpoolBatch) => Promise<void>, disk: Disk): Promise<void> {
     let taken = this.#of(segment);
-    for await (const batch of this.untaken(segment)) {
+    for await (const batch of this.untaken(segment, disk)) {
       await take(batch);
       taken += 1;
       this.#taken.set(keyOf(segment), taken);
@@ -22,9 +23,9 @@ export class ReplayProgress {
   }
 
   /** The batches of a segment that were not taken yet, in order. Rejects when it cannot be read. */
-  async *untaken(segment: Segment): AsyncGenerator<SpoolBatch> {
+  async *untaken(segment: Segment, disk: Disk): AsyncGenerator<SpoolBatch> {
     let passed = this.#of(segment);
-    for await (const batch of readSegment(segment.path)) {
+    for await (const batch of readSegment(segment.path, disk)) {
       if (passed > 0) passed -= 1;
       else yield batch;
     }

@@ -1,5 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Disk, DiskHangs } from './disk.ts';
+import { LineQueue } from './line-queue.ts';
 import { ReplayProgress } from './replay-progress.ts';
 import { SegmentWriter } from './segment-writer.ts';
 import { setAside } from './set-aside.ts';
@@ -17,11 +19,6 @@ const reserveShare = 8;
 /** Small enough that replay frees space step by step. */
 const segmentBytes = 8 * 1024 * 1024;
 
-interface Waiting {
-  readonly line: string;
-  readonly resolve: (kept: boolean) => void;
-}
-
 /** What `take` rejected with, told apart from a segment that cannot be read. */
 class NotTaken extends Error {}
 
@@ -36,6 +33,7 @@ const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).
  * Appends are not synced to disk: rows survive the death of the process, not that of the node.
  */
 export class RowSpool {
+  readonly disk: Disk;
   readonly #folder: string;
   readonly #maxBytes: number;
   readonly #progress: ReplayProgress;
@@ -46,9 +44,7 @@ export class RowSpool {
   readonly #stuck = new Set<Segment>();
   #writer: SegmentWriter | null = null;
   #nextNumber: number;
-  #waiting: Waiting[] = [];
-  #writing: Promise<void> | null = null;
-  #broken = false;
+  readonly #queue: LineQueue;
   #closed = false;
 
   private constructor(
@@ -57,13 +53,19 @@ export class RowSpool {
     lock: SpoolLock,
     segments: readonly NumberedSegment[],
     progress: ReplayProgress,
+    disk: Disk,
   ) {
+    this.disk = disk;
     this.#folder = folder;
     this.#maxBytes = maxBytes;
     this.#lock = lock;
     this.#progress = progress;
     this.#segments.push(...segments);
     this.#nextNumber = (segments.at(-1)?.number ?? 0) + 1;
+    this.#queue = new LineQueue({
+      write: (lines) => this.#write(lines),
+      trial: async () => (await this.#writable()).trial(),
+    });
   }
 
   /** Takes one slot with all it contains; null where a live process holds it. Rejects when it cannot be used. */
@@ -71,11 +73,12 @@ export class RowSpool {
     folder: string,
     maxBytes: number,
     progress = new ReplayProgress(),
+    disk = new Disk(),
   ): Promise<RowSpool | null> {
     const lock = await lockFolder(folder);
     if (lock === null) return null;
     try {
-      return new RowSpool(folder, maxBytes, lock, await findSegments(folder), progress);
+      return new RowSpool(folder, maxBytes, lock, await findSegments(folder), progress, disk);
     } catch (error) {
       lock.release();
       throw error;
@@ -89,44 +92,26 @@ export class RowSpool {
 
   /** Nothing is left to replay, and nothing on its way into a file. */
   get empty(): boolean {
-    return this.#writing === null && this.bytes === 0;
+    return !this.#queue.isWriting && this.bytes === 0;
   }
 
-  /** True while new work should be refused: little room is left, or the disk takes no more. */
+  /** True while new work should be refused: little room is left, or the disk takes no more or hangs. */
   get full(): boolean {
-    return this.#broken || this.bytes >= this.#maxBytes - this.#maxBytes / reserveShare;
+    return this.#queue.hasFailed || this.bytes >= this.#maxBytes - this.#maxBytes / reserveShare;
   }
 
-  /** Resolves to true once the row lies in the file; false when there is no room or the disk refuses. Never rejects. */
+  /** Resolves to true once the row lies in the file; false without room, or when the disk takes none. Never rejects. */
   append(row: string): Promise<boolean> {
-    if (this.#closed) return Promise.resolve(false);
-    return new Promise((resolve) => {
-      this.#waiting.push({ line: encodeSpoolLine(row), resolve });
-      this.#writing ??= this.#writeWaiting();
-    });
-  }
-
-  /** One write for all that wait, as long as any wait. */
-  async #writeWaiting(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting;
-      this.#waiting = [];
-      const kept = await this.#write(batch).catch(() => {
-        this.#broken = true;
-        return 0;
-      });
-      for (const [index, { resolve }] of batch.entries()) resolve(index < kept);
-    }
-    this.#writing = null;
+    return this.#closed ? Promise.resolve(false) : this.#queue.add(encodeSpoolLine(row));
   }
 
   /** Returns how many of the lines are in the file; what did not fit is left out. */
-  async #write(batch: readonly Waiting[]): Promise<number> {
+  async #write(lines: readonly string[]): Promise<number> {
     const room = this.#maxBytes - this.bytes;
     let bytes = 0;
     let fitting = 0;
     const text: Buffer[] = [];
-    for (const { line } of batch) {
+    for (const line of lines) {
       const data = Buffer.from(line, 'utf8');
       if (bytes + data.length > room) break;
       bytes += data.length;
@@ -136,20 +121,19 @@ export class RowSpool {
     if (fitting === 0) return 0;
     const writer = await this.#writable();
     await writer.append(Buffer.concat(text, bytes));
-    this.#broken = false;
     return fitting;
   }
 
   async #writable(): Promise<SegmentWriter> {
     if (this.#writer !== null && !this.#writer.isGone && this.#writer.bytes < segmentBytes)
       return this.#writer;
-    await this.#finishSegment();
+    await this.#takeWriter()?.close();
     const path = join(this.#folder, segmentName(this.#nextNumber));
     this.#nextNumber += 1;
-    const writer = await SegmentWriter.create(path).catch(async (error: unknown) => {
+    const writer = await SegmentWriter.create(path, this.disk).catch(async (error: unknown) => {
       if (!isMissing(error)) throw error;
       await this.#makeFolder();
-      return SegmentWriter.create(path);
+      return SegmentWriter.create(path, this.disk);
     });
     this.#writer = writer;
     this.#segments.push(writer);
@@ -158,48 +142,34 @@ export class RowSpool {
 
   /** Somebody has removed it, and its lock with it: whoever makes it has the slot. */
   async #makeFolder(): Promise<void> {
-    const lock = await lockFolder(this.#folder);
+    const lock = await this.disk.do(
+      () => lockFolder(this.#folder),
+      (late) => late?.release(),
+    );
     if (lock === null) throw new Error(`${this.#folder} was removed, and made by another process`);
     this.#lock.release();
     this.#lock = lock;
   }
 
-  async #finishSegment(): Promise<void> {
+  /** Nothing is written to it any more; whoever takes it closes it. */
+  #takeWriter(): SegmentWriter | null {
     const writer = this.#writer;
     this.#writer = null;
     if (writer?.isGone === true) this.#forget(writer);
-    await writer?.close();
-  }
-
-  async #untilWritten(): Promise<void> {
-    while (this.#writing !== null) await this.#writing;
+    return writer;
   }
 
   /** After the disk refused a write: finds out whether it takes one again. Never rejects. */
   async retry(): Promise<void> {
-    await this.#untilWritten();
-    if (!this.#broken || this.#closed) return;
-    this.#writing = this.#tryWrite().finally(() => {
-      this.#writing = this.#waiting.length > 0 ? this.#writeWaiting() : null;
-    });
-    await this.#writing;
-  }
-
-  async #tryWrite(): Promise<void> {
-    try {
-      await (await this.#writable()).trial();
-      this.#broken = false;
-    } catch {
-      // still refused
-    }
+    if (!this.#closed) await this.#queue.retry();
   }
 
   /**
    * Hands out every row that lay in the spool when it was called, oldest first, and frees each segment
    * once `take` has taken all of it. Rejects with what `take` rejects with; nothing is lost then, and the batch
    * is handed out again, so `take` must be idempotent. Lines that are no rows are set aside with their batch. A segment
-   * that cannot be read or removed is told of, holds up no other, and is tried again `stuckToo`. Not to be run twice at
-   * once.
+   * that cannot be read or removed is told of, holds up no other, and is tried again `stuckToo`. A disk that hangs ends
+   * it, and is asked again the next time. Not to be run twice at once.
    */
   async replay(
     take: (batch: SpoolBatch) => Promise<void>,
@@ -211,17 +181,21 @@ export class RowSpool {
       // Not before: it would be done with each attempt.
       await this.setAside(batch.bad);
     };
-    await this.#untilWritten();
-    // Taken in the same turn in which no write is running: later appends go to a new segment.
-    const finished = [...(stuckToo ? this.#stuck : []), ...this.#segments];
-    await this.#finishSegment();
+    if (this.disk.hangs) return;
+    // Later appends go to a new segment.
+    const [finished, writer] = await this.#queue.between(() => {
+      const all = [...(stuckToo ? this.#stuck : []), ...this.#segments];
+      return [all, this.#takeWriter()] as const;
+    });
+    await writer?.close();
     for (const segment of finished) {
       try {
-        await this.#progress.handOut(segment, takeWhole);
-        await rm(segment.path, { force: true });
+        await this.#progress.handOut(segment, takeWhole, this.disk);
+        await this.disk.do(() => rm(segment.path, { force: true }));
       } catch (error) {
         if (error instanceof NotTaken) throw error.cause;
         onBroken(segment.path, error);
+        if (error instanceof DiskHangs) return;
         this.#forget(segment);
         if (!isMissing(error)) this.#stuck.add(segment);
         continue;
@@ -238,14 +212,14 @@ export class RowSpool {
   }
 
   /** Keeps rows that cannot be stored for a person to look at. Never rejects. */
-  readonly setAside = (lines: readonly (Buffer | string)[]): Promise<void> => setAside(this.#folder, lines);
+  readonly setAside = (lines: readonly (Buffer | string)[]): Promise<void> =>
+    setAside(this.#folder, lines, this.disk);
 
   /** Every whole row that can be read and was not taken, oldest first, a batch at a time; they stay where they are. */
   async *rows(onBroken: OnBroken): AsyncGenerator<readonly string[]> {
-    await this.#untilWritten();
-    for (const segment of [...this.#stuck, ...this.#segments]) {
+    for (const segment of await this.#queue.between(() => [...this.#stuck, ...this.#segments])) {
       try {
-        for await (const batch of this.#progress.untaken(segment)) yield batch.rows;
+        for await (const batch of this.#progress.untaken(segment, this.disk)) yield batch.rows;
       } catch (error) {
         onBroken(segment.path, error);
       }
@@ -255,8 +229,8 @@ export class RowSpool {
   /** Waits for appends in progress, then lets another process have the slot. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#untilWritten();
-    await this.#finishSegment();
+    const writer = await this.#queue.between(() => this.#takeWriter());
+    await writer?.close();
     this.#lock.release();
   }
 }

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { open } from 'node:fs/promises';
+import type { Disk } from './disk.ts';
 
 /** More than the rest of a block, so that a full disk shows. */
 const trialBytes = 64 * 1024;
@@ -12,49 +12,68 @@ export class SegmentWriter {
   /** The file was removed by somebody: what is written goes nowhere. */
   isGone = false;
   readonly #file: FileHandle;
+  readonly #disk: Disk;
+  #hasRemains = false;
 
-  private constructor(path: string, file: FileHandle) {
+  private constructor(path: string, file: FileHandle, disk: Disk) {
     this.path = path;
     this.#file = file;
+    this.#disk = disk;
   }
 
   /** Rejects when the file exists or cannot be made. */
-  static async create(path: string): Promise<SegmentWriter> {
-    return new SegmentWriter(path, await open(path, 'wx', 0o600));
+  static async create(path: string, disk: Disk): Promise<SegmentWriter> {
+    return new SegmentWriter(path, await disk.open(path, 'wx', 0o600), disk);
   }
 
   /** Appends all of `data`, or rejects and leaves the segment as it was, as far as the disk lets us. */
   async append(data: Buffer): Promise<void> {
+    await this.#clean();
+    this.#hasRemains = true;
     try {
-      for (let done = 0; done < data.length; ) {
-        const { bytesWritten } = await this.#file.write(data, done, data.length - done, this.bytes + done);
-        done += bytesWritten;
-      }
+      for (let done = 0; done < data.length; ) done += await this.#write(data, done);
       await this.#mustBeThere();
     } catch (error) {
-      await this.#file.truncate(this.bytes).catch(() => {});
+      await this.#clean().catch(() => {});
       throw error;
     }
+    this.#hasRemains = false;
     this.bytes += data.length;
   }
 
   /** Rejects while the disk takes nothing; leaves the segment as it was. */
   async trial(): Promise<void> {
+    await this.#clean();
+    this.#hasRemains = true;
     try {
-      await this.#file.write(Buffer.alloc(trialBytes, '\n'), 0, trialBytes, this.bytes);
+      await this.#write(Buffer.alloc(trialBytes, '\n'), 0);
       await this.#mustBeThere();
     } finally {
-      await this.#file.truncate(this.bytes);
+      await this.#clean();
     }
+  }
+
+  /** Returns how many bytes were written. */
+  async #write(data: Buffer, from: number): Promise<number> {
+    const { bytesWritten } = await this.#disk.do(() =>
+      this.#file.write(data, from, data.length - from, this.bytes + from),
+    );
+    return bytesWritten;
+  }
+
+  async #clean(): Promise<void> {
+    if (!this.#hasRemains) return;
+    await this.#disk.do(() => this.#file.truncate(this.bytes));
+    this.#hasRemains = false;
   }
 
   /** A file that has no name any more takes what is written all the same. */
   async #mustBeThere(): Promise<void> {
-    this.isGone = (await this.#file.stat()).nlink === 0;
+    this.isGone = (await this.#disk.do(() => this.#file.stat())).nlink === 0;
     if (this.isGone) throw new Error(`${this.path} was removed`);
   }
 
   async close(): Promise<void> {
-    await this.#file.close().catch(() => {});
+    await this.#disk.close(this.#file);
   }
 }

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
-import { open, readdir, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Disk } from './disk.ts';
 import { decodeSpoolLine } from './spool-line.ts';
 
 const segmentNames = /^(\d{10})\.ndjson$/;
@@ -42,12 +43,14 @@ export interface SpoolBatch {
   readonly bad: readonly Buffer[];
 }
 
-async function* readChunks(file: FileHandle): AsyncGenerator<Buffer> {
+async function* readChunks(file: FileHandle, disk: Disk): AsyncGenerator<Buffer> {
   for (let position = 0; ; ) {
-    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(chunkBytes), 0, chunkBytes, position);
+    const chunk = Buffer.allocUnsafe(chunkBytes);
+    const from = position;
+    const { bytesRead } = await disk.do(() => file.read(chunk, 0, chunkBytes, from));
     if (bytesRead === 0) return;
     position += bytesRead;
-    yield buffer.subarray(0, bytesRead);
+    yield chunk.subarray(0, bytesRead);
   }
 }
 
@@ -66,12 +69,12 @@ function sort(lines: readonly Buffer[]): SpoolBatch {
  * Reads a segment that is no longer written to, in order, at most `batchRows` lines at a time. Whatever
  * the file holds, memory stays bounded: a line without end is handed out as bad in pieces.
  */
-export async function* readSegment(path: string): AsyncGenerator<SpoolBatch> {
-  const file = await open(path, 'r');
+export async function* readSegment(path: string, disk: Disk): AsyncGenerator<SpoolBatch> {
+  const file = await disk.open(path, 'r');
   try {
     let rest: Buffer = Buffer.alloc(0);
     let lines: Buffer[] = [];
-    for await (const chunk of readChunks(file)) {
+    for await (const chunk of readChunks(file, disk)) {
       const data = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
       let start = 0;
       for (let end = data.indexOf(newline); end >= 0; end = data.indexOf(newline, start)) {
@@ -91,6 +94,6 @@ export async function* readSegment(path: string): AsyncGenerator<SpoolBatch> {
     if (rest.length > 0) lines.push(rest);
     if (lines.length > 0) yield sort(lines);
   } finally {
-    await file.close();
+    await disk.close(file);
   }
 }

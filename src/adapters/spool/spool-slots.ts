@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Disk } from './disk.ts';
 import type { ReplayProgress } from './replay-progress.ts';
 import type { OnBroken } from './row-spool.ts';
 import { RowSpool } from './row-spool.ts';
@@ -37,11 +38,16 @@ export async function* abandonedSpools(
   { directory, maxBytes }: SpoolFolder,
   onBroken: OnBroken,
   progress: ReplayProgress,
+  disk = new Disk(),
 ): AsyncGenerator<RowSpool> {
-  for (const name of await readdir(directory)) {
+  for (const name of await disk.do(() => readdir(directory))) {
     if (!name.startsWith('slot-')) continue;
     const folder = join(directory, name);
-    const spool = await RowSpool.openSlot(folder, maxBytes, progress).catch((error: unknown) => {
+    const opening = disk.do(
+      () => RowSpool.openSlot(folder, maxBytes, progress, disk),
+      (late) => void late?.close(),
+    );
+    const spool = await opening.catch((error: unknown) => {
       onBroken(folder, error);
       return null;
     });
