@@ -46,8 +46,7 @@ export interface SpoolBatch {
 async function* readChunks(file: FileHandle, disk: Disk): AsyncGenerator<Buffer> {
   for (let position = 0; ; ) {
     const chunk = Buffer.allocUnsafe(chunkBytes);
-    const from = position;
-    const { bytesRead } = await disk.do(() => file.read(chunk, 0, chunkBytes, from));
+    const { bytesRead } = await disk.do(() => file.read(chunk, 0, chunkBytes, position));
     if (bytesRead === 0) return;
     position += bytesRead;
     yield chunk.subarray(0, bytesRead);

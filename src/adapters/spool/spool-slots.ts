@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Disk } from './disk.ts';
+import type { Disk } from './disk.ts';
 import type { ReplayProgress } from './replay-progress.ts';
 import type { OnBroken } from './row-spool.ts';
 import { RowSpool } from './row-spool.ts';
@@ -38,7 +38,7 @@ export async function* abandonedSpools(
   { directory, maxBytes }: SpoolFolder,
   onBroken: OnBroken,
   progress: ReplayProgress,
-  disk = new Disk(),
+  disk: Disk,
 ): AsyncGenerator<RowSpool> {
   for (const name of await disk.do(() => readdir(directory))) {
     if (!name.startsWith('slot-')) continue;

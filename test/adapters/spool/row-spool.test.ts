@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Disk } from '../../../src/adapters/spool/disk.ts';
 import { ReplayProgress } from '../../../src/adapters/spool/replay-progress.ts';
 import type { OnBroken, RowSpool } from '../../../src/adapters/spool/row-spool.ts';
 import { decodeSpoolLine, encodeSpoolLine } from '../../../src/adapters/spool/spool-line.ts';
@@ -73,7 +74,7 @@ async function takeAbandoned(progress = new ReplayProgress()): Promise<{ rows: s
   const rows: string[] = [];
   const broken: string[] = [];
   const onBroken = (path: string): number => broken.push(relative(directory, path));
-  for await (const spool of abandonedSpools({ directory, maxBytes }, onBroken, progress)) {
+  for await (const spool of abandonedSpools({ directory, maxBytes }, onBroken, progress, new Disk())) {
     rows.push(...(await take(spool, onBroken)).rows);
     await spool.close();
   }
@@ -267,7 +268,7 @@ test('lines that are no rows are set aside once, however often the replay has to
   const progress = new ReplayProgress();
   const rows: string[] = [];
   for (let attempt = 0; attempt < 3; attempt += 1) {
-    for await (const spool of abandonedSpools({ directory, maxBytes }, unbroken, progress)) {
+    for await (const spool of abandonedSpools({ directory, maxBytes }, unbroken, progress, new Disk())) {
       await expect(spool.replay(until(json(300), rows), unbroken, false)).rejects.toThrow('away');
       await spool.close();
     }
