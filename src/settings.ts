@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { clientConnectionsWithin, openFilesLimit } from './adapters/upstream/open-files.ts';
 import { DatabaseUrlError, parseDatabaseUrl } from './core/net/database-url.ts';
 import type { Egress } from './core/net/egress.ts';
+import type { Network } from './core/net/network.ts';
+import { readNetworks } from './core/net/network.ts';
 import { EgressError } from './core/net/no-proxy.ts';
 import { parseRedisUrl, RedisUrlError } from './core/net/redis-url.ts';
 import type { VendorName } from './core/provider-name.ts';
@@ -44,7 +46,7 @@ export interface Settings {
   readonly vendorBaseUrls: Readonly<Partial<Record<VendorName, string>>>;
   readonly upstreamClient: 'own' | 'undici';
   readonly outboundPolicy: 'public-only' | 'allow-private';
-  readonly outboundAllowedCidrs: readonly string[];
+  readonly outboundAllowed: readonly Network[];
   /** Proxies on the way to providers; stores, telemetry and the Kubernetes API are reached without. */
   readonly egress: Egress;
   /** Where the Kubernetes API listens, as the kubelet tells every container; empty outside of a cluster. */
@@ -115,6 +117,15 @@ function redisUrl(text: string | undefined): string | null {
     throw error;
   }
   return text;
+}
+
+/** Networks of a list. */
+function networks(name: string, list: string): readonly Network[] {
+  try {
+    return readNetworks(list);
+  } catch (error) {
+    throw error instanceof RangeError ? new SettingsError(`${name}: ${error.message}`) : error;
+  }
 }
 
 /** What a reader of proxy settings says, as a mistake in the settings. */
@@ -197,7 +208,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     vendorBaseUrls: Object.fromEntries(Object.entries(baseUrls).filter(([, url]) => url !== undefined)),
     upstreamClient: env.GW_UPSTREAM_CLIENT,
     outboundPolicy: env.GW_OUTBOUND_POLICY,
-    outboundAllowedCidrs: env.GW_OUTBOUND_ALLOWED_CIDRS.split(',').filter((cidr) => cidr.trim() !== ''),
+    outboundAllowed: networks('GW_OUTBOUND_ALLOWED_CIDRS', env.GW_OUTBOUND_ALLOWED_CIDRS),
     egress: reading(() => readEgress(env)),
     kubernetesApi: readKubernetesApi(environment),
     spoolDir: env.GW_SPOOL_DIR ?? `${env.GW_DATA_DIR}/spool`,

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readNetworks } from '../src/core/net/network.ts';
 import { vendorNames } from '../src/core/provider-name.ts';
 import { environmentSchema } from '../src/environment.ts';
 import { readSettings, SettingsError } from '../src/settings.ts';
@@ -34,7 +35,7 @@ describe('an empty environment', () => {
       tablesConfigMap: null,
       vendorBaseUrls: {},
       outboundPolicy: 'allow-private',
-      outboundAllowedCidrs: [],
+      outboundAllowed: [],
       dataDir: './data',
       spoolDir: './data/spool',
       spoolBytes: 256 * 1024 * 1024,
@@ -79,7 +80,7 @@ test('what is set is read', () => {
     databaseDirectUrl: 'postgres://server/db',
     tablesConfigMap: { namespace: 'models', name: 'gateway-tables' },
     vendorBaseUrls: { sarvam: 'http://127.0.0.1:9000/x' },
-    outboundAllowedCidrs: ['10.0.0.0/8', 'fd00::/8'],
+    outboundAllowed: readNetworks('10.0.0.0/8,fd00::/8'),
     drainMs: 500,
     tracing: { enabled: false, auto: true },
     migrateAtBoot: false,
@@ -142,6 +143,7 @@ describe('a mistake stops the start with one line that names it', () => {
     ['GW_OPENAI_BASE_URL', 'ftp://host'],
     ['GW_OPENAI_BASE_URL', 'api.openai.com'],
     ['GW_OUTBOUND_POLICY', 'public'],
+    ['GW_OUTBOUND_ALLOWED_CIDRS', '10.0.0.0/33'],
     ['GW_SPOOL_FULL', 'panic'],
     ['GW_REGISTRATION', 'yes'],
     ['GW_REGISTRATION_TOKEN', 'short'],

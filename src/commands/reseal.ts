@@ -7,8 +7,15 @@ import { directDatabaseUrl } from './migrate.ts';
 import { print, printJson } from './output.ts';
 import { Progress } from './progress.ts';
 
-/** Throws CommandError when a stored key opened under none of the keys given; the others have moved all the same. */
-async function resealKeys({ json }: JsonOption): Promise<void> {
+interface ResealOptions extends JsonOption {
+  readonly leaveUnopened?: true;
+}
+
+/**
+ * Throws CommandError when a stored key opened under none of the keys given, unless such may be left; the others have
+ * moved all the same.
+ */
+async function resealKeys({ json, leaveUnopened }: ResealOptions): Promise<void> {
   const settings = readSettings();
   const { createPool } = await import('../adapters/postgres/pool.ts');
   const { reseal } = await import('../adapters/postgres/reseal.ts');
@@ -23,7 +30,9 @@ async function resealKeys({ json }: JsonOption): Promise<void> {
     else print(`${report.moved} keys moved to the newest sealing key and seal\n`);
     if (report.failed.length === 0) return;
     const ids = report.failed.map((id) => `\n  ${id}`).join('');
-    throw new CommandError('failed', `keys that none of the sealing keys given opens:${ids}`);
+    const told = `keys that none of the sealing keys given opens:${ids}`;
+    if (leaveUnopened !== true) throw new CommandError('failed', told);
+    process.stderr.write(`${told}\n`);
   } finally {
     await pool.end();
   }
@@ -36,6 +45,7 @@ export function addReseal(program: Command): void {
     details: 'Gateways may serve meanwhile; it may be repeated.',
     example: 'GW_SEALING_KEYS=v2:…,v1:… DATABASE_URL=postgres://… model-gateway reseal',
   })
+    .option('--leave-unopened', 'name what none of the sealing keys opens, and end with 0 all the same')
     .option(...jsonOption)
     .action(resealKeys);
 }

@@ -71,8 +71,8 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     const clock = createSystemClock();
     tracing?.listen(tracingTrouble(log, clock));
     const sealer = createSealer(sealingKeys(settings));
-    const { outboundPolicy: mode, outboundAllowedCidrs, egress } = settings;
-    const policy = outboundPolicy(mode, outboundAllowedCidrs, [], egress);
+    const { outboundPolicy: mode, outboundAllowed, egress } = settings;
+    const policy = outboundPolicy(mode, outboundAllowed, [], egress);
     const ours = [...storeEndpoints(settings), ...proxyEndpoints(egress), ...settings.kubernetesApi];
     const own = new OwnEndpoints(ours, lookupBySystem);
     reportProxies(egress, log);

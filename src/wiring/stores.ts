@@ -27,7 +27,6 @@ import { SharedWindows } from '../adapters/redis/shared-windows.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
 import type { NamedEndpoint } from '../adapters/upstream/own-endpoints.ts';
 import type { Accounts, Clock, RequestLog, ResponseCache } from '../chat/ports.ts';
-import { minuteMs } from '../core/limits/minute.ts';
 import { parseDatabaseUrl } from '../core/net/database-url.ts';
 import { parseRedisUrl } from '../core/net/redis-url.ts';
 import type { ReadSpent, SharedCount, SharedLimits } from '../limits/ports.ts';
@@ -36,7 +35,7 @@ import type { Settings } from '../settings.ts';
 import type { StdoutLines } from '../telemetry/stdout-lines.ts';
 import type { StoreMetrics } from '../telemetry/store-metrics.ts';
 import { refusedBatches } from './refused-batches.ts';
-import { requestLogLines } from './request-log-lines.ts';
+import { listeningLines, redisLines, requestLogLines } from './store-lines.ts';
 
 /** Connections to Postgres beside those for accounts and keys; the chart and the settings' texts reckon with them. */
 export const poolSizes = {
@@ -67,6 +66,8 @@ export interface Stores {
     /** Whether key changes made by other replicas are received. */
     readonly listening: () => boolean;
     readonly sealedKeys: () => SealedKeyCounts | null;
+    /** When this process last made and dropped weeks of the log; null: not yet. */
+    readonly partitionsKeptAtMs: () => number | null;
   } | null;
   readonly accounts: Accounts & Pick<PostgresAccounts, 'invalidate' | 'revoke'>;
   readonly requestLog: RequestLog & { stats(): RequestLogStats };
@@ -153,7 +154,7 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   const pools = createPools(databaseUrl, directUrl, directHosts, settings.databasePool);
   const { pool, queryPool, logPool } = pools;
   opened.push(() => Promise.all(Object.values(pools).map((one) => one.end())));
-  const { migrateAtBoot, spoolDir, spoolBytes, spoolFull } = settings;
+  const { migrateAtBoot, spoolDir, spoolBytes, spoolFull, logRetentionDays } = settings;
   const gate = openSchemaGate({ pool, directUrl, migrateAtBoot, log, signal: stopping.signal });
   opened.push(() => stopping.abort());
   const requestLog = await createRequestLog({
@@ -174,24 +175,16 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
     directHosts,
     clock,
     read,
-    onListening: logListening(log),
+    onListening: listeningLines(log),
   });
   opened.push(() => accounts.close());
-  keepPartitions(pool, gate.opened, settings.logRetentionDays, log, stopping.signal);
+  const partitionsKeptAtMs = keepPartitions(pool, gate.opened, logRetentionDays, log, stopping.signal);
   keepRollups(pool, gate.opened, log, stopping.signal);
   if (migrateAtBoot) keepOnlineIndexes(directUrl, gate.opened, log, stopping.signal);
   const redis =
     settings.redisUrl === null
       ? null
-      : connectRedis(settings.redisUrl, {
-          onUp: () => log.info('cache store is up'),
-          onServer: io.onStore,
-          onDown: (message) =>
-            log.warn(
-              { message },
-              'cache store is down; answers are not cached, and each replica counts limits alone',
-            ),
-        });
+      : connectRedis(settings.redisUrl, { ...redisLines(log), onServer: io.onStore });
   opened.push(() => redis?.disconnect());
   const shared = redis === null ? null : new RedisResponseCache(redis, maxCacheValueBytes);
   const counting = (group: string): SharedCount | null => {
@@ -208,6 +201,7 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
         opened: gate.opened,
         monotonicMs: clock.monotonicMs,
       }),
+      partitionsKeptAtMs,
     },
     accounts,
     requestLog,
@@ -219,18 +213,10 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
         : new SealedResponseCache(shared, sealer.sealValue, sealer.openValue),
     registrations: counting('registrations'),
     keyChecks: counting('key-checks'),
-    sharedLimits: redis === null ? null : new RedisLimits(redis, randomUUID(), minuteMs),
+    sharedLimits: redis === null ? null : new RedisLimits(redis, randomUUID()),
     readSpent: metrics.timeQuery('read_spent', (userIds, periods) => readSpent(queryPool, userIds, periods)),
     cacheStats: shared === null ? null : () => shared.stats(),
     close: () => closeAll(opened),
-  };
-}
-
-/** Without key changes accounts are trusted for a shorter time, and Postgres is asked more often: one line says why. */
-function logListening(log: Logger): (listening: boolean, reason: string | null) => void {
-  return (listening, reason) => {
-    if (listening) log.info('key changes are received');
-    else log.warn({ reason }, 'key changes are not received; accounts are read again within a second');
   };
 }
 

@@ -28,7 +28,7 @@ async function replica(commandTimeoutMs?: number): Promise<Replica> {
   const decided: string[] = [];
   const minutes = new UserMinutes({
     monotonicMs: () => performance.now(),
-    store: new RedisLimits(redis, `replica-${made}`, minuteMs),
+    store: new RedisLimits(redis, `replica-${made}`),
     onDecided: (by) => decided.push(by),
   });
   onTestFinished(() => minutes.close());

@@ -334,6 +334,24 @@ describe('networks of companies', () => {
       expect(volumesOf(find('defaults', 'Deployment')).map((volume) => volume['name'])).not.toContain(name);
   });
 
+  test('lie behind helpers, names and rules of their own, which Jobs have as the gateway does', () => {
+    const extra = { to: [{ ipBlock: { cidr: '10.40.0.0/16' } }] };
+    for (const ending of ['everything', '-jobs'])
+      expect(egressOf('everything', ending)).toContainEqual(extra);
+    for (const [kind, ending] of [
+      ['Deployment', ''],
+      ['Job', 'migrate'],
+      ['Job', 'reseal'],
+    ] as const) {
+      const object = find('everything', kind, ending) as KubernetesObject;
+      const pod = podOf(object) as Fields;
+      const helper = { name: 'sql-proxy', restartPolicy: 'Always' };
+      expect(pod['initContainers']).toContainEqual(expect.objectContaining(helper));
+      expect(pod['dnsConfig']).toEqual({ options: [{ name: 'ndots', value: '2' }] });
+      expect(volumesOf(object)).toContainEqual({ name: 'certificates', configMap: { name: 'certificates' } });
+    }
+  });
+
   test('have addresses of either family', () => {
     expect(env('everything')).toMatchObject({ GW_HOST: '::', GW_ADMIN_HOST: '::' });
     expect(env('defaults')).toMatchObject({ GW_HOST: '0.0.0.0', GW_ADMIN_HOST: '0.0.0.0' });

@@ -280,7 +280,7 @@ describe('alerts', () => {
     const [, last = ''] = runbooks.split('\n## What no alert sees\n');
     const lines = [...last.matchAll(/"msg":"(.+?)"/g)].map(([, text = '']) => text);
     expect(lines).toHaveLength(2);
-    const sources = ['app.ts', 'request-log-lines.ts'].map((name) =>
+    const sources = ['app.ts', 'store-lines.ts'].map((name) =>
       readFileSync(join(root, 'src/wiring', name), 'utf8'),
     );
     const telemetry = readFileSync(join(root, 'docs/telemetry.md'), 'utf8');

@@ -105,11 +105,7 @@ since the merge functions skip values such as false and 0.
 {{/* The most pods at a time: those that are wanted and those that a rollout starts beside them. */}}
 {{- define "model-gateway.maxPods" -}}
 {{- $wanted := include "model-gateway.mostReplicas" . | int -}}
-{{- if eq .Values.profile "sidecar" -}}
-{{- $wanted -}}
-{{- else -}}
 {{- add $wanted (include "model-gateway.podCount" (dict "count" .Values.strategy.maxSurge "of" $wanted) | int) -}}
-{{- end -}}
 {{- end -}}
 
 {{/*

@@ -340,14 +340,19 @@ volumeMounts:
 {{- end }}
 {{- end -}}
 
+{{/* They start before what needs them, and keep a Job from ending no more than the gateway. */}}
+{{- define "model-gateway.nativeSidecars" -}}
+{{- range .Values.nativeSidecars }}
+- {{ merge (dict "restartPolicy" "Always") . | toYaml | nindent 2 | trim }}
+{{- end }}
+{{- end -}}
+
 {{/* Native sidecars first, in the order in which they start; then containers that run to their end. */}}
 {{- define "model-gateway.initContainers" -}}
 {{- if .Values.otelCollector.enabled }}
 - {{ include "model-gateway.otelCollector" . | nindent 2 | trim }}
 {{- end }}
-{{- range .Values.nativeSidecars }}
-- {{ merge (dict "restartPolicy" "Always") . | toYaml | nindent 2 | trim }}
-{{- end }}
+{{- include "model-gateway.nativeSidecars" . }}
 {{- with .Values.initContainers }}
 {{ toYaml . }}
 {{- end }}
@@ -377,9 +382,16 @@ volumeMounts:
 
 {{/* What pods of Jobs and tests share with the gateway's. */}}
 {{- define "model-gateway.jobPod" -}}
+{{- if and .Values.serviceAccount.name (not .Values.serviceAccount.create) }}
+serviceAccountName: {{ .Values.serviceAccount.name }}
+{{- end }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 restartPolicy: Never
+{{- with .Values.dnsConfig }}
+dnsConfig:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}

@@ -24,7 +24,10 @@ async function earlierOf(wallMs: number, pool: pg.Pool, log: Voice): Promise<num
   return Math.min(wallMs, databaseMs);
 }
 
-/** Makes partitions ahead and drops those past retention: once the schema is there, then hourly. */
+/**
+ * Makes partitions ahead and drops those past retention: once the schema is there, then hourly. Returns when that last
+ * succeeded, in milliseconds since the epoch by this replica's clock; null: it has not yet.
+ */
 export function keepPartitions(
   pool: pg.Pool,
   schemaReady: Promise<void>,
@@ -32,14 +35,17 @@ export function keepPartitions(
   log: Voice,
   signal: AbortSignal,
   wallMs: () => number = Date.now,
-): void {
+): () => number | null {
+  let keptAtMs: number | null = null;
   keepDoing(schemaReady, everyMs, signal, async () => {
     try {
       const nowMs = await earlierOf(wallMs(), pool, log);
       const report = await maintainPartitions(pool, { retentionDays, nowMs });
+      keptAtMs = wallMs();
       log.debug({ report }, 'log partitions maintained');
     } catch (error) {
       log.warn({ err: error }, 'log partitions not maintained; next try in an hour');
     }
   });
+  return () => keptAtMs;
 }

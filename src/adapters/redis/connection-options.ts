@@ -3,7 +3,7 @@ import type { ClusterOptions, RedisOptions } from 'ioredis';
 import type { RedisTarget, RedisTls } from '../../core/net/redis-url.ts';
 import { CertificateFilesError, followCertificates } from '../system/certificate-files.ts';
 
-/** A cache that takes longer is worth less than the call it would save: docs/decisions give it 50 ms. */
+/** A cache that takes longer is worth less than the call it would save: see docs/decisions/0008. */
 const defaultCommandTimeoutMs = 40;
 const connectTimeoutMs = 1000;
 /** Half-open sockets are given up after this long without an answer; reconnecting finds out what is left. */

@@ -1,5 +1,5 @@
 import { minuteLimits } from '../../core/limits/limit-table.ts';
-import { streamLeaseMs } from '../../core/limits/minute.ts';
+import { minuteMs, streamLeaseMs } from '../../core/limits/minute.ts';
 import type { SharedAnswer, SharedRequest, UserNews } from '../../core/limits/shared-counts.ts';
 import type { NoAnswer, SharedLimits } from '../../limits/ports.ts';
 import type { RedisConnection } from './connection.ts';
@@ -89,7 +89,6 @@ export class RedisLimits implements SharedLimits {
   readonly #guarded: GuardedConnection;
   readonly #scripts: Scripted;
   readonly #replica: string;
-  readonly #windowMs: number;
   readonly #admit: GuardedCommand<SharedRequest, unknown, SharedAnswer | NoAnswer> = {
     send: (request) =>
       this.#scripts.gwAdmit(
@@ -122,19 +121,13 @@ export class RedisLimits implements SharedLimits {
     failed: () => undefined,
   };
 
-  /** `redis` comes from `connectRedis`; `replica` is unique among all; `nowMs` is monotonic. */
-  constructor(
-    redis: RedisConnection,
-    replica: string,
-    windowMs: number,
-    nowMs: () => number = () => performance.now(),
-  ) {
+  /** `redis` comes from `connectRedis`; `replica` is unique among all. */
+  constructor(redis: RedisConnection, replica: string) {
     redis.defineCommand('gwAdmit', { numberOfKeys: 2, lua: admitLua });
     redis.defineCommand('gwSettle', { numberOfKeys: 2, lua: settleLua });
-    this.#guarded = new GuardedConnection(redis, nowMs);
+    this.#guarded = new GuardedConnection(redis, () => performance.now());
     this.#scripts = redis as unknown as Scripted;
     this.#replica = replica;
-    this.#windowMs = windowMs;
   }
 
   admit(request: SharedRequest): Promise<SharedAnswer | NoAnswer> {
@@ -149,6 +142,6 @@ export class RedisLimits implements SharedLimits {
 
   #told({ userId, requests, tokens, streams }: UserNews): Arguments {
     const names = [`${keyPrefix}{${userId}}:minute`, `${keyPrefix}{${userId}}:streams`];
-    return [...names, this.#windowMs, requests, tokens, this.#replica, streams ?? -1, streamLeaseMs];
+    return [...names, minuteMs, requests, tokens, this.#replica, streams ?? -1, streamLeaseMs];
   }
 }

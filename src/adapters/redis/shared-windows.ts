@@ -27,14 +27,9 @@ export class SharedWindows {
   readonly #guarded: GuardedConnection;
   readonly #take: GuardedCommand<readonly NamedLimit[], unknown, number | null>;
 
-  /** `redis` comes from `connectRedis`; `nowMs` is monotonic. */
-  constructor(
-    redis: RedisConnection,
-    group: string,
-    windowMs: number,
-    nowMs: () => number = () => performance.now(),
-  ) {
-    this.#guarded = new GuardedConnection(redis, nowMs);
+  /** `redis` comes from `connectRedis`. */
+  constructor(redis: RedisConnection, group: string, windowMs: number) {
+    this.#guarded = new GuardedConnection(redis, () => performance.now());
     this.#take = {
       send: (limits) => {
         const names = limits.map(({ name }) => `${keyPrefix}{${group}}:${name}`);

@@ -23,6 +23,18 @@ export function parseNetwork(text: string): Network | null {
   return port >= 1 && port <= largestPort ? { cidr, port } : null;
 }
 
+/** Of a list with commas. Throws RangeError naming the network that cannot be read. */
+export function readNetworks(list: string): readonly Network[] {
+  const texts = list.split(',').filter((text) => text.trim() !== '');
+  return texts.map((text) => {
+    const network = parseNetwork(text);
+    if (network !== null) return network;
+    throw new RangeError(
+      `"${text.trim()}" is not a network such as 10.0.0.0/8, 10.0.0.0/8:8000 or [fd00::/8]:8000.`,
+    );
+  });
+}
+
 export function isInNetwork(address: string, port: number, network: Network): boolean {
   return (network.port === null || network.port === port) && isInCidr(address, network.cidr);
 }

@@ -8,7 +8,7 @@ import {
   reachedAddresses,
 } from './ip-class.ts';
 import type { Network } from './network.ts';
-import { isInNetwork, parseNetwork } from './network.ts';
+import { isInNetwork } from './network.ts';
 
 export interface Endpoint {
   /** An IP literal. */
@@ -35,22 +35,12 @@ export type OutboundRefusal =
   | 'private-address'
   | 'unroutable-address';
 
-/** Compiles the operator's settings. Throws RangeError naming the network that cannot be read. */
-export function outboundPolicy(
+export const outboundPolicy = (
   mode: OutboundPolicy['mode'],
-  allowedCidrs: readonly string[],
+  allowedNetworks: readonly Network[],
   ownEndpoints: readonly Endpoint[],
   egress: Egress = directEgress,
-): OutboundPolicy {
-  const allowedNetworks = allowedCidrs.map((text) => {
-    const network = parseNetwork(text);
-    if (network !== null) return network;
-    throw new RangeError(
-      `"${text.trim()}" is not a network such as 10.0.0.0/8, 10.0.0.0/8:8000 or [fd00::/8]:8000.`,
-    );
-  });
-  return { mode, allowedNetworks, ownEndpoints, egress };
-}
+): OutboundPolicy => ({ mode, allowedNetworks, ownEndpoints, egress });
 
 function isAllowed(address: string, port: number, networks: readonly Network[]): boolean {
   return networks.some((network) => isInNetwork(address, port, network));

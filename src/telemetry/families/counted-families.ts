@@ -114,7 +114,10 @@ export const countedFamilies = {
   gw_stream_client_backpressure_seconds_total: counter(
     'Time for which slow clients held their upstreams back.',
   ),
-  gw_cache_requests_total: counter('Cache look-ups: hit, miss, bypass (nothing was looked up).', 'result'),
+  gw_cache_requests_total: counter(
+    'Cache look-ups: hit, miss, bypass (nothing was looked up, or what was found was not served).',
+    'result',
+  ),
   gw_tokens_total: counter(
     'Tokens by class; cached_input and reasoning are parts of input and output.',
     ...byModel,

@@ -56,6 +56,26 @@ test.each([
   expect([await storedRowIds(pool), await sums()]).toEqual([rows.map(({ rowId }) => rowId), 1]);
 });
 
+test('when it was last done is known only of what succeeded', async () => {
+  const stopping = new AbortController();
+  onTestFinished(() => stopping.abort());
+  const told = async (on: typeof pool): Promise<number | null> => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const log = { debug: () => resolve(), warn: () => resolve() };
+    const wallMs = () => Date.now();
+    const keptAtMs = keepPartitions(on, Promise.resolve(), retentionDays, log, stopping.signal, wallMs);
+    expect(keptAtMs()).toBeNull();
+    await promise;
+    return keptAtMs();
+  };
+  const nobody = {
+    connect: () => Promise.reject(new Error('permission denied')),
+    query: pool.query.bind(pool),
+  };
+  expect(await told(nobody as unknown as typeof pool)).toBeNull();
+  expect(Math.abs(Number(await told(pool)) - Date.now())).toBeLessThan(60_000);
+});
+
 test('what is past retention by both clocks goes', async () => {
   const oldMs = Date.now() - 2 * retentionDays * dayMs;
   await maintainPartitions(pool, { retentionDays, nowMs: oldMs });

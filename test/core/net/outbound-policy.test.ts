@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { readNetworks } from '../../../src/core/net/network.ts';
 import type { Endpoint } from '../../../src/core/net/outbound-policy.ts';
 import { decideOutbound, outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 
@@ -7,7 +8,7 @@ const own: Endpoint[] = [
   { address: '10.0.0.5', port: 6379 },
   { address: '0.0.0.0', port: 8080 },
 ];
-const publicOnly = outboundPolicy('public-only', ['10.20.0.0/16', 'fd12::/16'], own);
+const publicOnly = outboundPolicy('public-only', readNetworks('10.20.0.0/16,fd12::/16'), own);
 const allowPrivate = outboundPolicy('allow-private', [], own);
 
 // address, port, public-only, allow-private (null: allowed)
@@ -84,7 +85,7 @@ describe('a link-local address', () => {
     [['169.254.0.0/16', '169.254.169.254', 'fe80::/10', 'fe80::a9fe:a9fe'], true, true],
   ])('is opened by name only: %j', (networks, v4, v6) => {
     for (const mode of ['public-only', 'allow-private'] as const) {
-      const policy = outboundPolicy(mode, networks, own);
+      const policy = outboundPolicy(mode, readNetworks(networks.join()), own);
       for (const userAddress of [true, false]) {
         const decide = (address: string) => decideOutbound(address, 80, policy, userAddress);
         expect(decide('169.254.42.42')).toBe(v4 ? null : 'link-local-address');
@@ -97,7 +98,7 @@ describe('a link-local address', () => {
 });
 
 test('an allowed network never opens a metadata service or an own endpoint', () => {
-  const wide = outboundPolicy('public-only', ['0.0.0.0/0', '::/0'], own);
+  const wide = outboundPolicy('public-only', readNetworks('0.0.0.0/0,::/0'), own);
   expect(decideOutbound('169.254.169.254', 80, wide, true)).toBe('metadata-address');
   expect(decideOutbound('10.0.0.5', 6379, wide, true)).toBe('own-endpoint');
   expect(decideOutbound('10.0.0.6', 6379, wide, true)).toBeNull();
@@ -117,7 +118,7 @@ test.each<[string, [string, number], [string, number]]>([
   // Without a prefix length a colon belongs to the address.
   ['fd12::8000', ['fd12::8000', 443], ['fd12::', 8000]],
 ])('the network %s opens %s and not %s', (network, open, shut) => {
-  const policy = outboundPolicy('public-only', [network], own);
+  const policy = outboundPolicy('public-only', readNetworks(network), own);
   expect(decideOutbound(...open, policy, true)).toBeNull();
   expect(decideOutbound(...shut, policy, true)).toBe('private-address');
 });
@@ -135,5 +136,5 @@ test.each([
   ':8000',
   'model.example:8000',
 ])('names the network %s, which cannot be read', (network) => {
-  expect(() => outboundPolicy('public-only', ['10.0.0.0/8', network], [])).toThrow(`"${network}"`);
+  expect(() => readNetworks(`10.0.0.0/8,${network}`)).toThrow(`"${network}"`);
 });

@@ -58,16 +58,18 @@ export async function registerUser(url) {
 /** Runs `work(key)` while the image's demo model serves from this pod as the user's self_hosted key. */
 export async function withDemoModel(url, key, work) {
   const { TEST_DEMO_HOST: host, TEST_DEMO_PORT: port, TEST_DEMO_PROGRAM: program } = process.env;
-  const demo = spawn(process.execPath, [program, 'demo', port, '0.0.0.0'], { stdio: 'inherit' });
+  const isIPv6 = host.includes(':');
+  const demo = spawn(process.execPath, [program, 'demo', port, isIPv6 ? '::' : '0.0.0.0'], { stdio: 'inherit' });
+  const address = `http://${isIPv6 ? `[${host}]` : host}:${port}`;
   try {
-    await waitForDemo(`http://127.0.0.1:${port}/v1/models`);
+    await waitForDemo(`${address}/v1/models`);
     const registered = await call(`${url}/v1/keys`, {
       method: 'POST',
       key,
       body: {
         provider: 'self_hosted',
         api_key: 'unused',
-        base_url: `http://${host}:${port}`,
+        base_url: address,
         declared_region: 'test',
       },
     });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { requestLogLines } from '../../src/wiring/request-log-lines.ts';
+import { requestLogLines } from '../../src/wiring/store-lines.ts';
 
 test('of an outage each reason is told once, a few at most, and its end', () => {
   const lines: string[] = [];

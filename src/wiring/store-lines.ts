@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { RequestLogOptions } from '../adapters/postgres/request-log-contract.ts';
+import type { RedisOptions } from '../adapters/redis/connection.ts';
 
 /** Of one outage. They may take turns (no connection, no answer), and be asked for twice a second. */
 const mostReasons = 5;
@@ -27,5 +28,21 @@ export function requestLogLines(
       told.clear();
       log.info('log rows reach Postgres again');
     },
+  };
+}
+
+/** Without key changes accounts are trusted for a shorter time, and Postgres is asked more often: one line says why. */
+export function listeningLines(log: Logger): (listening: boolean, reason: string | null) => void {
+  return (listening, reason) => {
+    if (listening) log.info('key changes are received');
+    else log.warn({ reason }, 'key changes are not received; accounts are read again within a second');
+  };
+}
+
+export function redisLines(log: Logger): Pick<RedisOptions, 'onUp' | 'onDown'> {
+  const isDown = 'cache store is down; answers are not cached, and each replica counts limits alone';
+  return {
+    onUp: () => log.info('cache store is up'),
+    onDown: (message) => log.warn({ message }, isDown),
   };
 }
