@@ -1,8 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Disk, DiskHangs } from './disk.ts';
+import type { Disk } from './disk.ts';
+import { DiskHangs } from './disk.ts';
 import { LineQueue } from './line-queue.ts';
-import { ReplayProgress } from './replay-progress.ts';
+import type { ReplayProgress } from './replay-progress.ts';
 import { SegmentWriter } from './segment-writer.ts';
 import { setAside } from './set-aside.ts';
 import { encodeSpoolLine } from './spool-line.ts';
@@ -15,7 +16,7 @@ import { findSegments, segmentName } from './spool-segment.ts';
 export type OnBroken = (path: string, error: unknown) => void;
 
 /** An eighth is kept for requests that were already running when the spool filled up. */
-const reserveShare = 8;
+const reserveShare = 1 / 8;
 /** Small enough that replay frees space step by step. */
 const segmentBytes = 8 * 1024 * 1024;
 
@@ -72,8 +73,8 @@ export class RowSpool {
   static async openSlot(
     folder: string,
     maxBytes: number,
-    progress = new ReplayProgress(),
-    disk = new Disk(),
+    progress: ReplayProgress,
+    disk: Disk,
   ): Promise<RowSpool | null> {
     const lock = await lockFolder(folder);
     if (lock === null) return null;
@@ -97,7 +98,7 @@ export class RowSpool {
 
   /** True while new work should be refused: little room is left, or the disk takes no more or hangs. */
   get full(): boolean {
-    return this.#queue.hasFailed || this.bytes >= this.#maxBytes - this.#maxBytes / reserveShare;
+    return this.#queue.hasFailed || this.bytes >= this.#maxBytes * (1 - reserveShare);
   }
 
   /** Resolves to true once the row lies in the file; false without room, or when the disk takes none. Never rejects. */

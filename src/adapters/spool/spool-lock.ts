@@ -13,7 +13,7 @@ const sqliteBusy = 5;
  * Takes the lock file at `path`, or returns null when another process (or another holder in this one) has
  * it. Node has no file locks of its own and a pid in a file proves nothing in containers, where every
  * process is pid 1; SQLite takes a real lock of the operating system, on an empty file. Throws when the
- * file cannot be made.
+ * file cannot be made. Synchronous, so nothing bounds it where the disk hangs: `mkdir` comes first, and hangs there.
  */
 export function tryLock(path: string): SpoolLock | null {
   const database = new DatabaseSync(path, { timeout: 0 });

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Disk } from './disk.ts';
-import type { ReplayProgress } from './replay-progress.ts';
+import { Disk } from './disk.ts';
+import { ReplayProgress } from './replay-progress.ts';
 import type { OnBroken } from './row-spool.ts';
 import { RowSpool } from './row-spool.ts';
 
@@ -15,12 +15,31 @@ export interface SpoolFolder {
 /** More processes than ever share a folder. */
 const maxSlots = 64;
 
-/** Takes the first slot that no live process holds, with all it contains. Rejects when no slot can be used. */
-export async function openSpool({ directory, maxBytes }: SpoolFolder): Promise<RowSpool> {
+/** As `RowSpool.openSlot`, in time. */
+const openInTime = (
+  folder: string,
+  maxBytes: number,
+  progress: ReplayProgress,
+  disk: Disk,
+): Promise<RowSpool | null> =>
+  disk.do(
+    () => RowSpool.openSlot(folder, maxBytes, progress, disk),
+    (late) => void late?.close().catch(() => {}),
+  );
+
+/**
+ * Takes the first slot that no live process holds, with all it contains. Rejects when no slot can be used, and where
+ * the disk hangs.
+ */
+export async function openSpool(
+  { directory, maxBytes }: SpoolFolder,
+  disk: Disk = new Disk(),
+): Promise<RowSpool> {
   const problems: string[] = [];
   for (let slot = 0; slot < maxSlots; slot += 1) {
     const folder = join(directory, `slot-${slot}`);
-    const spool = await RowSpool.openSlot(folder, maxBytes).catch((error: unknown) => {
+    const opening = openInTime(folder, maxBytes, new ReplayProgress(), disk);
+    const spool = await opening.catch((error: unknown) => {
       problems.push(`${folder}: ${error instanceof Error ? error.message : String(error)}`);
       return null;
     });
@@ -43,11 +62,7 @@ export async function* abandonedSpools(
   for (const name of await disk.do(() => readdir(directory))) {
     if (!name.startsWith('slot-')) continue;
     const folder = join(directory, name);
-    const opening = disk.do(
-      () => RowSpool.openSlot(folder, maxBytes, progress, disk),
-      (late) => void late?.close(),
-    );
-    const spool = await opening.catch((error: unknown) => {
+    const spool = await openInTime(folder, maxBytes, progress, disk).catch((error: unknown) => {
       onBroken(folder, error);
       return null;
     });

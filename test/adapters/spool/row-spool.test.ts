@@ -14,8 +14,8 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Disk } from '../../../src/adapters/spool/disk.ts';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { Disk, DiskHangs, diskLimitMs } from '../../../src/adapters/spool/disk.ts';
 import { ReplayProgress } from '../../../src/adapters/spool/replay-progress.ts';
 import type { OnBroken, RowSpool } from '../../../src/adapters/spool/row-spool.ts';
 import { decodeSpoolLine, encodeSpoolLine } from '../../../src/adapters/spool/spool-line.ts';
@@ -37,6 +37,16 @@ beforeEach(() => {
 
 afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
+});
+
+test('a start on a disk that hangs ends in time, and names the slot', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const disk = new Disk();
+  const hanging = expect(disk.do(() => new Promise(() => {}))).rejects.toThrow(DiskHangs);
+  await vi.advanceTimersByTimeAsync(diskLimitMs + 1);
+  await hanging;
+  await expect(openSpool({ directory, maxBytes }, disk)).rejects.toThrow(/slot-0: The disk has not answered/);
 });
 
 function json(number: number): string {
