@@ -1,10 +1,9 @@
-import type { SkipReason } from './plan.ts';
 import { skipReasons } from './plan.ts';
 import type { SettledRequest, Target } from './settled-request.ts';
 
 /** What became of a candidate of the tier: `not_reached`: another one, or the cache, had answered before. */
 export const candidateFates = ['tried', ...skipReasons, 'not_reached'] as const;
-export type CandidateFate = 'tried' | SkipReason | 'not_reached';
+export type CandidateFate = (typeof candidateFates)[number];
 
 type Considered = Pick<SettledRequest, 'skipped' | 'candidates'>;
 

@@ -93,7 +93,7 @@ export interface GatewayErrorDetails<C extends ErrorCode | VendorCode = ErrorCod
   readonly cause?: unknown;
 }
 
-/** An error with a place in SPEC 7. `http/answers/error-handler.ts` is the only code that turns it into a body. */
+/** An error with a place in SPEC 7; `core/error-body.ts` is the only form of its body. */
 export class GatewayError extends Error {
   readonly status: number;
   readonly type: ErrorType;

@@ -1,4 +1,5 @@
 import { largestBigint } from './largest-bigint.ts';
+import { acceptableRequestId } from './request/request-id.ts';
 import { earliestMicros, latestMicros } from './timestamp.ts';
 
 /**
@@ -13,7 +14,7 @@ export interface LogCursor {
   readonly requestId: string | null;
 }
 
-const format = /^1,(-?\d{1,18}),(\d{1,19}),(-?\d{1,18})?(?:,([A-Za-z0-9_-]{1,128}))?$/;
+const format = /^1,(-?\d{1,18}),(\d{1,19}),(-?\d{1,18})?(?:,(.+))?$/;
 export const longestCursor = 256; // an encoding has 84 characters at most, with a request's id 256
 
 function isInstant(micros: bigint): boolean {
@@ -37,6 +38,7 @@ export function decodeLogCursor(text: string): LogCursor | null {
     sinceMicros: match[3] === undefined ? null : BigInt(match[3]),
     requestId: match[4] ?? null,
   };
+  if (cursor.requestId !== null && !acceptableRequestId.test(cursor.requestId)) return null;
   if (cursor.id > largestBigint || !isInstant(cursor.createdAtMicros)) return null;
   if (cursor.sinceMicros !== null && !isInstant(cursor.sinceMicros)) return null;
   // Node's decoder ignores stray characters and spare bits; only the one true spelling is accepted.

@@ -36,12 +36,12 @@ export type RequestEnd =
   | { readonly status: 'error'; readonly error: SettledError };
 
 export type RequestStatus = RequestEnd['status'];
-export const requestStatuses = [
-  'success',
-  'error',
-  'client_closed',
-  'incomplete',
-] as const satisfies readonly RequestStatus[];
+export const requestStatuses = Object.keys({
+  success: true,
+  error: true,
+  client_closed: true,
+  incomplete: true,
+} satisfies Record<RequestStatus, true>) as readonly RequestStatus[];
 
 /** Who answered, as rows, lines and the `gateway` block name it. */
 export const answeringProviders = [...providerNames, 'cache'] as const;

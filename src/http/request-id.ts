@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-
-export const acceptableRequestId = /^[A-Za-z0-9_-]{1,128}$/;
+import { acceptableRequestId } from '../core/request/request-id.ts';
 
 /** As the description and docs/requests.md show it. */
 export const requestIdHeader = {

@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { decodeLogCursor, encodeLogCursor } from '../../src/core/log-cursor.ts';
+import { acceptableRequestId } from '../../src/core/request/request-id.ts';
 
 const instant = fc.bigInt({ min: -62_135_596_800_000_000n, max: 253_402_300_799_999_999n });
 const cursors = fc.record({
   createdAtMicros: instant,
   id: fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }),
   sinceMicros: fc.option(instant),
-  requestId: fc.option(fc.stringMatching(/^[A-Za-z0-9_-]{1,128}$/)),
+  requestId: fc.option(fc.stringMatching(acceptableRequestId)),
 });
 
 function encoded(text: string): string {

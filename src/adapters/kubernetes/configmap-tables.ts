@@ -6,8 +6,11 @@ import { reportFault } from './configmap-events.ts';
 
 /** Where the document is when no entry is named; any other name will do when it is the only one. */
 const usualEntry = 'tables.yaml';
-/** The API server ends the watch by itself; we list again, which also finds what a watch missed. */
-const watchSeconds = 300;
+/**
+ * The API server ends the watch by itself; we list again, which also finds what a watch missed. Below the 30 s
+ * without a byte after which the client gives one up as broken, as each is of a document that nobody edits.
+ */
+const watchSeconds = 25;
 /** One list and one watch per round, and never more than about one request a second. */
 const firstRetryMs = 1_000;
 const longestRetryMs = 30_000;

@@ -11,9 +11,11 @@ const names = encodedColumns.map(({ name }) => name).join(', ');
 const recordset = encodedColumns.map(({ name, type }) => `${name} ${type}`).join(', ');
 const insertRows = `INSERT INTO request_logs (created_at, ${names}) SELECT created_at, ${names} FROM input`;
 
+const modelOrOther = `CASE WHEN is_other THEN '${otherName}' ELSE model END`;
+
 /** What is to be summed of the rows that were inserted; rollup-keeper.ts does it. */
-const insertUnsummed = `INSERT INTO unsummed_requests (${unsummedColumns})
-  SELECT ${unsummedColumns.replace('model', `CASE WHEN is_other THEN '${otherName}' ELSE model END`)} FROM input`;
+const insertUnsummed = `INSERT INTO unsummed_requests (${unsummedColumns.join(', ')})
+  SELECT ${unsummedColumns.map((name) => (name === 'model' ? modelOrOther : name)).join(', ')} FROM input`;
 
 /**
  * Of rows that are known to be new: fails as a whole where one is not. They come in the order of `insertSql`, since a

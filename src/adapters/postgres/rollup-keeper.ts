@@ -30,7 +30,7 @@ WITH taken AS (
   WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM unsummed_requests WHERE (SELECT pg_try_advisory_xact_lock(${advisoryLocks.summing})) LIMIT $1
   ))
-  RETURNING ${unsummedColumns}
+  RETURNING ${unsummedColumns.join(', ')}
 ), summed AS (
   INSERT INTO request_rollups AS r (${rollupKey}, lane, ${columns})
   SELECT ${rollupKey}, ${lane}, ${columns} FROM (${rollupsOf('taken')}) AS sums ORDER BY ${rollupKey}

@@ -18,8 +18,10 @@ export const summedColumns = Object.keys(sums) as readonly SummedColumn[];
 export const rollupKey = 'user_id, hour, provider, model, mode';
 
 /** What `unsummed_requests` keeps of a request: all that its sums are made of. */
-export const unsummedColumns = `user_id, created_at, provider, model, mode, status, cache_hit, latency_ms,
-  input_tokens, output_tokens, cost_micro_usd, saved_micro_usd`;
+export const unsummedColumns = [
+  ...['user_id', 'created_at', 'provider', 'model', 'mode', 'status', 'cache_hit', 'latency_ms'],
+  ...['input_tokens', 'output_tokens', 'cost_micro_usd', 'saved_micro_usd'],
+];
 
 const buckets = Array.from(
   { length: latencyBucketCount },

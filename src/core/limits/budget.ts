@@ -57,13 +57,12 @@ export function budgetRefusal(
   return refusal;
 }
 
-/** Shares of a budget, in percent, that are told to operators when they are reached. */
+/** Shares of a budget, in percent and rising, that are told to operators when they are reached. */
 export const toldShares = [80, 100] as const;
 export type ToldShare = (typeof toldShares)[number];
 
 /** The highest of `toldShares` that is reached; 0: none, or no budget. */
 export function reachedShare(most: bigint | null, spent: bigint): ToldShare | 0 {
   if (most === null) return 0;
-  if (spent >= most) return 100;
-  return spent * 100n >= most * 80n ? 80 : 0;
+  return toldShares.findLast((share) => spent * 100n >= most * BigInt(share)) ?? 0;
 }

@@ -53,7 +53,7 @@ function traceFields(trace: CallTrace | null | undefined): Readonly<Record<strin
   return { trace_id: trace.traceId, span_id: trace.spanId, trace_flags: trace.sampled ? '01' : '00' };
 }
 
-/** The one place that writes errors. */
+/** The one place that replies with errors; parser-errors.ts says them to sockets whose request never was one. */
 export function writeError(
   thrown: unknown,
   request: FastifyRequest,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { instantText } from '../../core/instant-text.ts';
 import { decodeLogCursor, longestCursor } from '../../core/log-cursor.ts';
+import { acceptableRequestId } from '../../core/request/request-id.ts';
 import { statsGroups } from '../../core/stats-group.ts';
-import { acceptableRequestId } from '../request-id.ts';
 
 /** What the query strings of the API hold. On the wire every parameter is text. */
 
