@@ -1,24 +1,16 @@
 import type { TransportFailureKind } from '../../chat/ports.ts';
-import type { OutboundRefusal } from '../../core/net/outbound-policy.ts';
 
 /** A connection that was not made. No byte of a request has left. */
 export class ConnectError extends Error {
   readonly kind: TransportFailureKind;
+  /** What the system, TLS, a proxy or the outbound policy calls it (`CERT_HAS_EXPIRED`, `407`). Never an address. */
+  readonly code: string | null;
 
-  constructor(kind: TransportFailureKind, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
+  constructor(kind: TransportFailureKind, code: string | null = null) {
+    super(code === null ? kind : `${kind} (${code})`);
     this.name = new.target.name;
     this.kind = kind;
-  }
-}
-
-/** The address is one that this deployment does not connect to. The message names no address. */
-export class OutboundForbiddenError extends ConnectError {
-  readonly refusal: OutboundRefusal;
-
-  constructor(refusal: OutboundRefusal) {
-    super('forbidden-address', `The outbound policy forbids this address (${refusal}).`);
-    this.refusal = refusal;
+    this.code = code;
   }
 }
 
@@ -28,12 +20,8 @@ const networkCodes = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH'
 /** What the error of a socket says of the server that was connected to. */
 export function connectFailure(error: NodeJS.ErrnoException, handshaking: boolean): ConnectError {
   const errors = error instanceof AggregateError ? (error.errors as NodeJS.ErrnoException[]) : [error];
-  const code = errors[0]?.code ?? error.code ?? '';
-  if (errors.some((one) => one.code === 'ETIMEDOUT')) {
-    return new ConnectError('connect-timeout', `Connecting timed out (${code}).`, error);
-  }
-  if (handshaking && !networkCodes.has(code)) {
-    return new ConnectError('tls', `The TLS handshake failed (${code === '' ? 'unknown' : code}).`, error);
-  }
-  return new ConnectError('connect-refused', `The connection was not accepted (${code}).`, error);
+  const code = errors[0]?.code ?? error.code ?? null;
+  if (errors.some((one) => one.code === 'ETIMEDOUT')) return new ConnectError('connect-timeout', code);
+  if (handshaking && (code === null || !networkCodes.has(code))) return new ConnectError('tls', code);
+  return new ConnectError('connect-refused', code);
 }

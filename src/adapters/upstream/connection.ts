@@ -166,7 +166,7 @@ export class Connection {
   cut(): void {
     const opener = this.#opener;
     this.#fail('reset');
-    opener?.onConnectError(new ConnectError('reset', 'The connection is not needed any more.'));
+    opener?.onConnectError(new ConnectError('reset'));
   }
 
   readonly #reader: ResponseReader = {

@@ -6,7 +6,7 @@ import type { EgressProxy } from '../../core/net/egress-proxy.ts';
 import { isBypassed } from '../../core/net/no-proxy.ts';
 import type { OutboundPolicy } from '../../core/net/outbound-policy.ts';
 import { decideOutbound } from '../../core/net/outbound-policy.ts';
-import { ConnectError, connectFailure, OutboundForbiddenError } from './connect-error.ts';
+import { ConnectError, connectFailure } from './connect-error.ts';
 import type { ConnectCallback, Connector, ConnectTarget } from './connector.ts';
 import type { HostAddress, HostLookup } from './host-lookup.ts';
 import { lookupBySystem, lookupWithoutThread } from './host-lookup.ts';
@@ -33,12 +33,12 @@ function oneOfEachFamily(addresses: readonly HostAddress[]): string[] {
   return other === undefined ? [first.address] : [first.address, other.address];
 }
 
-/** What is being waited for, and what it is called when it takes too long. */
+/** What is being waited for, and what it is when it takes too long. */
 const lateness = {
-  lookup: ['dns', 'The look-up of the host name'],
-  connect: ['connect-timeout', 'Connecting'],
-  proxy: ['proxy-unreachable', 'Connecting to the proxy'],
-  tunnel: ['connect-timeout', 'The answer of the proxy'],
+  lookup: 'dns',
+  connect: 'connect-timeout',
+  proxy: 'proxy-unreachable',
+  tunnel: 'connect-timeout',
 } as const;
 
 /**
@@ -76,7 +76,9 @@ class Connecting {
     const { hostname, protocol, port } = target;
     const portOfProtocol = protocol === 'https:' ? 443 : 80;
     this.#place = { host: hostname, protocol, port: port === '' ? portOfProtocol : Number(port) };
-    this.#timer = setTimeout(() => this.#onLate(), options.connectTimeoutMs);
+    this.#timer = setTimeout(() => {
+      this.fail(new ConnectError(lateness[this.#phase]));
+    }, options.connectTimeoutMs);
   }
 
   begin(lookup: HostLookup): void {
@@ -91,8 +93,7 @@ class Connecting {
     lookup(host, this.#budget.signal, (error, addresses) => {
       if (this.#settled) return;
       if (error !== null || addresses.length === 0) {
-        const code = (error as NodeJS.ErrnoException | null)?.code ?? 'no address';
-        return this.fail(new ConnectError('dns', `The host name was not resolved (${code}).`, error));
+        return this.fail(new ConnectError('dns', error?.code));
       }
       if (this.#isForbidden(addresses, port, userAddress)) return;
       if (proxy === null) return this.#goDirectly(addresses);
@@ -115,7 +116,7 @@ class Connecting {
     for (const { address } of addresses) {
       const refusal = decideOutbound(address, port, this.#policy, userAddress);
       if (refusal === null) continue;
-      this.fail(new OutboundForbiddenError(refusal));
+      this.fail(new ConnectError('forbidden-address', refusal));
       return true;
     }
     return false;
@@ -144,15 +145,14 @@ class Connecting {
   #goThrough(proxy: EgressProxy, places: readonly string[]): void {
     if (this.#settled) return;
     if (this.#options.mayPassProxies === false) {
-      this.fail(new ConnectError('proxy-abroad', 'The proxy stands where this request may not go.'));
+      this.fail(new ConnectError('proxy-abroad'));
       return;
     }
     this.#phase = 'proxy';
     lookupBySystem(proxy.host, this.#budget.signal, (error, addresses) => {
       if (this.#settled) return;
       if (error !== null || addresses.length === 0) {
-        const message = "The proxy's host name was not resolved.";
-        return this.fail(new ConnectError('proxy-unreachable', message, error));
+        return this.fail(new ConnectError('proxy-unreachable', error?.code));
       }
       if (this.#isForbidden(addresses, proxy.port, false)) return;
       const { host, port, secure } = proxy;
@@ -213,10 +213,9 @@ class Connecting {
     const onGone = (cause: NodeJS.ErrnoException): void => {
       if (this.#socket !== socket) return;
       const isProxy = this.#phase === 'proxy' || this.#phase === 'tunnel';
-      const message = `The connection to the proxy failed (${cause.code ?? 'unknown'}).`;
       this.fail(
         isProxy
-          ? new ConnectError('proxy-unreachable', message, cause)
+          ? new ConnectError('proxy-unreachable', cause.code)
           : connectFailure(cause, this.#handshaking),
       );
     };
@@ -232,11 +231,6 @@ class Connecting {
     this.#target.onReached?.(address);
     this.#callback(null, socket);
   }
-
-  #onLate(): void {
-    const [kind, what] = lateness[this.#phase];
-    this.fail(new ConnectError(kind, `${what} took longer than ${this.#options.connectTimeoutMs} ms.`));
-  }
 }
 
 /**
@@ -250,6 +244,6 @@ export function createConnector(policy: OutboundPolicy, options: ConnectorOption
   return (target, callback) => {
     const connecting = new Connecting(policy, options, sessions, target, callback);
     connecting.begin(lookup);
-    return () => connecting.fail(new ConnectError('aborted', 'Nobody waits for this connection any more.'));
+    return () => connecting.fail(new ConnectError('aborted'));
   };
 }

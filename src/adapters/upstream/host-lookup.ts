@@ -10,7 +10,7 @@ export type { HostAddress } from './name-files.ts';
 export type HostLookup = (
   host: string,
   signal: AbortSignal,
-  callback: (error: Error | null, addresses: readonly HostAddress[]) => void,
+  callback: (error: NodeJS.ErrnoException | null, addresses: readonly HostAddress[]) => void,
 ) => void;
 
 /** After the first family has answered, the other gets this long (RFC 8305 section 3). */
@@ -34,7 +34,7 @@ function knownAddresses(host: string): readonly HostAddress[] | null {
 
 function askSystem(
   host: string,
-  done: (error: Error | null, addresses: readonly HostAddress[]) => void,
+  done: (error: NodeJS.ErrnoException | null, addresses: readonly HostAddress[]) => void,
 ): void {
   systemLookup(host, { all: true }, (error, addresses) => {
     if (error !== null) return done(error, []);

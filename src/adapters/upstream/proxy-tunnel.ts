@@ -13,14 +13,12 @@ const needsLogin: readonly number[] = [401, 407];
 /** What a proxy said, as an error; null: the way is open. */
 function refusalOf(status: number): ConnectError | null {
   if (status >= 200 && status < 300) return null;
-  if (needsLogin.includes(status))
-    return new ConnectError('proxy-login', `The proxy did not accept the credentials (${status}).`);
-  if (status >= 500) return new ConnectError('proxy-failed', `The proxy could not connect (${status}).`);
-  return new ConnectError('proxy-refused', `The proxy refused the connection (${status}).`);
+  if (needsLogin.includes(status)) return new ConnectError('proxy-login', String(status));
+  return new ConnectError(status >= 500 ? 'proxy-failed' : 'proxy-refused', String(status));
 }
 
-const brokenOff = (what: string): ConnectError =>
-  new ConnectError('proxy-unreachable', `The proxy ${what} before it had answered CONNECT.`);
+/** The proxy closed, or sent what is no answer to CONNECT. */
+const brokenOff = (): ConnectError => new ConnectError('proxy-unreachable');
 
 /**
  * Asks the proxy at the other end of `socket` for a connection to `host`. Calls `done` once, with null when from now on
@@ -41,18 +39,18 @@ export function askForTunnel(
     socket.off('data', onData).off('end', onEnd).off('close', onEnd);
     done(error);
   };
-  const onEnd = (): void => finish(brokenOff('closed the connection'));
+  const onEnd = (): void => finish(brokenOff());
   const onData = (bytes: Buffer): void => {
     answer += bytes.toString('latin1');
     const end = answer.indexOf(headEnd);
     if (end < 0) {
-      if (answer.length > maxAnswerBytes) finish(brokenOff('sent too much'));
+      if (answer.length > maxAnswerBytes) finish(brokenOff());
       return;
     }
     const status = Number(statusLine.exec(answer)?.[1] ?? 0);
-    const refusal = status === 0 ? brokenOff('sent what is no HTTP') : refusalOf(status);
+    const refusal = status === 0 ? brokenOff() : refusalOf(status);
     const isOver = end + headEnd.length === answer.length;
-    finish(refusal ?? (isOver ? null : brokenOff('sent something else')));
+    finish(refusal ?? (isOver ? null : brokenOff()));
   };
   socket.on('data', onData).on('end', onEnd).on('close', onEnd);
   socket.write(`CONNECT ${authority} HTTP/1.1\r\nhost: ${authority}\r\n${login}\r\n`, 'latin1');

@@ -16,7 +16,7 @@ import { maxHeadBytes } from './response-parser.ts';
 import type { PoolStats } from './upstream-connections.ts';
 import { connectionsOf } from './upstream-connections.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
-import { transportFailure } from './upstream-http-port.ts';
+import { connectingFailure, transportFailure } from './upstream-http-port.ts';
 import type { PoolLease } from './upstream-pools.ts';
 import { UpstreamPools } from './upstream-pools.ts';
 import type { UserSocketLimits } from './user-socket-limits.ts';
@@ -41,12 +41,11 @@ const kindOfCode: Readonly<Record<string, TransportFailureKind>> = {
   UND_ERR_HEADERS_OVERFLOW: 'too-large',
 };
 
-function kindOf(error: SocketErrorLike): TransportFailureKind {
-  if (error instanceof ConnectError) return error.kind;
-  const code = error.code ?? '';
-  if (code.startsWith('HPE_')) return 'protocol';
-  if (code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL') || code.includes('CERT')) return 'tls';
-  return kindOfCode[code] ?? 'protocol';
+function failureOf(error: SocketErrorLike): TransportFailure {
+  if (error instanceof ConnectError) return connectingFailure(error);
+  const { code = '' } = error;
+  const isTls = code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL') || code.includes('CERT');
+  return transportFailure(isTls ? 'tls' : (kindOfCode[code] ?? 'protocol'));
 }
 
 type Lease = Pick<PoolLease<unknown>, 'release' | 'unpacks'> | null;
@@ -58,6 +57,7 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
   /** Undici does not show its sockets. */
   readonly connectionName = null;
   readonly addressClass = null;
+  isSent = false;
   readonly #listener: UpstreamListener;
   readonly #userAddress: boolean;
   readonly #lease: Lease;
@@ -84,6 +84,7 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#aborted) controller.abort(new AbortedError());
+    else this.isSent = true;
   }
 
   onResponseStart(
@@ -133,7 +134,7 @@ class Dispatch implements Dispatcher.DispatchHandler, UpstreamControl {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     const aborted = this.#aborted || error instanceof AbortedError;
-    this.#finish(transportFailure(aborted ? 'aborted' : kindOf(error)));
+    this.#finish(aborted ? transportFailure('aborted') : failureOf(error));
   }
 
   pause(): void {

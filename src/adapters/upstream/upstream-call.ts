@@ -6,7 +6,7 @@ import type { WaitingCall } from './connection-owner.ts';
 import type { ContentDecoder } from './content-decoder.ts';
 import { decoderFor, isCoded } from './content-decoder.ts';
 import type { ResponseHead } from './response-head.ts';
-import { transportFailure } from './upstream-http-port.ts';
+import { connectingFailure, transportFailure } from './upstream-http-port.ts';
 import type { PoolLease } from './upstream-pools.ts';
 
 /** What a header of a request may hold: no control character, so no second header and no second request. */
@@ -35,6 +35,7 @@ type Lease = Pick<PoolLease<unknown>, 'release' | 'unpacks'>;
  */
 export class ActiveCall implements ConnectionCall, WaitingCall, UpstreamControl {
   state: 'waiting' | 'sent' | 'over' = 'waiting';
+  isSent = false;
   addressClass: IpClass | null = null;
   #head: string;
   #body: string | Buffer;
@@ -72,6 +73,7 @@ export class ActiveCall implements ConnectionCall, WaitingCall, UpstreamControl 
 
   onConnection(connection: Connection): void {
     this.state = 'sent';
+    this.isSent = true;
     this.addressClass = connection.addressClass;
     this.#connection = connection;
     const [head, body] = [this.#head, this.#body];
@@ -81,7 +83,7 @@ export class ActiveCall implements ConnectionCall, WaitingCall, UpstreamControl 
 
   onConnectError(error: Error): void {
     this.#connection = null;
-    this.#finish(transportFailure(error instanceof ConnectError ? error.kind : 'protocol'));
+    this.#finish(error instanceof ConnectError ? connectingFailure(error) : transportFailure('protocol'));
   }
 
   onHead(head: ResponseHead): void {

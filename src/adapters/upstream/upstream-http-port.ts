@@ -1,11 +1,14 @@
 import type { TransportFailure, TransportFailureKind, UpstreamTransport } from '../../chat/ports.ts';
+import type { ConnectError } from './connect-error.ts';
 import type { UpstreamConnections } from './upstream-connections.ts';
+
+const tlsFailed = 'The TLS handshake failed';
 
 const failureTexts: Readonly<Record<TransportFailureKind, string>> = {
   'connect-refused': 'The connection was refused.',
   'connect-timeout': 'No connection within the time limit.',
   dns: 'The host name could not be resolved.',
-  tls: 'The TLS handshake failed.',
+  tls: `${tlsFailed}.`,
   reset: 'The connection was closed before the answer was complete.',
   'forbidden-address': 'This address is not allowed by the outbound policy.',
   'proxy-unreachable': 'The egress proxy could not be reached, or broke off.',
@@ -23,6 +26,12 @@ const failureTexts: Readonly<Record<TransportFailureKind, string>> = {
 /** A fixed text per kind: what the socket layer says may hold addresses that are nobody's business. */
 export function transportFailure(kind: TransportFailureKind): TransportFailure {
   return { kind, message: failureTexts[kind] };
+}
+
+/** With TLS its code is told too (`CERT_HAS_EXPIRED`): whoever runs the server can mend nothing without it. */
+export function connectingFailure({ kind, code }: ConnectError): TransportFailure {
+  if (kind === 'tls' && code !== null) return { kind, message: `${tlsFailed} (${code}).` };
+  return transportFailure(kind);
 }
 
 export interface UpstreamHttp extends UpstreamTransport {

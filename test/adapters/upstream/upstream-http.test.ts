@@ -223,7 +223,11 @@ describe('a failure', () => {
 
   test('to speak TLS is tls', async () => {
     const { origin } = await listen(createTcpServer((socket) => socket.end('no TLS here')));
-    expect(await new Sent(open(), callTo(origin.replace('http:', 'https:'))).kind()).toBe('tls');
+    const end = await new Sent(open(), callTo(origin.replace('http:', 'https:'))).over;
+    expect(end).toEqual({
+      kind: 'tls',
+      message: 'The TLS handshake failed (ERR_SSL_WRONG_VERSION_NUMBER).',
+    });
   });
 
   test.each<[name: string, answer: (socket: Socket) => void, kind: string]>([
@@ -438,7 +442,7 @@ describe('an aborted call', () => {
     sent.control.abort();
     expect(await sent.kind()).toBe('aborted');
     await closed;
-    expect(sent.late).toBe(0);
+    expect([sent.late, sent.control.isSent]).toEqual([0, true]);
   });
 
   test('before its connection is there sends nothing', async () => {
@@ -447,7 +451,7 @@ describe('an aborted call', () => {
     const sent = new Sent(open(), callTo(origin));
     sent.control.abort();
     expect(await sent.kind()).toBe('aborted');
-    expect(seen).toEqual([]);
+    expect([seen, sent.control.isSent]).toEqual([[], false]);
   });
 
   test('that had ended stays ended, and its socket serves the next one', async () => {
