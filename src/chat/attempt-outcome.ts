@@ -90,14 +90,11 @@ export function outcomeOfExchange(
     case 'cancelled':
       return { kind: 'cancelled', reason: end.reason, usage: translator?.usage ?? noUsage };
     case 'timed-out':
-      return failed(context, timeoutFailure(context, end.afterMs));
+      return failedStream(context, timeoutFailure(context, end.afterMs), translator);
     case 'transport':
-      return failed(context, failureOfTransport(end.failure));
-    case 'stream-failed': {
-      const { failure = null, usage = noUsage } = translator ?? {};
-      const facts = failureOf(failure, 200, null);
-      return failed(context, usage.basis === 'none' ? facts : { ...facts, usage });
-    }
+      return failedStream(context, failureOfTransport(end.failure), translator);
+    case 'stream-failed':
+      return failedStream(context, failureOf(translator?.failure ?? null, 200, null), translator);
     case 'replied':
       return outcomeOfReply(context, end, clock);
   }
@@ -133,6 +130,16 @@ function withoutKey(headers: UpstreamHeaders, key: string): UpstreamHeaders {
     return [name, typeof value === 'string' ? masked(value) : value?.map(masked)];
   });
   return Object.fromEntries(shown) as UpstreamHeaders;
+}
+
+/** With what its stream, if it was one, had stated before its first token. */
+function failedStream(
+  context: AttemptContext,
+  failure: AttemptFailure,
+  translator: StreamTranslator | null,
+): AttemptOutcome {
+  const usage = translator?.usage ?? noUsage;
+  return failed(context, usage.basis === 'none' ? failure : { ...failure, usage });
 }
 
 /** With the vendor's words made fit to be kept. */
@@ -171,11 +178,13 @@ function failureOf(error: UpstreamError | null, status: number, reply: UpstreamR
 /** A limit shorter than the default is the client's choice and never counts against the candidate. */
 function timeoutFailure({ call }: AttemptContext, afterMs: number): AttemptFailure {
   const defaultMs = call.tables.document.timeouts.attempt_seconds * 1000;
+  const ownMs = call.options.timeoutMs ?? defaultMs;
   return {
     ...unsaid,
     kind: 'timed-out',
     reason: `No answer within ${(afterMs / 1000).toFixed(1)} s.`,
     blamesCandidate: afterMs >= defaultMs,
+    ...(ownMs < defaultMs && afterMs >= ownMs && { byCallersLimit: true }),
   };
 }
 

@@ -162,7 +162,7 @@ function exchangeWith(
   };
   return new Promise((resolve) => {
     const exchange = new Exchange(job, (end) => {
-      tried.reached(exchange.addressClass);
+      tried.reached(exchange);
       resolve({ end, translator });
     });
     exchange.start(deps.transport);

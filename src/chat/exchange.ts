@@ -1,5 +1,6 @@
 import type { IpClass } from '../core/net/ip-class.ts';
 import type { CancelReason } from '../core/outcome.ts';
+import { promisesAnswer } from '../core/outcome.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import { BugGuard } from './bug-guard.ts';
 import { stallMs } from './exchange-limits.ts';
@@ -64,6 +65,10 @@ export class Exchange implements UpstreamListener, OpenStream {
     return this.#progress.stalledMs;
   }
 
+  get isSent(): boolean {
+    return this.#control?.isSent ?? false;
+  }
+
   get connectionName(): string | null {
     return this.#control?.connectionName ?? null;
   }
@@ -76,7 +81,7 @@ export class Exchange implements UpstreamListener, OpenStream {
     if (this.#progress.isOver) return;
     const { call, translator, answers, telemetry } = this.#job;
     telemetry.answerBegan(call);
-    if (head.status === 200 && translator !== null && isEventStream(head.contentType)) {
+    if (promisesAnswer(head.status) && translator !== null && isEventStream(head.contentType)) {
       this.#stream = new StreamBody(translator, call, answers);
       this.#progress.to('prefix');
     } else {

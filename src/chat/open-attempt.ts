@@ -30,6 +30,7 @@ export class OpenAttempt {
   readonly #ledger: AttemptLedger;
   readonly #deps: AttemptDeps;
   #dropped: readonly string[] = [];
+  #isSent = false;
   #addressClass: IpClass | null = null;
   #state: AttemptState = 'under way';
 
@@ -58,8 +59,9 @@ export class OpenAttempt {
     this.#dropped = dropped;
   }
 
-  /** What its connection led to. */
-  reached(addressClass: IpClass | null): void {
+  /** How far an exchange of it came; there may be a second one, in another form. */
+  reached({ isSent, addressClass }: Pick<AttemptRecord, 'isSent' | 'addressClass'>): void {
+    this.#isSent ||= isSent;
     this.#addressClass = addressClass;
   }
 
@@ -113,6 +115,7 @@ export class OpenAttempt {
       kind: 'tried',
       candidate: this.candidate,
       number: this.#number,
+      isSent: this.#isSent,
       addressClass: this.#addressClass,
       end,
       startedAtMs: this.startedAtMs,

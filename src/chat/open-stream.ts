@@ -11,6 +11,7 @@ import type { ChatTelemetry } from './telemetry-port.ts';
 export type ExchangeEnd =
   | {
       readonly kind: 'replied';
+      /** 200 for every status that promises an answer. */
       readonly status: number;
       readonly headers: UpstreamHeaders;
       readonly body: Buffer;

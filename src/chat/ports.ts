@@ -145,6 +145,8 @@ export interface UpstreamListener {
 }
 
 export interface UpstreamControl {
+  /** The request was handed to a connection: from then on its vendor may have it. */
+  readonly isSent: boolean;
   /** Tells its connection from all others, as the kernel's tables do; null: there is none, or it is not known. */
   readonly connectionName: string | null;
   /** Of the address that its connection leads, or led, to; null: there was none, or it is not known. */

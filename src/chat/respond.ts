@@ -1,5 +1,6 @@
 import { extrasOf } from '../core/answer/answer-extras.ts';
 import type { ChatCompletion } from '../core/answer/chat-completion.ts';
+import { noWireUsage } from '../core/answer/chat-completion.ts';
 import { costMicroUsd } from '../core/answer/cost.ts';
 import type { AnswerTotals, ChunkIdentity, GatewayMetadata } from '../core/answer/gateway-metadata.ts';
 import { gatewayChunk, gatewayMetadata, withGatewayBlock } from '../core/answer/gateway-metadata.ts';
@@ -177,8 +178,6 @@ function endStream(
   return { kind: 'streamed', stored };
 }
 
-const zeroUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-
 /** The finish chunk is out; then the gateway chunk, with usage if asked (zeros where none is known), and `[DONE]`. */
 function lastChunks(
   call: ChatCall,
@@ -186,7 +185,7 @@ function lastChunks(
   metadata: GatewayMetadata,
   { usage, extras }: AnswerTotals,
 ): string {
-  const asked = wantsUsage(call) ? (usage ?? zeroUsage) : undefined;
+  const asked = wantsUsage(call) ? (usage ?? noWireUsage) : undefined;
   return gatewayChunk(identity, metadata, { usage: asked, extras }) + doneFrame;
 }
 

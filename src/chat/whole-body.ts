@@ -1,4 +1,5 @@
 import type { UpstreamHeaders } from '../core/outcome.ts';
+import { promisesAnswer } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import { maxErrorBodyBytes } from './exchange-limits.ts';
@@ -22,8 +23,9 @@ export class WholeBody {
 
   constructor(head: UpstreamHead, { userId, tables }: ChatCall, answers: AnswerBudget) {
     const { limits } = tables.document;
-    this.#head = head.status === 200 ? anyAnswer : head;
-    this.#limitBytes = head.status === 200 ? limits.answer_bytes : maxErrorBodyBytes;
+    const isAnswer = promisesAnswer(head.status);
+    this.#head = isAnswer ? anyAnswer : head;
+    this.#limitBytes = isAnswer ? limits.answer_bytes : maxErrorBodyBytes;
     this.#held = new HeldBytes(answers, userId, limits.event_bytes);
   }
 
@@ -31,7 +33,7 @@ export class WholeBody {
   take(chunk: Buffer): ExchangeEnd | null {
     this.#bytes += chunk.length;
     const excess = this.#bytes - this.#limitBytes;
-    if (excess > 0 && this.#head.status === 200) {
+    if (excess > 0 && this.#head === anyAnswer) {
       return { kind: 'transport', failure: answerTooLarge('answer', this.#limitBytes) };
     }
     this.#held.add(excess > 0 ? chunk.subarray(0, chunk.length - excess) : chunk);

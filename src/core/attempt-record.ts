@@ -32,6 +32,8 @@ export interface AttemptRecord {
   readonly candidate: Candidate;
   /** From 1. */
   readonly number: number;
+  /** Its vendor may have the request: it was handed to a connection. */
+  readonly isSent: boolean;
   /** Of the address that its connection led to; null where none was made, or the client does not tell. */
   readonly addressClass: IpClass | null;
   readonly end: AttemptEnd;
@@ -52,9 +54,14 @@ export interface AttemptRecord {
  * Whether its caller gave it up before anything came of it: by leaving, or by a limit shorter than everybody's. The
  * vendor has the prompt, and may charge for it.
  */
-export function isGivenUp({ end, firstTokenMs }: Pick<AttemptRecord, 'end' | 'firstTokenMs'>): boolean {
+export function isGivenUp({
+  isSent,
+  end,
+  firstTokenMs,
+}: Pick<AttemptRecord, 'isSent' | 'end' | 'firstTokenMs'>): boolean {
+  if (!isSent) return false;
   if (end.kind === 'cancelled') return end.reason === 'client-gone' && firstTokenMs === null;
-  return end.kind === 'failed' && end.failure.kind === 'timed-out' && !end.failure.blamesCandidate;
+  return end.kind === 'failed' && end.failure.byCallersLimit === true;
 }
 
 /** What became of one candidate: it was tried, or passed over for what it lacks. */

@@ -24,6 +24,11 @@ export const failureKinds = [
 ] as const;
 export type FailureKind = (typeof failureKinds)[number];
 
+/** Whether an answer stands behind a status. 201 is what some frameworks of users' own servers say to any POST. */
+export function promisesAnswer(status: number): boolean {
+  return status === 200 || status === 201;
+}
+
 /** A vendor's response headers, lower case. */
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -47,12 +52,14 @@ export interface AttemptFailure {
   readonly retryAfterMs: number | null;
   /** Null when no answer came, or when it was a 200 that turned out to be none. */
   readonly reply: UpstreamReply | null;
-  /** What the vendor had stated of half an answer; absent where it stated nothing. Never complete. */
+  /** What the vendor had stated before it failed; absent where it stated nothing. Never complete. */
   readonly usage?: Usage;
   /** True when it can be laid to the candidate rather than to the client: counts towards opening its breaker. */
   readonly blamesCandidate: boolean;
   /** Connect failure or 5xx: a sign of trouble that every user would see. */
   readonly blamesProvider: boolean;
+  /** It took longer than its caller's own limit, which is shorter than everybody's. */
+  readonly byCallersLimit?: true;
   /** The connection ended behind the request, which may have been carried out; the client decides on a repeat. */
   readonly connectionCut?: true;
   /** Nobody was asked: our outbound policy refuses the address or the way, or what is stored is none. It stays so. */

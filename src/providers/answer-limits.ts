@@ -1,5 +1,7 @@
 /** Characters of an id or a name which a vendor says once and we keep: the longest seen have 64. */
 export const maxNameLength = 1024;
+/** The same of a call's id: where LiteLLM speaks for Gemini it holds the signature of a thought, up to 4,600 seen. */
+export const maxCallIdLength = 16 * 1024;
 /** What a character that is kept takes of the heap: of texts beyond Latin-1 two bytes. */
 export const characterBytes = 2;
 /**

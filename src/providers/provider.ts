@@ -26,7 +26,7 @@ export interface UpstreamRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** JSON text. */
   readonly body: string;
-  /** Client fields that the vendor lacks and that were left out, for the attempt's span. */
+  /** Client fields that the vendor lacks and that were left out: the attempt's report names them. */
   readonly dropped: readonly string[];
 }
 
@@ -46,7 +46,7 @@ export interface UnreadableAnswer {
   readonly reason: string;
   /** The vendor's error code or type when it reported an error; else null. */
   readonly code: FailureCode | null;
-  /** What it stated of half an answer; absent where it stated nothing. Never complete. */
+  /** What it stated all the same; absent where it stated nothing. Never complete. */
   readonly usage?: Usage;
 }
 

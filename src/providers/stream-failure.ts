@@ -33,11 +33,19 @@ export function reportedInstead(value: unknown): UnreadableAnswer {
   return { kind: 'unreadable', reason: message || unsaid, code: code ?? 'upstream_failed' };
 }
 
-/** What half an answer is stated to have used is kept, as part of what it may have been. */
+/** What is stated to have been used is kept, as part of what it may have been. */
 function statedPart(stated: Usage | null): Pick<UnreadableAnswer, 'usage'> {
   const known = stated !== null && stated.inputTokens + stated.outputTokens > 0;
   return known ? { usage: { ...stated, basis: 'partial' } } : {};
 }
+
+/** A whole answer that is none. */
+export const unreadableAnswer = (reason: string, stated: Usage | null = null): UnreadableAnswer => ({
+  kind: 'unreadable',
+  reason,
+  code: null,
+  ...statedPart(stated),
+});
 
 /** An error the vendor reported of one choice of an answer. */
 export const failedAnswer = (value: unknown, stated: Usage | null): UnreadableAnswer => ({

@@ -117,6 +117,19 @@ describe('an override', () => {
     expect(gateway.vendors.calls()).toEqual(['openai']);
   });
 
+  // What frameworks of users' own servers say to any POST.
+  const created: Script = (request) => ({ ...answer()(request), status: 201 });
+
+  test('takes an answer with 201 for an answer', async () => {
+    gateway.vendors.openai.script(created);
+    const { choices, gateway: block } = await chatOk(user.client, {}, override('openai:gpt-test'));
+    expect(choices[0]?.message['content']).toBe(defaultText.join(''));
+    expect(block).toMatchObject({ provider: 'openai', mode: 'override' });
+    gateway.vendors.openai.script(created);
+    const stream = await streamed(user.client, {}, override('openai:gpt-test'));
+    expect([stream.content, stream.done]).toEqual([defaultText.join(''), true]);
+  });
+
   test.each<[string, Script, Record<string, string>?]>([
     ['a reset', reset],
     ['a silent close', closeSilently],

@@ -48,6 +48,7 @@ const row = logRow({
     {
       kind: 'tried',
       candidate: candidateOf('openai', testTables()),
+      isSent: true,
       addressClass: 'public',
       number: 1,
       end: { kind: 'served' },

@@ -29,9 +29,9 @@ const ownServer = candidateOf(
 );
 const streamed: CallParts = { request: { stream: true } };
 
-function begin(candidate: Candidate, parts: CallParts = {}, world = new World()) {
+function begin(candidate: Candidate, parts: CallParts = {}, world = new World(), requestMs = 300_000) {
   const signal = new AbortController().signal;
-  const requestDueMs = performance.now() + 300_000;
+  const requestDueMs = performance.now() + requestMs;
   const call = callOf({ tables, ...parts });
   const outcome = attempt(
     world.openAttempt(call, candidate),
@@ -299,18 +299,20 @@ describe('the verdict on', () => {
     expect([status, reply?.body.length]).toEqual([500, 65_536]);
   });
 
-  test.each([
-    ['the default limit blames the candidate', null, 120_000, true],
-    ['a shorter limit of the client blames nobody', 5000, 5000, false],
-    ['a longer limit of the client blames the candidate', 200_000, 200_000, true],
-  ])('silence: %s', async (_name, timeoutMs, afterMs, blamesCandidate) => {
-    const { world, outcome } = begin(openai, { options: { timeoutMs } });
+  test.each<[string, number | null, number, boolean, true | undefined]>([
+    ['the default limit blames the candidate', null, 120_000, true, undefined],
+    ['a shorter limit of the client blames nobody but its caller', 5000, 5000, false, true],
+    ['a longer limit of the client blames the candidate', 200_000, 200_000, true, undefined],
+    ['the limit of the whole request blames nobody', null, 60_000, false, undefined],
+    ['the same with a shorter limit of the client that was not reached', 100_000, 60_000, false, undefined],
+  ])('silence: %s', async (_name, timeoutMs, afterMs, blamesCandidate, byCallersLimit) => {
+    const requestMs = afterMs === 60_000 ? afterMs : undefined;
+    const { world, outcome } = begin(openai, { options: { timeoutMs } }, new World(), requestMs);
     await world.transport.call(0);
     await vi.advanceTimersByTimeAsync(afterMs);
-    expect(await failureOf(outcome)).toMatchObject({
-      kind: 'timed-out',
-      blamesCandidate,
-    });
+    const failure = await failureOf(outcome);
+    expect(failure).toMatchObject({ kind: 'timed-out', blamesCandidate });
+    expect(failure.byCallersLimit).toBe(byCallersLimit);
   });
 
   test('a key that does not open is a failure without a call', async () => {

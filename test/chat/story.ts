@@ -118,6 +118,8 @@ export function callOf(parts: CallParts = {}): ChatCall {
 export class FakeUpstream implements UpstreamControl {
   readonly connectionName = 'the vendor’s';
   readonly addressClass = 'public';
+  /** False: it still waits for its connection. */
+  isSent = true;
   aborted = false;
   paused = false;
   pauses = 0;

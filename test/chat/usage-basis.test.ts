@@ -6,7 +6,7 @@ import { namedSse } from '../harness/vendors/anthropic-wire.ts';
 import { defaultOpenAiUsage, openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
 import { readExposition, sumOf } from '../telemetry/exposition.ts';
 import type { CallParts, FakeUpstream, SettledRow } from './story.ts';
-import { accountOf, balancedKeys, callOf, FakeClient, settled, World } from './story.ts';
+import { accountOf, balancedKeys, callOf, FakeClient, settled, testTables, World } from './story.ts';
 import { expectNobodyWaits } from './watched-dues.ts';
 
 /** What a row knows of its tokens when the answer was cut, or its client left: what was stated, nothing else. */
@@ -223,6 +223,21 @@ describe('half an answer, which is none', () => {
       anthropicHalf,
       { usage: { ...inputSide, outputTokens: 4 }, cost: 92n, unpriced: 'partial_usage' },
     ],
+    [
+      'of OpenAI, whose call is none',
+      'openai',
+      {
+        ...openAiHalf({ prompt_tokens: 11, completion_tokens: 2, total_tokens: 13 }),
+        choices: [{ index: 0, message: { role: 'assistant', tool_calls: 7 }, finish_reason: 'tool_calls' }],
+      },
+      { usage: { basis: 'partial', inputTokens: 11, outputTokens: 2 }, cost: 21n, unpriced: 'partial_usage' },
+    ],
+    [
+      'of Anthropic, that ends for calls which are not there',
+      'anthropic',
+      { ...anthropicHalf, stop_reason: 'tool_use' },
+      { usage: { ...inputSide, outputTokens: 4 }, cost: 92n, unpriced: 'partial_usage' },
+    ],
   ])('%s, has a row with what was stated', async (_name, vendor, answer, told) => {
     const story = await begin(vendor);
     story.upstream.reply(200, answer);
@@ -240,14 +255,24 @@ describe('half an answer, which is none', () => {
     },
   );
 
-  test('before the first token of a stream has a row with the input that was stated', async () => {
-    const story = await begin('anthropic');
-    const error = namedSse('error', { error: { type: 'overloaded_error', message: 'busy' } });
-    story.upstream.stream(start, error).end();
-    expect(await story.end()).toMatchObject({ status: 502 });
-    const told = { usage: inputSide, cost: inputSideCost, unpriced: 'partial_usage' } as const;
-    expect((await expectTold(story, told)).status).toBe('error');
-  });
+  const busy = namedSse('error', { error: { type: 'overloaded_error', message: 'busy' } });
+  const endless = `data: ${'x'.repeat(testTables().document.limits.event_bytes)}`;
+  test.each<[name: string, act: (upstream: FakeUpstream) => unknown]>([
+    ['an error event', (upstream) => upstream.data(busy).end()],
+    ['a reset', (upstream) => upstream.fail('reset')],
+    ['silence', () => vi.advanceTimersByTimeAsync(120_000)],
+    ['an event that does not end', (upstream) => upstream.data(endless)],
+  ])(
+    'before the first token of a stream has a row with the input that was stated: %s',
+    async (_name, act) => {
+      const story = await begin('anthropic');
+      story.upstream.stream(start);
+      await act(story.upstream);
+      expect(await story.end()).toMatchObject({ status: 502 });
+      const told = { usage: inputSide, cost: inputSideCost, unpriced: 'partial_usage' } as const;
+      expect((await expectTold(story, told)).status).toBe('error');
+    },
+  );
 });
 
 test.each<[name: string, vendor: Vendor, events: readonly string[], usage: Partial<Usage>, cost: bigint]>([

@@ -17,6 +17,7 @@ const record: AttemptRecord = {
   kind: 'tried',
   candidate: candidate as unknown as Candidate,
   number: 1,
+  isSent: true,
   addressClass: 'private',
   end: { kind: 'served' },
   startedAtMs: 0,

@@ -60,6 +60,11 @@ describe('a request needs', () => {
     ['tools for results of calls', history({ role: 'tool', content: 'x' }), ['tools messages']],
     ['no tools for an empty list of calls', history({ role: 'assistant', tool_calls: [] }), []],
     ['a continuation', history({ role: 'assistant', content: 'Once' }), ['prefill messages']],
+    [
+      'a continuation beside an empty list of calls',
+      history({ role: 'assistant', content: 'Once', tool_calls: [] }),
+      ['prefill messages'],
+    ],
     ['no continuation of nothing', history({ role: 'assistant', content: '' }), []],
     ['a stop', { stop: ['END'] }, ['stop stop']],
     ['a stop at white space', { stop: '\n' }, ['stop stop', 'blank_stop stop']],

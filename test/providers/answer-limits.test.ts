@@ -94,7 +94,11 @@ describe('a stream', () => {
       'openai',
       Array.from({ length: 1100 }, (_, i) => event(named(i % 100, Math.floor(i / 100)))),
     ],
-    ['a call with an endless id', 'openai', [event(delta(`{"tool_calls":[{"id":"${'i'.repeat(5000)}"}]}`))]],
+    [
+      'a call with an endless id',
+      'openai',
+      [event(delta(`{"tool_calls":[{"id":"${'i'.repeat(20_000)}"}]}`))],
+    ],
     [
       'an endless finish reason',
       'openai',
@@ -119,6 +123,13 @@ describe('a stream', () => {
   ])('with %s is broken', (_what, provider, events) => {
     const result = readStream(provider, contextFor(provider, {}), events);
     expect(result.failure?.code).toBe('stream_unreadable');
+  });
+
+  test('passes an id of a call on in which a thought is signed', () => {
+    const id = `call_thought_${'i'.repeat(10_000)}`;
+    const call = { id: 'a', choices: [{ delta: { tool_calls: [{ id, function: { name: 'f' } }] } }] };
+    const result = readStream('self_hosted', contextFor('self_hosted', {}), [event(JSON.stringify(call))]);
+    expect(result.output).toContain(`"id":"${id}"`);
   });
 
   const nexts = {

@@ -97,6 +97,7 @@ export class Servers implements UpstreamTransport {
     queueMicrotask(() => answer(server, call, listener, say));
     return {
       connectionName: null,
+      isSent: true,
       addressClass: 'public',
       pause: () => {},
       resume: () => {},

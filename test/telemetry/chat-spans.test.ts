@@ -55,6 +55,7 @@ test('a silence of an open stream is an event with its length in seconds', () =>
     kind: 'tried',
     candidate,
     number: 1,
+    isSent: true,
     addressClass: null,
     end: { kind: 'served' },
     startedAtMs: 0,

@@ -36,6 +36,7 @@ function recordOf(model: string, additions: Partial<AttemptRecord> = {}): Attemp
     kind: 'tried',
     candidate,
     number: 1,
+    isSent: true,
     addressClass: null,
     end: { kind: 'served' },
     startedAtMs: performance.now(),

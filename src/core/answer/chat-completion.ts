@@ -7,6 +7,13 @@ export interface WireUsage {
   readonly [detail: string]: unknown;
 }
 
+/** Where no usage is known. */
+export const noWireUsage: WireUsage = Object.freeze({
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  total_tokens: 0,
+});
+
 export interface ToolCall {
   readonly id: string;
   readonly type: 'function';

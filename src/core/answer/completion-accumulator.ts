@@ -3,6 +3,7 @@ import { ExactReader } from '../json/exact-json.ts';
 import { noExtras } from './answer-extras.ts';
 import { maxChoices, maxToolCalls } from './answer-limits.ts';
 import type { ChatCompletion, Choice, WireUsage } from './chat-completion.ts';
+import { noWireUsage } from './chat-completion.ts';
 import type { ChoiceInProgress } from './choice-in-progress.ts';
 import { finishedChoice } from './choice-in-progress.ts';
 
@@ -18,8 +19,6 @@ const chunkFields: ReadonlySet<string> = new Set(['choices', 'usage', 'timings']
 const choiceFields: ReadonlySet<string> = new Set(['delta']);
 const callFields: ReadonlySet<string> = new Set(['function']);
 const functionFields: ReadonlySet<string> = new Set();
-
-const noTokens: WireUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 function asObject(value: unknown): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
@@ -111,7 +110,7 @@ export class CompletionAccumulator {
       if (finished === null) return null;
       choices.push(finished);
     }
-    return { id, object: 'chat.completion', created, model, choices, usage: usage ?? noTokens, ...rest };
+    return { id, object: 'chat.completion', created, model, choices, usage: usage ?? noWireUsage, ...rest };
   }
 
   #break(): void {

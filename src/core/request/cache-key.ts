@@ -38,7 +38,7 @@ export interface CacheKeyParts {
 /**
  * What an answer is stored for, as text: equal for requests whose answers may stand for each other. Covers every field
  * of the body, passthrough fields included, but `stream` and `stream_options`: how an answer is delivered does not
- * change what it is (docs/decisions). The order of object keys does not matter; the order of arrays does.
+ * change what it is (docs/decisions/0008). The order of object keys does not matter; the order of arrays does.
  */
 export function cachedFor(parts: CacheKeyParts): string {
   const request = { ...parts.request, stream: undefined, stream_options: undefined };

@@ -1,5 +1,5 @@
 import type { Feature, FeatureNeed, RequestNeeds } from '../capability.ts';
-import type { ChatRequest } from './chat-request.ts';
+import type { ChatMessage, ChatRequest } from './chat-request.ts';
 import { contentFields } from './content-fields.ts';
 
 /**
@@ -25,12 +25,16 @@ const mediaFeatures: Readonly<Partial<Record<string, Feature>>> = {
 };
 const noMedia: readonly Feature[] = [];
 
+/** A list without calls says nothing, as null does. */
+function hasCalls({ tool_calls: calls }: ChatMessage): boolean {
+  return Array.isArray(calls) && calls.length > 0;
+}
+
 function scanMessages(request: ChatRequest): Scan {
   const scan: Scan = { images: false, imageUrls: false, toolHistory: false, characters: 0, media: noMedia };
   for (const message of request.messages) {
     const { content, role } = message;
-    const calls = message['tool_calls'];
-    if (role === 'tool' || (Array.isArray(calls) && calls.length > 0)) scan.toolHistory = true;
+    if (role === 'tool' || hasCalls(message)) scan.toolHistory = true;
     if (typeof content === 'string') {
       scan.characters += content.length;
       continue;
@@ -122,7 +126,7 @@ function addContentNeeds(request: ChatRequest, features: FeatureNeed[]): void {
 
 function endsWithPrefill({ messages }: ChatRequest): boolean {
   const last = messages.at(-1);
-  if (last?.role !== 'assistant' || last['tool_calls'] != null) return false;
+  if (last?.role !== 'assistant' || hasCalls(last)) return false;
   return (last.content?.length ?? 0) > 0;
 }
 

@@ -118,9 +118,12 @@ const rateNames = Object.keys({
   cacheWriteLong: true,
 } satisfies Record<keyof Rates, true>) as readonly (keyof Rates)[];
 
-/** The highest of each rate that a provider's models have; null: none has a price. */
+/** The highest of each rate that a provider's models have, in a long context too; null: none has a price. */
 export function dearestPrice(prices: readonly Price[], provider: ProviderName): Price | null {
-  const [first, ...others] = prices.filter((price) => price.provider === provider);
+  const own = prices.filter((price) => price.provider === provider);
+  const [first, ...others] = own.flatMap((price): Rates[] =>
+    price.longContext === null ? [price] : [price, price.longContext],
+  );
   if (first === undefined) return null;
   const rates: Record<keyof Rates, bigint> = { ...first };
   for (const other of others)

@@ -107,8 +107,26 @@ function turnOf(messages: OpenTurn[], role: Turn['role']): OpenTurn {
   return turn;
 }
 
-function addBlocks(messages: OpenTurn[], role: Turn['role'], blocks: readonly ContentBlock[]): void {
-  if (blocks.length > 0) addToTurn(turnOf(messages, role), blocks);
+/** False where nothing is said: then there is no turn of it. */
+function addBlocks(messages: OpenTurn[], role: Turn['role'], blocks: readonly ContentBlock[]): boolean {
+  if (blocks.length === 0) return false;
+  addToTurn(turnOf(messages, role), blocks);
+  return true;
+}
+
+/** What the assistant said, refused and called. */
+function assistantBlocks(
+  message: ChatMessage,
+  ids: ToolUseIds,
+  reader: ExactReader,
+  dropped: Set<string>,
+): ContentBlock[] {
+  const { refusal, tool_calls: calls }: Untrusted<ClientMessage> = message;
+  return [
+    ...contentBlocks(message.content, dropped),
+    ...contentBlocks(textOf(refusal), dropped),
+    ...toolUseBlocks(calls, ids, reader, dropped),
+  ];
 }
 
 /** A conversation that ends with the assistant is continued from there; white space at its end is refused. */
@@ -129,6 +147,8 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
   const reader = new ExactReader();
   const dropped = new Set<string>();
   const ids = new ToolUseIds(dropped);
+  /** How many of `system` came before the last turn. */
+  let followed = 0;
   for (const message of given) {
     for (const name of Object.keys(message)) {
       if (translatedFields.has(name) || unmissedFields.has(name) || message[name] === null) continue;
@@ -136,22 +156,24 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
     }
     if (message.role === 'tool') {
       turnOf(open, 'user').results.push(toolResultBlock(message, ids, dropped));
+      followed = system.length;
+      continue;
+    }
+    if (message.role === 'assistant') {
+      const blocks = assistantBlocks(message, ids, reader, dropped);
+      if (addBlocks(open, 'assistant', blocks)) followed = system.length;
       continue;
     }
     const blocks = contentBlocks(message.content, dropped);
-    if (message.role === 'system' || message.role === 'developer') append(system, blocks);
-    else if (message.role === 'user') addBlocks(open, 'user', blocks);
-    else {
-      const { refusal, tool_calls: calls }: Untrusted<ClientMessage> = message;
-      const refused = contentBlocks(textOf(refusal), dropped);
-      const called = toolUseBlocks(calls, ids, reader, dropped);
-      addBlocks(open, 'assistant', [...blocks, ...refused, ...called]);
-    }
+    if (message.role !== 'user') append(system, blocks);
+    else if (addBlocks(open, 'user', blocks)) followed = system.length;
   }
+  // Instructions alone, or behind what the assistant said, are what it is to answer: at their old place, its own words
+  // would come last, and be continued.
+  if (open.at(-1)?.role !== 'user') addBlocks(open, 'user', system.splice(followed));
+  // At least one turn is required.
+  if (open.length === 0) turnOf(open, 'user');
   const messages = open.map(closedTurn);
   trimPrefill(messages);
-  // At least one turn is required: instructions alone are then what the user says.
-  if (messages.length === 0)
-    return { system: [], messages: [{ role: 'user', content: system }], dropped: [...dropped] };
   return { system, messages, dropped: [...dropped] };
 }

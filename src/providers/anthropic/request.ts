@@ -4,6 +4,7 @@ import type { ModelFacts } from '../../core/tables/model-facts.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import type { TranslationContext, UpstreamRequest } from '../provider.ts';
+import { closedSchema } from './closed-schema.ts';
 import { translateMessages } from './messages.ts';
 import { translateTools } from './tools.ts';
 import type { MessagesRequest } from './wire.ts';
@@ -77,7 +78,8 @@ function outputFormat(request: ChatRequest): Pick<MessagesRequest, 'output_confi
   const format: Untrusted<ResponseFormat> = request.response_format ?? {};
   const wanted = format.type === 'json_schema' && isRecord(format.json_schema) ? format.json_schema : {};
   const { schema }: Untrusted<ResponseFormat['json_schema']> = wanted;
-  return isRecord(schema) ? { output_config: { format: { type: 'json_schema', schema } } } : {};
+  if (!isRecord(schema)) return {};
+  return { output_config: { format: { type: 'json_schema', schema: closedSchema(schema) } } };
 }
 
 /** A request for POST /v1/messages (Claude docs: Messages API). What has no counterpart is named in `dropped`. */

@@ -1,5 +1,6 @@
 import { answerBounds, maxToolCalls } from '../../core/answer/answer-limits.ts';
 import type { AnswerMessage, ChatCompletion, ToolCall } from '../../core/answer/chat-completion.ts';
+import { noWireUsage } from '../../core/answer/chat-completion.ts';
 import { jsonAnswer } from '../../core/answer/json-answer.ts';
 import type { Tallied } from '../../core/json/json-tally.ts';
 import { keptName, overfullAnswer } from '../answer-limits.ts';
@@ -7,7 +8,7 @@ import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord, mayBeText, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
-import { incompleteAnswer, reportedInstead } from '../stream-failure.ts';
+import { incompleteAnswer, reportedInstead, unreadableAnswer } from '../stream-failure.ts';
 import { toolCallId } from '../tool-call-id.ts';
 import { callsAreWhole } from '../whole-calls.ts';
 import { endsForNoCalls, finishReasonOf } from './stop-reason.ts';
@@ -17,10 +18,6 @@ import type { AnswerBlock, Message } from './wire.ts';
 
 /** Texts, thoughts and calls of one answer: each call has at most one of the others beside it. */
 const maxBlocks = 3 * maxToolCalls;
-
-function unreadable(reason: string): UnreadableAnswer {
-  return { kind: 'unreadable', reason, code: null };
-}
 
 function isReadableText(block: Untrusted<AnswerBlock>): boolean {
   const { type } = block;
@@ -89,22 +86,22 @@ export function translateAnthropicAnswer(
   tally?: Tallied,
 ): TranslatedAnswer | UnreadableAnswer {
   const read = readJson(body, answerBounds, tally);
-  if (read === null) return unreadable(overfullAnswer);
+  if (read === null) return unreadableAnswer(overfullAnswer);
   const { value } = read;
-  if (value === undefined) return unreadable('the answer is not JSON');
-  if (!isRecord(value)) return unreadable('the answer is not an object');
+  if (value === undefined) return unreadableAnswer('the answer is not JSON');
+  if (!isRecord(value)) return unreadableAnswer('the answer is not an object');
   if (isErrorValue(value)) return reportedInstead(value);
   const given: Untrusted<Message> = value;
-  if (!Array.isArray(given.content)) return unreadable('the answer holds no content');
+  if (!Array.isArray(given.content)) return unreadableAnswer('the answer holds no content');
   const reader = new UsageReader();
   reader.take(given.usage);
   const stopReason = textOf(given.stop_reason);
   if (stopReason === '') return incompleteAnswer(reader.usage(false));
   const finishReason = finishReasonOf(stopReason);
-  if (finishReason === null) return unreadable(overfullAnswer);
+  if (finishReason === null) return unreadableAnswer(overfullAnswer, reader.usage(false));
   const blocks = given.content.filter(isRecord);
   const flaw = flawOf(blocks, finishReason);
-  if (flaw !== null) return unreadable(flaw);
+  if (flaw !== null) return unreadableAnswer(flaw, reader.usage(false));
   const completion: ChatCompletion = {
     id: keptName(given.id) || context.fallbackId,
     object: 'chat.completion',
@@ -117,7 +114,7 @@ export function translateAnthropicAnswer(
         finish_reason: finishReason,
       },
     ],
-    usage: reader.wire ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+    usage: reader.wire ?? noWireUsage,
   };
   return { kind: 'answer', ...jsonAnswer(completion), completion, usage: reader.usage(true) };
 }

@@ -67,6 +67,9 @@ export function properContent(given: unknown): string | null | undefined {
   return text;
 }
 
+/** Says nothing, as null does, and where a client hands it back OpenAI refuses it. */
+const isEmptyList = (given: unknown): boolean => Array.isArray(given) && given.length === 0;
+
 /** The same list when every call has its form, null as it is; undefined for anything that is no list of calls. */
 function properToolCalls(given: unknown, of: CallsOf): unknown {
   if (given === undefined || given === null) return given;
@@ -84,6 +87,10 @@ function properToolCalls(given: unknown, of: CallsOf): unknown {
 
 /** The same object when it has the form; null when its content or its calls cannot be read. */
 function properMessage(given: Untrusted<WireMessage>, of: CallsOf): Untrusted<WireMessage> | null {
+  if (isEmptyList(given.tool_calls)) {
+    const { tool_calls: _none, ...rest } = given;
+    return properMessage(rest, of);
+  }
   const calls = properToolCalls(given.tool_calls, of);
   const callsChanged = calls !== given.tool_calls;
   const content = properContent(given.content);

@@ -30,7 +30,7 @@ function isClean(message: ChatMessage, knowsDeveloper: boolean): boolean {
   for (const field of strayFields) if (message[field] !== undefined) return false;
   for (const field of nullableFields) if (message[field] === null) return false;
   const { tool_calls: calls } = message;
-  return !Array.isArray(calls) || !calls.some(hasParsedArguments);
+  return !Array.isArray(calls) || (calls.length > 0 && !calls.some(hasParsedArguments));
 }
 
 function withoutParsedArguments(call: unknown): unknown {
@@ -45,8 +45,10 @@ function cleaned(message: ChatMessage, knowsDeveloper: boolean): ChatMessage {
   if (copy.role === 'developer' && !knowsDeveloper) copy.role = 'system';
   for (const field of strayFields) delete copy[field];
   for (const field of nullableFields) if (copy[field] === null) delete copy[field];
-  const { tool_calls: calls } = copy;
-  return Array.isArray(calls) ? { ...copy, tool_calls: calls.map(withoutParsedArguments) } : copy;
+  const { tool_calls: calls, ...rest } = copy;
+  if (!Array.isArray(calls)) return copy;
+  // Some vendors answer with an empty list, and others refuse it.
+  return calls.length === 0 ? rest : { ...copy, tool_calls: calls.map(withoutParsedArguments) };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isAscii } from 'node:buffer';
 import { answerBounds, maxChoices, maxToolCalls } from '../../core/answer/answer-limits.ts';
 import type { ChatCompletion, WireUsage } from '../../core/answer/chat-completion.ts';
+import { noWireUsage } from '../../core/answer/chat-completion.ts';
 import { noUsage } from '../../core/answer/usage.ts';
 import type { Tallied } from '../../core/json/json-tally.ts';
 import { keptName, overfullAnswer } from '../answer-limits.ts';
@@ -8,7 +9,7 @@ import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
-import { failedAnswer, incompleteAnswer, reportedInstead } from '../stream-failure.ts';
+import { failedAnswer, incompleteAnswer, reportedInstead, unreadableAnswer } from '../stream-failure.ts';
 import { errorOfChoice, failedChoice, properChoice } from './choice.ts';
 import { withoutForeignBlock } from './foreign-block.ts';
 import { readUsage } from './usage.ts';
@@ -18,12 +19,6 @@ import type { WireChoice, WireCompletion, WireMessage } from './wire.ts';
 const maxGrowth = 5;
 /** What we add by ourselves: names, ids and usage. */
 const ownAdditionsBytes = 256 * 1024;
-
-const zeroUsage: WireUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-
-function unreadable(reason: string): UnreadableAnswer {
-  return { kind: 'unreadable', reason, code: null };
-}
 
 function sameUsage(given: unknown, wire: WireUsage): boolean {
   if (given === wire) return true;
@@ -94,39 +89,47 @@ export function translateCompatibleAnswer(
   tally?: Tallied,
 ): TranslatedAnswer | UnreadableAnswer {
   const read = readJson(body, answerBounds, tally);
-  if (read === null) return unreadable(overfullAnswer);
+  if (read === null) return unreadableAnswer(overfullAnswer);
   const { text, value } = read;
-  if (value === undefined) return unreadable('the answer is not JSON');
-  if (!isRecord(value)) return unreadable('the answer is not an object');
+  if (value === undefined) return unreadableAnswer('the answer is not JSON');
+  if (!isRecord(value)) return unreadableAnswer('the answer is not an object');
   const given: Untrusted<WireCompletion> = value;
   if (isErrorValue(value)) return reportedInstead(given);
   const givenChoices = given.choices;
   if (!Array.isArray(givenChoices) || givenChoices.length === 0) {
-    return unreadable('the answer holds no choices');
+    return unreadableAnswer('the answer holds no choices');
   }
   if (givenChoices.length > maxChoices || countCalls(givenChoices) > maxToolCalls) {
-    return unreadable(overfullAnswer);
+    return unreadableAnswer(overfullAnswer);
   }
   const reported = readUsage(given.usage);
+  const stated = reported?.usage ?? null;
   const failed = failedChoice(givenChoices);
-  if (failed !== null) return failedAnswer(errorOfChoice(failed), reported?.usage ?? null);
+  if (failed !== null) return failedAnswer(errorOfChoice(failed), stated);
   const choices: Untrusted<WireChoice>[] = [];
   for (const [position, choice] of givenChoices.entries()) {
     const proper = properChoice(choice, position, context);
-    if (proper === null) return unreadable('a choice of the answer holds no message that can be read');
+    if (proper === null)
+      return unreadableAnswer('a choice of the answer holds no message that can be read', stated);
     choices.push(proper);
   }
-  if (repeatsIndex(choices)) return unreadable('two choices of the answer have the same index');
-  if (!givenChoices.every(statesFinish)) return incompleteAnswer(reported?.usage ?? null);
+  if (repeatsIndex(choices)) return unreadableAnswer('two choices of the answer have the same index', stated);
+  if (!givenChoices.every(statesFinish)) return incompleteAnswer(stated);
   const changed = choices.some((choice, position) => choice !== givenChoices[position]);
-  const answer = properAnswer(given, changed ? choices : givenChoices, reported?.wire ?? zeroUsage, context);
+  const answer = properAnswer(
+    given,
+    changed ? choices : givenChoices,
+    reported?.wire ?? noWireUsage,
+    context,
+  );
   const json = answer === given ? text : JSON.stringify(answer);
-  if (json.length > maxGrowth * body.length + ownAdditionsBytes) return unreadable(overfullAnswer);
+  if (json.length > maxGrowth * body.length + ownAdditionsBytes)
+    return unreadableAnswer(overfullAnswer, stated);
   return {
     kind: 'answer',
     json,
     bytes: json === text && isAscii(body) ? json.length : Buffer.byteLength(json),
     completion: answer as unknown as ChatCompletion,
-    usage: reported?.usage ?? noUsage,
+    usage: stated ?? noUsage,
   };
 }

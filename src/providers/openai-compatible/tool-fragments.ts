@@ -1,4 +1,4 @@
-import { maxNameLength } from '../answer-limits.ts';
+import { maxCallIdLength, maxNameLength } from '../answer-limits.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import { toolCallId } from '../tool-call-id.ts';
@@ -175,7 +175,7 @@ export class ToolFragments {
     const known = this.#known(fragment, id, name);
     if (known !== undefined) return known;
     const index = this.#calls.length;
-    if (id.length > maxNameLength || !this.#room.addCall()) return null;
+    if (id.length > maxCallIdLength || !this.#room.addCall()) return null;
     const call: OpenCall = {
       index,
       id: id === '' ? toolCallId(this.#seed, this.#choiceIndex, index) : id,

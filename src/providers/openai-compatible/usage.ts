@@ -21,6 +21,7 @@ const cachedNames = ['cached_tokens'] as const;
 const writtenNames = ['cache_write_tokens', 'cache_creation_tokens'] as const;
 const reasoningNames = ['reasoning_tokens'] as const;
 
+/** Nothing is stated. */
 const noPart: Part = { count: 0, doubtful: false };
 
 /** The first field that is stated, at most `limit`: a part cannot be larger than its whole. */
@@ -99,7 +100,9 @@ export function readUsage(value: unknown): ReadUsage | null {
   const inputTokens = prompt ?? 0;
   const outputTokens = completion ?? 0;
   const details = given.prompt_tokens_details;
-  const cached = partOf(details, cachedNames, inputTokens);
+  const detailed = partOf(details, cachedNames, inputTokens);
+  // Together states it beside the whole.
+  const cached = detailed === noPart ? partOf(given, cachedNames, inputTokens) : detailed;
   const written = partOf(details, writtenNames, inputTokens - cached.count);
   const whole = prompt !== null && completion !== null && !cached.doubtful && !written.doubtful;
   return {

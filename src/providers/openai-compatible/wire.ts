@@ -87,6 +87,8 @@ export interface CompletionUsage {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
+  /** Together's. */
+  cached_tokens: number;
   prompt_tokens_details: object;
   completion_tokens_details: object;
 }

@@ -91,6 +91,7 @@ const tried: fc.Arbitrary<AttemptRecord> = fc
     rest: fc.record({
       kind: fc.constant('tried' as const),
       number: fc.integer({ min: 1, max: 5 }),
+      isSent: fc.boolean(),
       addressClass: fc.constantFrom(null, 'public', 'private'),
       end,
       startedAtMs: fc.nat(),

@@ -22,7 +22,8 @@ const used = (inputTokens: number, outputTokens: number): Usage => ({
 
 function tried(usage: Usage | null, own: Price | null = price, assumed: Price | null = dear): AttemptRecord {
   const candidate = { price: own, assumedPrice: assumed };
-  return { kind: 'tried', usage, candidate, end: { kind: 'served' }, firstTokenMs: null } as AttemptRecord;
+  const served = { end: { kind: 'served' }, firstTokenMs: null } as const;
+  return { kind: 'tried', isSent: true, usage, candidate, ...served } as AttemptRecord;
 }
 
 /** Without an answer, for this reason. */
@@ -32,10 +33,8 @@ function ended(end: object, own: Price | null = price): AttemptRecord {
 
 const left = { kind: 'cancelled', reason: 'client-gone' };
 const drained = { kind: 'cancelled', reason: 'drain' };
-const late = (blamesCandidate: boolean) => ({
-  kind: 'failed',
-  failure: { kind: 'timed-out', blamesCandidate },
-});
+const late = { kind: 'failed', failure: { kind: 'timed-out' } };
+const lateForCaller = { kind: 'failed', failure: { kind: 'timed-out', byCallersLimit: true } };
 
 const passedOver = { kind: 'passed-over', provider: 'together', model: 'm' } as CandidateRecord;
 const settled = (change: Partial<SettledRequest>) => usedUp(logRow({ costMicroUsd: 0n, ...change }));
@@ -114,14 +113,24 @@ test.each<[string, Partial<SettledRequest>, number, bigint]>([
       usage: used(10, 5),
       costMicroUsd: 20n,
       givenUpCharacters: 40,
-      candidates: [ended(late(false)), ended(late(false)), tried(used(10, 5))],
+      candidates: [ended(lateForCaller), ended(lateForCaller), tried(used(10, 5))],
     },
     35,
     20n,
   ],
   [
     "a vendor that is late by everybody's limit, and the end of the process, with nothing",
-    { usage: noUsage, givenUpCharacters: 40, candidates: [ended(late(true)), ended(drained)] },
+    { usage: noUsage, givenUpCharacters: 40, candidates: [ended(late), ended(drained)] },
+    0,
+    0n,
+  ],
+  [
+    'a prompt that was given up before a connection had it, with nothing',
+    {
+      usage: noUsage,
+      givenUpCharacters: 40,
+      candidates: [lateForCaller, left].map((end) => ({ ...ended(end), isSent: false })),
+    },
     0,
     0n,
   ],

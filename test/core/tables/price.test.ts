@@ -89,7 +89,13 @@ describe('prices', () => {
 });
 
 test('the dearest price of a provider has the highest of each rate, and another one has no part in it', () => {
-  const cheapInput = { provider: 'openai', model: 'a', input: '1', output: '8' } as const;
+  const cheapInput = {
+    provider: 'openai',
+    model: 'a',
+    input: '1',
+    output: '8',
+    long_context: { above_input_tokens: 1000, input: '3', output: '8' },
+  } as const;
   const cheapOutput = {
     provider: 'openai',
     model: 'b',
@@ -100,7 +106,7 @@ test('the dearest price of a provider has the highest of each rate, and another 
   const elsewhere = { provider: 'together', model: 'c', input: '90', output: '90' } as const;
   const prices = [cheapInput, cheapOutput, elsewhere].map(compilePrice);
   expect(dearestPrice(prices, 'openai')).toMatchObject({
-    ...compilePrice({ ...cheapOutput, output: '8', cached_input: '1' }),
+    ...compilePrice({ ...cheapOutput, input: '3', output: '8', cached_input: '3' }),
     model: '',
   });
   expect(dearestPrice(prices, 'sarvam')).toBeNull();
