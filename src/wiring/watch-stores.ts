@@ -16,10 +16,11 @@ export function watchStores(
 ): void {
   watchPools(metrics, database);
   metrics.observe('gw_sealed_keys', () => (database === null ? [] : sealedKeys(database, sealingKeys)));
-  // Without a database there are none to keep, and nothing is to be told of.
-  metrics.observe('gw_log_partitions_kept_timestamp_seconds', () =>
-    database === null ? [] : [[{}, (database.partitionsKeptAtMs() ?? 0) / 1000]],
-  );
+  // Without a database there are none to keep, and a 0 would be an alarm.
+  if (database !== null) {
+    const keptAtMs = () => database.partitionsKeptAtMs() ?? 0;
+    metrics.observe('gw_log_partitions_kept_timestamp_seconds', () => keptAtMs() / 1000);
+  }
   metrics.observe('gw_key_changes_listening', () => Number(database?.listening() ?? true));
   metrics.observe('gw_redis_up', () => Number(cacheStats?.().up ?? true));
   metrics.observe('gw_cache_errors_total', () => cacheStats?.().errors ?? 0);

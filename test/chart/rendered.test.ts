@@ -338,6 +338,8 @@ describe('networks of companies', () => {
     const extra = { to: [{ ipBlock: { cidr: '10.40.0.0/16' } }] };
     for (const ending of ['everything', '-jobs'])
       expect(egressOf('everything', ending)).toContainEqual(extra);
+    expect(JSON.stringify(egressOf('everything', '-jobs'))).toContain('"port":443');
+    expect(JSON.stringify(egressOf('ha', '-jobs'))).not.toContain('"port":443');
     for (const [kind, ending] of [
       ['Deployment', ''],
       ['Job', 'migrate'],
@@ -348,7 +350,15 @@ describe('networks of companies', () => {
       const helper = { name: 'sql-proxy', restartPolicy: 'Always' };
       expect(pod['initContainers']).toContainEqual(expect.objectContaining(helper));
       expect(pod['dnsConfig']).toEqual({ options: [{ name: 'ndots', value: '2' }] });
-      expect(volumesOf(object)).toContainEqual({ name: 'certificates', configMap: { name: 'certificates' } });
+      const certificates = { name: 'certificates', configMap: { name: 'certificates' } };
+      expect(volumesOf(object)).toContainEqual(certificates);
+      const container = kind === 'Job' ? (pod['containers'] as Fields[])[0] : gatewayOf('everything');
+      const mount = { name: 'certificates', mountPath: '/etc/certificates', readOnly: true };
+      expect(container?.['volumeMounts']).toContainEqual(mount);
+      // What is the gateway's own, or may be made by the release, is not there before it.
+      const isJob = kind === 'Job';
+      expect(JSON.stringify(pod).includes('spool-watcher')).toBe(!isJob);
+      expect(volumesOf(object).some(({ name }) => name === 'unshared')).toBe(!isJob);
     }
   });
 
@@ -394,6 +404,7 @@ describe('the extras', () => {
     expect(names).toEqual([
       ['otel-collector', 'Always'],
       ['sql-proxy', 'Always'],
+      ['spool-watcher', 'Always'],
       ['wait', undefined],
     ]);
     expect(find('everything', 'ConfigMap', 'everything-extra')?.data).toEqual({ release: 'model-gateway' });

@@ -190,6 +190,19 @@ describe('a stream that is cut', () => {
   });
 });
 
+test.each([true, false])(
+  'a prompt whose client left is known as given up where it was sent: %s',
+  async (isSent) => {
+    const story = await begin('anthropic');
+    story.upstream.isSent = isSent;
+    story.client.leave();
+    await story.end();
+    const [row] = story.world.rows as readonly SettledRow[];
+    expect(row?.status).toBe('client_closed');
+    expect((row?.givenUpCharacters ?? 0) > 0).toBe(isSent);
+  },
+);
+
 describe('half an answer, which is none', () => {
   const openAiHalf = (usage?: object) => ({
     id: 'a',

@@ -340,11 +340,20 @@ volumeMounts:
 {{- end }}
 {{- end -}}
 
-{{/* They start before what needs them, and keep a Job from ending no more than the gateway. */}}
-{{- define "model-gateway.nativeSidecars" -}}
-{{- range .Values.nativeSidecars }}
-- {{ merge (dict "restartPolicy" "Always") . | toYaml | nindent 2 | trim }}
-{{- end }}
+{{/*
+Native sidecars that stand beside a Job too, as JSON: Postgres may be behind one. Not those that mount what is the
+gateway's own, such as its spool.
+*/}}
+{{- define "model-gateway.jobSidecars" -}}
+{{- $volumes := list -}}
+{{- range .Values.extraVolumes -}}{{- $volumes = append $volumes .name -}}{{- end -}}
+{{- $sidecars := list -}}
+{{- range .Values.nativeSidecars -}}
+{{- $fits := true -}}
+{{- range .volumeMounts -}}{{- if not (has .name $volumes) -}}{{- $fits = false -}}{{- end -}}{{- end -}}
+{{- if $fits -}}{{- $sidecars = append $sidecars (merge (dict "restartPolicy" "Always") .) -}}{{- end -}}
+{{- end -}}
+{{- $sidecars | toJson -}}
 {{- end -}}
 
 {{/* Native sidecars first, in the order in which they start; then containers that run to their end. */}}
@@ -352,7 +361,9 @@ volumeMounts:
 {{- if .Values.otelCollector.enabled }}
 - {{ include "model-gateway.otelCollector" . | nindent 2 | trim }}
 {{- end }}
-{{- include "model-gateway.nativeSidecars" . }}
+{{- range .Values.nativeSidecars }}
+- {{ merge (dict "restartPolicy" "Always") . | toYaml | nindent 2 | trim }}
+{{- end }}
 {{- with .Values.initContainers }}
 {{ toYaml . }}
 {{- end }}

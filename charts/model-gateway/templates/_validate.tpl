@@ -132,7 +132,7 @@
 - 'caBundle.configMap and caBundle.secret are both set: keep one.'
 {{- end }}
 {{- range .Values.nativeSidecars }}
-{{- if has .name (list "model-gateway" (ternary "otel-collector" "" $.Values.otelCollector.enabled)) }}
+{{- if has .name (list "model-gateway" "migrate" "reseal" (ternary "otel-collector" "" $.Values.otelCollector.enabled)) }}
 - 'nativeSidecars has a container named {{ .name }}, which the chart has too: name it otherwise{{ if eq .name "otel-collector" }}, or set otelCollector.enabled to false{{ end }}.'
 {{- end }}
 {{- end }}

@@ -25,8 +25,8 @@ async function earlierOf(wallMs: number, pool: pg.Pool, log: Voice): Promise<num
 }
 
 /**
- * Makes partitions ahead and drops those past retention: once the schema is there, then hourly. Returns when that last
- * succeeded, in milliseconds since the epoch by this replica's clock; null: it has not yet.
+ * Makes partitions ahead and drops those past retention: once the schema is there, then hourly. Returns when this
+ * replica last did, in milliseconds since the epoch by its own clock; null: it has not yet.
  */
 export function keepPartitions(
   pool: pg.Pool,
@@ -41,7 +41,7 @@ export function keepPartitions(
     try {
       const nowMs = await earlierOf(wallMs(), pool, log);
       const report = await maintainPartitions(pool, { retentionDays, nowMs });
-      keptAtMs = wallMs();
+      if (report.complete) keptAtMs = wallMs();
       log.debug({ report }, 'log partitions maintained');
     } catch (error) {
       log.warn({ err: error }, 'log partitions not maintained; next try in an hour');

@@ -21,6 +21,8 @@ const statementTimeoutMs = 60_000;
 const partitionName = /^request_logs_(\d{4})(\d{2})(\d{2})$/;
 
 export interface PartitionReport {
+  /** False: another replica was at it, for a part at least. */
+  readonly complete: boolean;
   readonly created: readonly string[];
   readonly dropped: readonly string[];
 }
@@ -144,9 +146,9 @@ export async function maintainPartitions(
       await createPartition(client, startMs);
       created.push(nameOf(startMs));
     });
-    if (!held) return { created, dropped };
+    if (!held) return { created, dropped, complete: false };
   }
-  await attempt(async (client, existing) => {
+  const dropping = await attempt(async (client, existing) => {
     for (const name of existing) {
       const startMs = startOf(name);
       if (startMs === null || startMs + weekMs > horizonMs) continue;
@@ -155,11 +157,11 @@ export async function maintainPartitions(
     }
   });
   // On their own: a week that is dropped locks out all who write rows or read them, and these may take their time.
-  await attempt(async (client) => {
+  const deleting = await attempt(async (client) => {
     await runLong(client, 'DELETE FROM request_logs_default WHERE created_at < $1', [timestamp(horizonMs)]);
     const rollupHorizonMs = Math.min(horizonMs, nowMs - rollupRetentionDays * dayMs);
     await runLong(client, 'DELETE FROM request_rollups WHERE hour < $1', [timestamp(rollupHorizonMs)]);
   });
   if (failures.length > 0) throw failures[0];
-  return { created, dropped };
+  return { created, dropped, complete: dropping && deleting };
 }

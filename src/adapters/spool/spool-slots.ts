@@ -31,10 +31,8 @@ const openInTime = (
  * Takes the first slot that no live process holds, with all it contains. Rejects when no slot can be used, and where
  * the disk hangs.
  */
-export async function openSpool(
-  { directory, maxBytes }: SpoolFolder,
-  disk: Disk = new Disk(),
-): Promise<RowSpool> {
+export async function openSpool({ directory, maxBytes }: SpoolFolder): Promise<RowSpool> {
+  const disk = new Disk();
   const problems: string[] = [];
   for (let slot = 0; slot < maxSlots; slot += 1) {
     const folder = join(directory, `slot-${slot}`);

@@ -92,9 +92,11 @@ export function translateAnthropicAnswer(
   if (!isRecord(value)) return unreadableAnswer('the answer is not an object');
   if (isErrorValue(value)) return reportedInstead(value);
   const given: Untrusted<Message> = value;
-  if (!Array.isArray(given.content)) return unreadableAnswer('the answer holds no content');
   const reader = new UsageReader();
   reader.take(given.usage);
+  if (!Array.isArray(given.content)) {
+    return unreadableAnswer('the answer holds no content', reader.usage(false));
+  }
   const stopReason = textOf(given.stop_reason);
   if (stopReason === '') return incompleteAnswer(reader.usage(false));
   const finishReason = finishReasonOf(stopReason);

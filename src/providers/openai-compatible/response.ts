@@ -95,15 +95,15 @@ export function translateCompatibleAnswer(
   if (!isRecord(value)) return unreadableAnswer('the answer is not an object');
   const given: Untrusted<WireCompletion> = value;
   if (isErrorValue(value)) return reportedInstead(given);
-  const givenChoices = given.choices;
-  if (!Array.isArray(givenChoices) || givenChoices.length === 0) {
-    return unreadableAnswer('the answer holds no choices');
-  }
-  if (givenChoices.length > maxChoices || countCalls(givenChoices) > maxToolCalls) {
-    return unreadableAnswer(overfullAnswer);
-  }
   const reported = readUsage(given.usage);
   const stated = reported?.usage ?? null;
+  const givenChoices = given.choices;
+  if (!Array.isArray(givenChoices) || givenChoices.length === 0) {
+    return unreadableAnswer('the answer holds no choices', stated);
+  }
+  if (givenChoices.length > maxChoices || countCalls(givenChoices) > maxToolCalls) {
+    return unreadableAnswer(overfullAnswer, stated);
+  }
   const failed = failedChoice(givenChoices);
   if (failed !== null) return failedAnswer(errorOfChoice(failed), stated);
   const choices: Untrusted<WireChoice>[] = [];

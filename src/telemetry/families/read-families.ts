@@ -62,7 +62,7 @@ export const readFamilies = {
 
   // Postgres, Redis and keys: wiring/watch-stores.ts.
   gw_log_partitions_kept_timestamp_seconds: gaugeOf(
-    'When this replica last made and dropped weeks of the request log, hourly; 0: not yet. Any one of them does it for all: use max.',
+    'When this replica last made and dropped weeks of the request log, which it tries hourly; 0: not yet. One does it for all: use max. Absent without a database.',
   ),
   gw_sealed_keys: gaugeOf(
     'Provider keys by the sealing key they lie under, counted once a minute: active, retired, and missing (not configured, kid _missing). Every pod counts the same: use max.',

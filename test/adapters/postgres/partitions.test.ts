@@ -1,4 +1,5 @@
 import { aroundEach, expect, test } from 'vitest';
+import { advisoryLocks } from '../../../src/adapters/postgres/advisory-locks.ts';
 import { encodeLogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { maintainPartitions } from '../../../src/adapters/postgres/partitions.ts';
@@ -45,7 +46,11 @@ test('weeks are made from the last one to five ahead, once', async () => {
     'request_logs_20261214',
     'request_logs_20261221',
   ]);
-  expect(await maintainPartitions(pool, { retentionDays: 90, nowMs })).toEqual({ created: [], dropped: [] });
+  expect(await maintainPartitions(pool, { retentionDays: 90, nowMs })).toEqual({
+    created: [],
+    dropped: [],
+    complete: true,
+  });
 });
 
 test('rows that came before their partition move into it', async () => {
@@ -86,6 +91,18 @@ test('ten replicas at once make each week once, while rows are inserted', async 
   expect(await storedRowIds(pool)).toHaveLength(20);
   const created = reports.flatMap((report) => report.created);
   expect(new Set(created).size).toBe(created.length);
+});
+
+test('a run beside that of another replica is not complete', async () => {
+  const client = await pool.connect();
+  await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${advisoryLocks.partitions})`);
+  try {
+    const { complete } = await maintainPartitions(pool, { retentionDays: 90, nowMs });
+    expect(complete).toBe(false);
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
 });
 
 test('a locked table makes the run fail soon, and the next one completes it', async () => {

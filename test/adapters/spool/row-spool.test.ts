@@ -15,9 +15,10 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { Disk, DiskHangs, diskLimitMs } from '../../../src/adapters/spool/disk.ts';
+import { Disk, diskLimitMs } from '../../../src/adapters/spool/disk.ts';
 import { ReplayProgress } from '../../../src/adapters/spool/replay-progress.ts';
-import type { OnBroken, RowSpool } from '../../../src/adapters/spool/row-spool.ts';
+import type { OnBroken } from '../../../src/adapters/spool/row-spool.ts';
+import { RowSpool } from '../../../src/adapters/spool/row-spool.ts';
 import { decodeSpoolLine, encodeSpoolLine } from '../../../src/adapters/spool/spool-line.ts';
 import { tryLock } from '../../../src/adapters/spool/spool-lock.ts';
 import type { SpoolBatch } from '../../../src/adapters/spool/spool-segment.ts';
@@ -42,11 +43,14 @@ afterEach(() => {
 test('a start on a disk that hangs ends in time, and names the slot', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate'] });
   onTestFinished(() => void vi.useRealTimers());
-  const disk = new Disk();
-  const hanging = expect(disk.do(() => new Promise(() => {}))).rejects.toThrow(DiskHangs);
+  const opening = vi.spyOn(RowSpool, 'openSlot').mockReturnValue(new Promise(() => {}));
+  onTestFinished(() => opening.mockRestore());
+  const given = expect(openSpool({ directory, maxBytes })).rejects.toThrow(
+    /slot-0: The disk has not answered/,
+  );
   await vi.advanceTimersByTimeAsync(diskLimitMs + 1);
-  await hanging;
-  await expect(openSpool({ directory, maxBytes }, disk)).rejects.toThrow(/slot-0: The disk has not answered/);
+  await given;
+  expect(opening).toHaveBeenCalledTimes(1);
 });
 
 function json(number: number): string {
