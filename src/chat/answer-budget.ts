@@ -1,6 +1,3 @@
-import { answerBounds } from '../core/answer/answer-limits.ts';
-import type { Tallied } from '../core/json/json-tally.ts';
-import { tallyJson } from '../core/json/json-tally.ts';
 import { SharedRoom, slotOf } from '../core/shared-room.ts';
 
 /** Of the heap's limit, for large answers: read, parsed and written again, one costs up to eight times its bytes. */
@@ -14,6 +11,10 @@ const smallAnswerValues = 1024;
  * but `{}` are one and a half megabytes for as long as the answer is under way, and a hundred such end the process.
  */
 const valueBytes = 10;
+
+/** Whether an answer is one of those that are counted. */
+export const isLargeAnswer = (bytes: number, values: number): boolean =>
+  bytes > smallAnswerBytes || values > smallAnswerValues;
 
 /**
  * Bytes of vendors' answers that the process has in memory before they are read: a server that sends all but the
@@ -79,11 +80,10 @@ export class AnswerHold {
     return true;
   }
 
-  /** The same for an answer that is about to be parsed; one beyond all bounds will not be. */
-  countParsed(json: Buffer, tally: Tallied = tallyJson(json, answerBounds)): boolean {
-    const values = typeof tally === 'string' ? 0 : tally.values;
+  /** The same for an answer that is about to be parsed. */
+  countParsed(bytes: number, values: number): boolean {
     return values > smallAnswerValues
-      ? this.count(Math.max(json.length, valueBytes * values, smallAnswerBytes + 1))
-      : this.count(json.length);
+      ? this.count(Math.max(bytes, valueBytes * values, smallAnswerBytes + 1))
+      : this.count(bytes);
   }
 }

@@ -4,6 +4,7 @@ import { cachedFor, cacheKey } from '../core/request/cache-key.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { attemptLimitMs, modeLabel } from '../core/request/chat-call.ts';
 import { DueTimer } from '../due-timer.ts';
+import { isLargeAnswer } from './answer-budget.ts';
 import type { CancelSignal } from './cancellation.ts';
 import type { Follower, Leader } from './in-flight-requests.ts';
 import { InFlightRequests } from './in-flight-requests.ts';
@@ -148,7 +149,11 @@ export class AnswerCache {
     try {
       const result = await joined.result;
       if (result.kind === 'leader') return this.#lead(result, key, ttlSeconds, call.userId);
-      return result.value === null ? alone(signal) : { kind: 'hit', answer: result.value };
+      const { value: answer } = result;
+      if (answer === null) return alone(signal);
+      // Each parses it where it streams.
+      if (isLargeAnswer(answer.completion.bytes, answer.values)) await this.#later.turn();
+      return { kind: 'hit', answer };
     } catch (reason) {
       if (signal.aborted) return null;
       throw reason;

@@ -112,7 +112,9 @@ function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Cl
   }
   // Before it is parsed: what came within its bounds may be many times as large as values.
   const tally = tallyJson(body, answerBounds);
-  if (!room.countParsed(body, tally)) return failed(context, failureOfTransport(noRoomForAnswer));
+  // One beyond all bounds will not be parsed.
+  const values = typeof tally === 'string' ? 0 : tally.values;
+  if (!room.countParsed(body.length, values)) return failed(context, failureOfTransport(noRoomForAnswer));
   // Some servers answer a stream request as JSON: it is paid for, and can be streamed from here.
   const answer = provider.translateAnswer(body, translation, tally);
   if (answer.kind === 'answer') return { kind: 'answered', answer };

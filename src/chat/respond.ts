@@ -198,8 +198,8 @@ export function respondFromCache(
   answer: StoredAnswer,
 ): Promise<ChatResponse> | null {
   const { call, room } = context;
-  const { json, bytes } = answer.completion;
-  const hasRoom = call.request.stream === true ? room.countParsed(Buffer.from(json)) : room.count(bytes);
+  const { bytes } = answer.completion;
+  const hasRoom = call.request.stream === true ? room.countParsed(bytes, answer.values) : room.count(bytes);
   return hasRoom ? sendFromCache(context, answer) : null;
 }
 

@@ -1,9 +1,11 @@
+import { answerBounds } from '../core/answer/answer-limits.ts';
 import type { ChatCompletion } from '../core/answer/chat-completion.ts';
 import { saysSomething } from '../core/answer/chat-completion.ts';
 import type { JsonAnswer } from '../core/answer/json-answer.ts';
 import type { Usage, UsageBasis } from '../core/answer/usage.ts';
 import { isTokenCount, usageBases } from '../core/answer/usage.ts';
 import type { Candidate } from '../core/candidate.ts';
+import { tallyJson } from '../core/json/json-tally.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import { providerNames } from '../core/provider-name.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
@@ -14,6 +16,8 @@ interface StoredFacts {
   readonly provider: ProviderName;
   readonly model: string;
   readonly usage: Usage;
+  /** In its JSON, as `tallyJson` counts them: what it takes to parse it, which a hit cannot wait to find out. */
+  readonly values: number;
   /** What the answer cost when it was made, in micro-dollars. */
   readonly costMicroUsd: number;
   /** Of the request that made it. */
@@ -27,6 +31,11 @@ interface StoredFacts {
 export interface StoredAnswer extends StoredFacts {
   /** `chat.completion` without a gateway block. */
   readonly completion: JsonAnswer;
+}
+
+function valuesIn(json: string): number {
+  const tally = tallyJson(Buffer.from(json), answerBounds);
+  return typeof tally === 'string' ? answerBounds.values : tally.values;
 }
 
 /** Ends the facts; JSON has none unescaped. */
@@ -57,7 +66,8 @@ export function storedAnswer(
   if (!Number.isSafeInteger(costMicroUsd)) return null;
   const { traceId = null, spanId = null } = call.trace ?? {};
   const { requestId } = call;
-  return { completion: { json, bytes }, provider, model, usage, costMicroUsd, requestId, traceId, spanId };
+  const made = { provider, model, usage, values: valuesIn(json), costMicroUsd };
+  return { completion: { json, bytes }, ...made, requestId, traceId, spanId };
 }
 
 const countNames = [
@@ -74,12 +84,13 @@ const countNames = [
  * a list, which is read in half the time of an object.
  */
 export function encodeStoredAnswer({ completion, usage, ...facts }: StoredAnswer): Buffer {
-  const { provider, model, costMicroUsd, requestId, traceId, spanId } = facts;
+  const { provider, model, values, costMicroUsd, requestId, traceId, spanId } = facts;
   const counts = countNames.map((name) => usage[name]);
-  const list = [provider, model, costMicroUsd, requestId, traceId, spanId, usage.basis, ...counts];
+  const list = [provider, model, values, costMicroUsd, requestId, traceId, spanId, usage.basis, ...counts];
   return Buffer.from(`${JSON.stringify(list)}\n${completion.json}`);
 }
 
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isTextOrNull = (value: unknown): value is string | null => value === null || isText(value);
 const isProvider = (value: unknown): value is ProviderName => providerNames.includes(value as ProviderName);
@@ -102,12 +113,12 @@ function usageOf(basis: unknown, counts: readonly unknown[]): Usage | null {
 /** Null for a list that was not encoded here. */
 function factsOf(list: unknown): StoredFacts | null {
   if (!Array.isArray(list)) return null;
-  const [provider, model, cost, requestId, traceId, spanId, basis, ...counts] = list as unknown[];
+  const [provider, model, values, cost, requestId, traceId, spanId, basis, ...counts] = list as unknown[];
   const usage = usageOf(basis, counts);
   if (usage === null || !isProvider(provider) || !isText(model) || !isText(requestId)) return null;
   if (!isTextOrNull(traceId) || !isTextOrNull(spanId)) return null;
-  if (!Number.isSafeInteger(cost) || (cost as number) < 0) return null;
-  return { provider, model, usage, costMicroUsd: cost as number, requestId, traceId, spanId };
+  if (!isCount(values) || !isCount(cost)) return null;
+  return { provider, model, usage, values, costMicroUsd: cost, requestId, traceId, spanId };
 }
 
 /** Null for anything that this version did not write. */

@@ -1,5 +1,6 @@
 import { answerBounds } from '../core/answer/answer-limits.ts';
 import { ExactReader, isKeptNumber, TooManyNumbersError } from '../core/json/exact-json.ts';
+import { tallyEscapes } from '../core/json/json-escapes.ts';
 import type { JsonBounds, Tallied } from '../core/json/json-tally.ts';
 import { tallyJson } from '../core/json/json-tally.ts';
 
@@ -36,6 +37,11 @@ export interface JsonText {
   readonly value: unknown;
 }
 
+/** Of longer answers escapes are counted: each takes as long as twenty plain bytes to read and to write again. */
+const longAnswerBytes = 1024 * 1024;
+/** A quarter of what a body may have: the longest answers that models write have 100,000. */
+const mostAnswerEscapes = 500_000;
+
 /** Reads what a vendor sent as JSON. Null when it is beyond the bounds, as `tally` says: then it is not parsed. */
 export function readJson(
   bytes: Buffer,
@@ -43,6 +49,7 @@ export function readJson(
   tally: Tallied = tallyJson(bytes, bounds),
 ): JsonText | null {
   if (typeof tally === 'string') return null;
+  if (bytes.length > longAnswerBytes && tallyEscapes(bytes, mostAnswerEscapes) === null) return null;
   const text = bytes.toString('utf8').trim();
   // What says nothing is no JSON: to have the parser say so costs 15 µs, thousands of times a read.
   if (text === '') return { text, value: undefined };

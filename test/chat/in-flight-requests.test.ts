@@ -34,6 +34,19 @@ test('of 100 callers one works and all have its value', async () => {
   expect(listenersOf(clients)).toBe(0);
 });
 
+test('of a thousand callers a few go on in each turn of the event loop', async () => {
+  const { lead, followers } = joinAll(new InFlightRequests<string>(10), 1_000);
+  let told = 0;
+  for (const follower of followers) void follower.result.then(() => (told += 1));
+  lead.resolve(null);
+  let most = 0;
+  for (let before = 0; told < 999; before = told) {
+    await new Promise(setImmediate);
+    most = Math.max(most, told - before);
+  }
+  expect(most).toBeLessThanOrEqual(64);
+});
+
 test('the work goes on for 99 when the one who began it leaves', async () => {
   const { clients, lead, followers } = joinAll(new InFlightRequests<string>(10), 100);
   clients[0]?.abort();

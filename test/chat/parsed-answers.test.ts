@@ -45,6 +45,20 @@ function begin(world: World, stream: boolean, cacheTtlSeconds: number | null) {
 
 type Begun = ReturnType<typeof begin>;
 
+/** How many were opened or refused in each turn of the event loop that had any, until all were. */
+async function takenPerTurn(begun: readonly Begun[]): Promise<number[]> {
+  let refused = 0;
+  for (const { client, outcome } of begun) void outcome.then(() => (refused += Number(client.opened === 0)));
+  const taken: number[] = [];
+  for (let before = 0; before < begun.length; ) {
+    await new Promise(setImmediate);
+    const now = begun.filter(({ client }) => client.opened > 0).length + refused;
+    if (now > before) taken.push(now - before);
+    before = now;
+  }
+  return taken;
+}
+
 /** As many as could begin before the first had ended. */
 async function expectBounded(world: World, begun: readonly Begun[], letGo: () => void): Promise<void> {
   await settled();
@@ -92,10 +106,20 @@ describe.each(shapes)('answers of many %s', (_name, extra) => {
     expect(world.transport.calls).toHaveLength(1);
   });
 
+  test('are taken up by one in a turn of the event loop of those who waited for one call', async () => {
+    const world = new World();
+    const begun = Array.from({ length: atOnce }, () => begin(world, true, 60));
+    (await world.transport.call(0)).reply(200, json);
+    expect(await takenPerTurn(begun)).toEqual(Array(atOnce).fill(1));
+    for (const { client } of begun) client.leave();
+    await Promise.all(begun.map(({ outcome }) => outcome));
+  });
+
   test('are bounded when one call answers all who wait for it', async () => {
     const world = new World();
     const begun = Array.from({ length: atOnce }, () => begin(world, true, 60));
     (await world.transport.call(0)).reply(200, json);
+    await takenPerTurn(begun);
     await expectBounded(world, begun, () => undefined);
     expect(world.transport.calls).toHaveLength(1);
   });

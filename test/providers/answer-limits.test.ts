@@ -155,22 +155,24 @@ describe('a stream', () => {
   );
 });
 
-test.each(['i', '\u0001', '\ud800'])(
-  'an answer with an id of a megabyte of %j is not replayed with it',
-  (letter) => {
-    const endlessText = letter.repeat(1_000_000);
-    const body = JSON.stringify({
-      ...{ id: endlessText, object: 'chat.completion', created: 1, model: endlessText },
-      ...{ system_fingerprint: endlessText, service_tier: endlessText },
-      choices: [
-        { index: 0, message: { role: 'assistant', content: 'a'.repeat(100_000) }, finish_reason: 'stop' },
-      ],
-    });
-    const answer = providers.openai.translateAnswer(Buffer.from(body), contextFor('openai', {}));
-    if (answer.kind !== 'answer') return expect.unreachable(answer.reason);
-    for (const chunk of chunksFromCompletion(answer.completion)) expect(chunk.length).toBeLessThan(10_000);
-  },
-);
+// Of escapes in an answer there may be no more.
+test.each([
+  ['i', 1_000_000],
+  ['\u0001', 30_000],
+  ['\ud800', 30_000],
+])('an answer with an endless id, of %j, is not replayed with it', (letter, times) => {
+  const endlessText = letter.repeat(times);
+  const body = JSON.stringify({
+    ...{ id: endlessText, object: 'chat.completion', created: 1, model: endlessText },
+    ...{ system_fingerprint: endlessText, service_tier: endlessText },
+    choices: [
+      { index: 0, message: { role: 'assistant', content: 'a'.repeat(100_000) }, finish_reason: 'stop' },
+    ],
+  });
+  const answer = providers.openai.translateAnswer(Buffer.from(body), contextFor('openai', {}));
+  if (answer.kind !== 'answer') return expect.unreachable(answer.reason);
+  for (const chunk of chunksFromCompletion(answer.completion)) expect(chunk.length).toBeLessThan(10_000);
+});
 
 const read = 64 * 1024;
 /** Three reads' worth of the same few bytes. */
@@ -261,6 +263,35 @@ describe('a read of 64 KiB costs what its bytes cost, whatever came before it', 
     }
     expect(translator.extras).toEqual({ system_fingerprint: 'f', timings: { ms: 2 } });
   });
+});
+
+const callIndexes = Array.from({ length: 1024 }, (_, index) => index);
+const callsStart = `{"choices":[{"delta":{"tool_calls":[${callIndexes.map((i) => `{"index":${i},"id":"c${i}","function":{"name":"f"}}`)}]}}]}`;
+/** Each of them goes on with the last call. */
+const callsEnd = `{"choices":[{"delta":{"tool_calls":[${callIndexes.map((i) => `{"index":${i}}`)},${repeat('{}', 22_000)}]},"finish_reason":"stop"}]}`;
+
+// It took 0.4 to 0.7 s once, for as much as one read brings.
+test('the end of a thousand calls without arguments costs what its bytes cost', () => {
+  const translator = providers.openai.streamTranslator(contextFor('openai', {}));
+  translator.push(event(callsStart));
+  expect(cpuMsOf(() => translator.push(event(callsEnd)))).toBeLessThan(200);
+});
+
+// A fifth of a second for each megabyte once.
+test('an error of four million words costs what its bytes cost', () => {
+  const body = Buffer.from(JSON.stringify({ error: { message: 'a '.repeat(4_000_000) } }));
+  const translate = () => providers.openai.translateAnswer(body, contextFor('openai', {}));
+  expect(cpuMsOf(translate)).toBeLessThan(250);
+  expect(translate()).toMatchObject({ kind: 'unreadable', reason: 'a '.repeat(250) });
+});
+
+test('a whole answer of millions of escapes is not parsed', () => {
+  const body = (content: string) =>
+    Buffer.from(`{"choices":[{"message":{"content":"${content}"},"finish_reason":"stop"}]}`);
+  const kindOf = (content: string) =>
+    providers.openai.translateAnswer(body(content), contextFor('openai', {})).kind;
+  expect(kindOf('\\ud800'.repeat(400_000))).toBe('unreadable');
+  expect(kindOf(`${'\\n'.repeat(100_000)}${'a'.repeat(2_000_000)}`)).toBe('answer');
 });
 
 test('a conversation of 100,000 tool results is translated in linear time, the results first and in order', () => {

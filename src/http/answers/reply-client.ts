@@ -32,6 +32,10 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   /** Null until a stream is open. */
   #body: ChunkedWriter | null = null;
   #onDrain: (() => void) | null = null;
+  /** The whole answer counts as unread already. */
+  #isKept = false;
+  /** Of what was written and waits for this client to read on. */
+  #onTaken: (() => void) | null = null;
 
   constructor(reply: FastifyReply, life: Life, userId: string) {
     this.#reply = reply;
@@ -101,7 +105,10 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   write(bytes: Buffer | string): boolean {
     this.#life.unread.sent.wrote(Buffer.byteLength(bytes));
     // A client that left does not slow down those who wait for the same answer.
-    return this.#raw.destroyed || this.#openBody.write(bytes);
+    if (this.#raw.destroyed) return true;
+    const hasRoom = this.#openBody.write(bytes);
+    if (!hasRoom && !this.#isKept) this.#countWaiting();
+    return hasRoom;
   }
 
   flush(): void {
@@ -110,6 +117,7 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   }
 
   keeps(bytes: number): void {
+    this.#isKept = true;
     this.#life.unread.add(this.#userId, this.#raw, bytes);
   }
 
@@ -140,6 +148,12 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
     this.#life.unread.sent.answers(this.#userId, this.#raw);
   }
 
+  /** One event may be a megabyte, and a thousand clients may read none. */
+  #countWaiting(): void {
+    this.#onTaken?.();
+    this.#onTaken = this.#life.unread.add(this.#userId, this.#raw, this.bufferedBytes);
+  }
+
   #streamHead(): StreamHead {
     return new StreamHead(this.#headersWith(streamHeaders));
   }
@@ -163,6 +177,8 @@ export class ReplyClient implements Client, ClientStream, ActiveRequest {
   readonly #drained = (): void => {
     const callback = this.#onDrain;
     this.#onDrain = null;
+    this.#onTaken?.();
+    this.#onTaken = null;
     if (callback === null) return;
     this.#life.unread.sent.holdsBack(this.#raw, null);
     callback();

@@ -12,6 +12,7 @@ export const unreadHeapShare = 1 / 16;
 /** A response, as far as it matters here. */
 export interface UnreadResponse {
   once(event: 'close', listener: () => void): unknown;
+  off(event: 'close', listener: () => void): unknown;
   destroy(): unknown;
 }
 
@@ -21,9 +22,12 @@ interface UnreadAnswer {
   readonly bytes: number;
 }
 
+const nothing = (): void => undefined;
+
 /**
- * Whole answers on their way to clients. Each may take half a minute without progress, and they were paid for: none is
- * refused. Where all together are too many, the oldest one of the user with the most of them is let go.
+ * Whole answers on their way to clients, and events of streams whose clients do not read. Each may take half a minute
+ * without progress, and they were paid for: none is refused. Where all together are too many, the oldest one of the
+ * user with the most of them is let go.
  */
 export class UnreadAnswers {
   readonly #limitBytes: number;
@@ -45,20 +49,25 @@ export class UnreadAnswers {
     return this.#heldBytes;
   }
 
-  /** Counts an answer until its response closes. */
-  add(userId: string, response: UnreadResponse, bytes: number): void {
-    if (bytes <= smallAnswerBytes) return;
+  /** Counts so much of an answer until its response closes, or until it is said to have been taken. */
+  add(userId: string, response: UnreadResponse, bytes: number): () => void {
+    if (bytes <= smallAnswerBytes) return nothing;
     const answer: UnreadAnswer = { userId, response, bytes };
     this.#answers.add(answer);
     this.#heldBytes += bytes;
-    response.once('close', () => this.#remove(answer));
+    const taken = (): void => {
+      response.off('close', taken);
+      this.#remove(answer);
+    };
+    response.once('close', taken);
     while (this.#heldBytes > this.#limitBytes) {
       const oldest = this.#oldestOfLargest(answer);
-      if (oldest === null) return;
+      if (oldest === null) break;
       this.#remove(oldest);
       oldest.response.destroy();
       this.onLetGo();
     }
+    return taken;
   }
 
   #remove(answer: UnreadAnswer): void {

@@ -84,17 +84,20 @@ export class ToolFragments {
    * behind them it would be too late, and before them nobody knows of it. Null when a name never came.
    */
   finish(last: readonly unknown[], areWhole: boolean): CallsEnd | null {
+    if (this.#calls.some(({ name }) => name === '')) return null;
+    const lacking = areWhole ? this.#calls.filter(({ hasArguments }) => !hasArguments) : [];
+    if (lacking.length === 0) return { owed: [], calls: last };
     const owed: JsonRecord[] = [];
-    let calls = last as readonly Fragment[];
-    for (const call of this.#calls) {
-      if (call.name === '') return null;
-      if (call.hasArguments || !areWhole) continue;
+    const calls = [...(last as readonly Fragment[])];
+    // By the index of a call, where its last fragment stands: an event may hold twenty thousand.
+    const places = new Map(calls.map(({ index }, at) => [index, at]));
+    for (const call of lacking) {
       call.hasArguments = true;
-      const at = calls.findLastIndex(({ index }) => index === call.index);
-      if (at === -1) owed.push({ index: call.index, function: { arguments: '{}' } });
-      else calls = calls.with(at, withArguments(calls[at] as Fragment));
+      const at = places.get(call.index);
+      if (at === undefined) owed.push({ index: call.index, function: { arguments: '{}' } });
+      else calls[at] = withArguments(calls[at] as Fragment);
     }
-    return { owed, calls };
+    return { owed, calls: owed.length === lacking.length ? last : calls };
   }
 
   /** Null: nothing to send yet. Undefined: a bound is broken. */

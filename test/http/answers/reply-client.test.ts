@@ -170,6 +170,8 @@ test('a client that reads slowly says stop, and calls back once it has caught up
   expect(life.bufferedBytes).toBe(0);
   client.write(Buffer.alloc(moreThanSocketsHold));
   expect(life.bufferedBytes).toBeGreaterThan(0);
+  // What waits for it is no less memory than a whole answer.
+  expect(life.unread.heldBytes).toBe(life.bufferedBytes);
   let drained = 0;
   const caughtUp = new Promise<void>((resolve) => {
     client.onDrain(() => {
@@ -183,11 +185,11 @@ test('a client that reads slowly says stop, and calls back once it has caught up
   client.end('');
   await text;
   expect(drained).toBe(1);
-  expect(life.bufferedBytes).toBe(0);
+  expect([life.bufferedBytes, life.unread.heldBytes]).toEqual([0, 0]);
 });
 
 test('a slow client that leaves calls back too, so that those who wait with it go on', async () => {
-  const { client, sent, answer } = await exchange();
+  const { client, sent, answer, life } = await exchange();
   client.open();
   client.write(Buffer.alloc(moreThanSocketsHold));
   const caughtUp = new Promise<void>((resolve) => {
@@ -197,6 +199,16 @@ test('a slow client that leaves calls back too, so that those who wait with it g
   sent.destroy();
   await caughtUp;
   expect(client.signal.aborted).toBe(true);
+  expect(life.unread.heldBytes).toBe(0);
+});
+
+test('a replay, which counts as a whole, does not count again by its events', async () => {
+  const { client, sent, life } = await exchange();
+  client.open();
+  client.keeps(1_000_000);
+  client.write(Buffer.alloc(moreThanSocketsHold));
+  expect(life.unread.heldBytes).toBe(1_000_000);
+  sent.destroy();
 });
 
 test('the end of the grace period reaches every client', async () => {

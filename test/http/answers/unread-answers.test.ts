@@ -35,6 +35,18 @@ async function letGo(...answers: string[]): Promise<{ gone: number[]; held: numb
   return { gone, held, told };
 }
 
+test('what was taken before its response closed counts no more, and leaves no listener', () => {
+  const room = unreadAnswers(10 * mebibyte);
+  const response = new Response();
+  for (let event = 0; event < 20; event += 1) {
+    const taken = room.add('a', response, mebibyte);
+    expect(room.heldBytes).toBe(mebibyte);
+    taken();
+    expect(room.heldBytes).toBe(0);
+  }
+  expect(response.listenerCount('close')).toBe(0);
+});
+
 test.each<[string, string[], number[], number]>([
   ['all that fit stay', ['a:4', 'a:3', 'b:3'], [], 10],
   ['the oldest of one user goes', ['a:4', 'a:4', 'a:4'], [0], 8],
