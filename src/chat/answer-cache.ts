@@ -81,6 +81,8 @@ export class AnswerCache {
   readonly #store: ResponseCache;
   readonly #monotonicMs: Clock['monotonicMs'];
   readonly #later: LaterTurns;
+  /** Resolves when the last one who waits for a turn to parse an answer has it. */
+  #parsing: Promise<void> = Promise.resolve();
   readonly #known = new KnownCacheKeys();
   readonly #inFlight = new InFlightRequests<StoredAnswer>(maxInFlight);
 
@@ -151,8 +153,10 @@ export class AnswerCache {
       if (result.kind === 'leader') return this.#lead(result, key, ttlSeconds, call.userId);
       const { value: answer } = result;
       if (answer === null) return alone(signal);
-      // Each parses it where it streams.
-      if (isLargeAnswer(answer.completion.bytes, answer.values)) await this.#later.turn();
+      if (call.request.stream === true && isLargeAnswer(answer.completion.bytes, answer.values)) {
+        await this.#turnToParse();
+        if (signal.aborted) return null;
+      }
       return { kind: 'hit', answer };
     } catch (reason) {
       if (signal.aborted) return null;
@@ -160,6 +164,12 @@ export class AnswerCache {
     } finally {
       patience.clear();
     }
+  }
+
+  /** One of those who parse an answer that they waited for: a crowd of them must not hold up others' large bodies. */
+  #turnToParse(): Promise<void> {
+    this.#parsing = this.#parsing.then(() => this.#later.turn());
+    return this.#parsing;
   }
 
   #lead(leader: Leader<StoredAnswer>, key: string, ttlSeconds: number, owner: string): CacheLookup {

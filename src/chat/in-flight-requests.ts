@@ -84,6 +84,8 @@ class InFlight<Value> {
   /** In the order they came. */
   readonly #inside = new Set<Participant<Value>>();
   #leader: Participant<Value> | null = null;
+  /** All who are inside are told, within some turns of the event loop: there is nothing to wait for any more. */
+  #isResolved = false;
   /** Why a caller was gone; one that only waits no longer has no reason of its own, and nobody is there for it. */
   #lastReason: CancelReason = 'client-gone';
 
@@ -109,6 +111,7 @@ class InFlight<Value> {
         resolve,
       };
       leave = () => {
+        if (this.#isResolved) return;
         this.#leave(follower);
         resolve({ kind: 'value', value: null });
       };
@@ -124,7 +127,7 @@ class InFlight<Value> {
 
   #leave(participant: Participant<Value>): void {
     this.#lastReason = participant.signal.reason ?? this.#lastReason;
-    if (!this.#remove(participant) || this.#inside.size > 0) return;
+    if (!this.#remove(participant) || this.#inside.size > 0 || this.#isResolved) return;
     this.#over();
     this.#cancellation.abort(this.#lastReason);
   }
@@ -151,6 +154,7 @@ class InFlight<Value> {
   /** Nobody leads from here: it is over. */
   #resolve(value: Value | null): void {
     this.#leader = null;
+    this.#isResolved = true;
     this.#over();
     this.#tell(value);
   }

@@ -42,7 +42,7 @@ const longAnswerBytes = 1024 * 1024;
 /** A quarter of what a body may have: the longest answers that models write have 100,000. */
 const mostAnswerEscapes = 500_000;
 
-/** Reads what a vendor sent as JSON. Null when it is beyond the bounds, as `tally` says: then it is not parsed. */
+/** Reads what a vendor sent as JSON. Null: beyond the bounds, as `tally` says, or by its escapes; it is not parsed. */
 export function readJson(
   bytes: Buffer,
   bounds: JsonBounds,

@@ -47,6 +47,15 @@ test('of a thousand callers a few go on in each turn of the event loop', async (
   expect(most).toBeLessThanOrEqual(64);
 });
 
+test('who waits no longer, while it is told to others, has it all the same', async () => {
+  const { lead, followers } = joinAll(new InFlightRequests<string>(10), 100);
+  lead.resolve('answer');
+  const last = followers.at(-1);
+  last?.leave();
+  expect(await endOf(last)).toBe('answer');
+  expect(lead.signal.aborted).toBe(false);
+});
+
 test('the work goes on for 99 when the one who began it leaves', async () => {
   const { clients, lead, followers } = joinAll(new InFlightRequests<string>(10), 100);
   clients[0]?.abort();

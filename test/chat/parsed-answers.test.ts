@@ -115,6 +115,19 @@ describe.each(shapes)('answers of many %s', (_name, extra) => {
     await Promise.all(begun.map(({ outcome }) => outcome));
   });
 
+  test('are parsed for nobody who leaves while others of those who waited have their turn', async () => {
+    const world = new World();
+    const begun = Array.from({ length: atOnce }, () => begin(world, true, 60));
+    (await world.transport.call(0)).reply(200, json);
+    await new Promise(setImmediate);
+    const waiting = begun.filter(({ client }) => client.opened === 0);
+    expect(waiting.length).toBeGreaterThan(2);
+    for (const { client } of begun) client.leave();
+    await Promise.all(begun.map(({ outcome }) => outcome));
+    expect(waiting.filter(({ client }) => client.opened > 0)).toEqual([]);
+    expect(new Set(world.rows.map(({ status }) => status))).toEqual(new Set(['client_closed']));
+  });
+
   test('are bounded when one call answers all who wait for it', async () => {
     const world = new World();
     const begun = Array.from({ length: atOnce }, () => begin(world, true, 60));

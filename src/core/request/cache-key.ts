@@ -4,7 +4,7 @@ import type { ChatOptions } from './chat-call.ts';
 import type { ChatRequest } from './chat-request.ts';
 
 /** Part of every key: change it when what is stored, or what the key covers, changes its meaning. */
-const keyVersion = 'v3';
+const keyVersion = 'v4';
 
 /** Whether an option changes the answer. The compiler asks it of every new one. */
 const isKeyed = {
@@ -54,7 +54,7 @@ export function askedBeside({ userId, options, mode, target }: Omit<CacheKeyPart
   return text;
 }
 
-/** Names the stored answer of a request by what it is stored for: `v3:` and 64 hex digits of SHA-256. */
+/** Names the stored answer of a request by what it is stored for: `v4:` and 64 hex digits of SHA-256. */
 export function cacheKey(text: string): string {
   return `${keyVersion}:${hash('sha256', text, 'hex')}`;
 }

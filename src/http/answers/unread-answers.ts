@@ -11,6 +11,7 @@ export const unreadHeapShare = 1 / 16;
 
 /** A response, as far as it matters here. */
 export interface UnreadResponse {
+  readonly destroyed: boolean;
   once(event: 'close', listener: () => void): unknown;
   off(event: 'close', listener: () => void): unknown;
   destroy(): unknown;
@@ -51,7 +52,8 @@ export class UnreadAnswers {
 
   /** Counts so much of an answer until its response closes, or until it is said to have been taken. */
   add(userId: string, response: UnreadResponse, bytes: number): () => void {
-    if (bytes <= smallAnswerBytes) return nothing;
+    // One that has closed already says so no more.
+    if (bytes <= smallAnswerBytes || response.destroyed) return nothing;
     const answer: UnreadAnswer = { userId, response, bytes };
     this.#answers.add(answer);
     this.#heldBytes += bytes;

@@ -28,7 +28,7 @@ const parts: CacheKeyParts = {
 const base = keyOf(parts);
 
 test('is a version and 64 hex digits', () => {
-  expect(base).toMatch(/^v3:[0-9a-f]{64}$/);
+  expect(base).toMatch(/^v4:[0-9a-f]{64}$/);
 });
 
 describe('changes with', () => {
@@ -67,8 +67,8 @@ test('is the one that answers of earlier releases are stored under', () => {
   const plain = { ...parts, request: { model: 'gw/balanced', messages: [{ role: 'user', content: 'x' }] } };
   const india = { ...plain, options: { ...options, residency: 'india' } } as const;
   expect([plain, india].map((one) => cachedFor(one as CacheKeyParts))).toEqual([
-    'v3\n["u1",null,"gw/balanced","balanced",{"messages":[{"content":"x","role":"user"}],"model":"gw/balanced"}]',
-    'v3\n["u1","india","gw/balanced","balanced",{"messages":[{"content":"x","role":"user"}],"model":"gw/balanced"}]',
+    'v4\n["u1",null,"gw/balanced","balanced",{"messages":[{"content":"x","role":"user"}],"model":"gw/balanced"}]',
+    'v4\n["u1","india","gw/balanced","balanced",{"messages":[{"content":"x","role":"user"}],"model":"gw/balanced"}]',
   ]);
 });
 

@@ -202,6 +202,16 @@ test('a slow client that leaves calls back too, so that those who wait with it g
   expect(life.unread.heldBytes).toBe(0);
 });
 
+test('what is meant for a client that has left does not count', async () => {
+  const { client, sent, life } = await exchange();
+  const left = new Promise<void>((resolve) => client.signal.addEventListener('abort', resolve));
+  sent.destroy();
+  await left;
+  client.open();
+  client.keeps(1_000_000);
+  expect(life.unread.heldBytes).toBe(0);
+});
+
 test('a replay, which counts as a whole, does not count again by its events', async () => {
   const { client, sent, life } = await exchange();
   client.open();
