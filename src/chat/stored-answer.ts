@@ -121,6 +121,18 @@ function factsOf(list: unknown): StoredFacts | null {
   return { provider, model, usage, values, costMicroUsd: cost, requestId, traceId, spanId };
 }
 
+/** Its text is made when it is asked for: where there is no room for a hit, a millisecond is spent on nobody. */
+function textBehind(bytes: Buffer, from: number): JsonAnswer {
+  let text: string | null = null;
+  return {
+    get json() {
+      text ??= bytes.toString('utf8', from);
+      return text;
+    },
+    bytes: bytes.length - from,
+  };
+}
+
 /** Null for anything that this version did not write. */
 export function decodeStoredAnswer(bytes: Buffer): StoredAnswer | null {
   const end = bytes.indexOf(lineFeed);
@@ -128,8 +140,7 @@ export function decodeStoredAnswer(bytes: Buffer): StoredAnswer | null {
   try {
     const facts = factsOf(JSON.parse(bytes.toString('utf8', 0, end)));
     if (facts === null) return null;
-    const completion = { json: bytes.toString('utf8', end + 1), bytes: bytes.length - end - 1 };
-    return { ...facts, completion };
+    return { ...facts, completion: textBehind(bytes, end + 1) };
   } catch {
     return null;
   }

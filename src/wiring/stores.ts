@@ -19,6 +19,7 @@ import type { SchemaGate } from '../adapters/postgres/schema-gate.ts';
 import { openSchemaGate } from '../adapters/postgres/schema-gate.ts';
 import type { SealedKeyCounts } from '../adapters/postgres/sealed-key-counts.ts';
 import { countSealedKeys, watchSealedKeys } from '../adapters/postgres/sealed-key-counts.ts';
+import type { RedisConnection } from '../adapters/redis/connection.ts';
 import { connectRedis } from '../adapters/redis/connection.ts';
 import type { CacheStats } from '../adapters/redis/response-cache.ts';
 import { RedisResponseCache } from '../adapters/redis/response-cache.ts';
@@ -181,17 +182,9 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   const partitionsKeptAtMs = keepPartitions(pool, gate.opened, logRetentionDays, log, stopping.signal);
   keepRollups(pool, gate.opened, log, stopping.signal);
   if (migrateAtBoot) keepOnlineIndexes(directUrl, gate.opened, log, stopping.signal);
-  const redis =
-    settings.redisUrl === null
-      ? null
-      : connectRedis(settings.redisUrl, { ...redisLines(log), onServer: io.onStore });
+  const redis = settings.redisUrl === null ? null : openRedis(settings.redisUrl, io);
   opened.push(() => redis?.disconnect());
-  const shared = redis === null ? null : new RedisResponseCache(redis, maxCacheValueBytes);
-  const counting = (group: string): SharedCount | null => {
-    if (redis === null) return null;
-    const windows = new SharedWindows(redis, group, countedWindowMs);
-    return (limits) => windows.take(limits);
-  };
+  const shared = redis === null ? null : new RedisResponseCache(redis.answers, maxCacheValueBytes);
   return {
     database: {
       ...pools,
@@ -211,13 +204,38 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
       shared === null
         ? new MemoryResponseCache(settings.cacheMemoryBytes, maxCacheValueBytes)
         : new SealedResponseCache(shared, sealer.sealValue, sealer.openValue),
-    registrations: counting('registrations'),
-    keyChecks: counting('key-checks'),
-    sharedLimits: redis === null ? null : new RedisLimits(redis, randomUUID()),
+    registrations: redis === null ? null : countIn(redis.counts, 'registrations'),
+    keyChecks: redis === null ? null : countIn(redis.counts, 'key-checks'),
+    sharedLimits: redis === null ? null : new RedisLimits(redis.counts, randomUUID()),
     readSpent: metrics.timeQuery('read_spent', (userIds, periods) => readSpent(queryPool, userIds, periods)),
     cacheStats: shared === null ? null : () => shared.stats(),
     close: () => closeAll(opened),
   };
+}
+
+interface RedisConnections {
+  readonly answers: RedisConnection;
+  readonly counts: RedisConnection;
+  disconnect(): void;
+}
+
+/** Replies come in their order on each: a megabyte of an answer must keep no count of a limit waiting. */
+function openRedis(url: string, { log, onStore }: StoresIo): RedisConnections {
+  const answers = connectRedis(url, { ...redisLines(log), onServer: onStore });
+  const counts = connectRedis(url, { onServer: onStore });
+  return {
+    answers,
+    counts,
+    disconnect: () => {
+      answers.disconnect();
+      counts.disconnect();
+    },
+  };
+}
+
+function countIn(redis: RedisConnection, group: string): SharedCount {
+  const windows = new SharedWindows(redis, group, countedWindowMs);
+  return (limits) => windows.take(limits);
 }
 
 /** Where our own stores listen, by name: no user may reach them through a base_url. */

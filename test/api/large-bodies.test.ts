@@ -141,6 +141,15 @@ describe('large bodies', () => {
     expect(error.code).toBe(code);
   });
 
+  test('with a key that V8 cannot tell from others of its length are refused before they are parsed', async () => {
+    const keys = Array.from({ length: 1_000 }, (_, index) => `"${'k'.repeat(16_384)}${index + 1_000}":1`);
+    const error = expectInvalid(await user.client.post(chatPath, `{${keys.join(',')}}`), null);
+    expect(error).toMatchObject({
+      code: 'too_many_keys',
+      message: 'The body holds a key of more than 16000 bytes.',
+    });
+  });
+
   test('are taken by the chat route only', async () => {
     const body = JSON.stringify({ email: 'a@example.com', more: 'x'.repeat(70_000) });
     for (const path of ['/v1/users', '/v1/keys']) {

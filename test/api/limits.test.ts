@@ -1,5 +1,6 @@
 /** Limits of users, over two replicas that share Postgres and Redis (docs/decisions). */
 import { connect } from 'node:net';
+import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import type { LimitChanges } from '../../src/core/limits/user-limits.ts';
 import { chat, chatBody, chatOk, chatPath, logRowsOnceThere, streamed } from '../harness/gateway/chat.ts';
@@ -56,6 +57,17 @@ function whileShared(story: () => Promise<void>): () => Promise<void> {
     }
   };
 }
+
+test('are counted over a connection of their own: a stored answer of megabytes keeps no count waiting', async () => {
+  const asking = new Redis(redis.url);
+  try {
+    const clients = String(await asking.call('CLIENT', 'LIST')).split('\n');
+    const ours = clients.filter((line) => line.includes(' name=model-gateway '));
+    expect(ours).toHaveLength(2 * [gateway, other].length);
+  } finally {
+    asking.disconnect();
+  }
+});
 
 describe('requests per minute', () => {
   test(

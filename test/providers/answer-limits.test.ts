@@ -29,6 +29,7 @@ describe('an answer', () => {
     ['of 1,026 tool calls in two choices', 'openai', openAi(`${calls(513)},${calls(513)}`)],
     ['with more values than any answer', 'openai', openAi(choice(message), `,"x":[${repeat('0', many)}]`)],
     ['with an object of 5,000 keys', 'openai', openAi(choice(message), `,${distinct(5000)}`)],
+    ['with an endless key', 'openai', openAi(choice(message), `,"${'k'.repeat(20_000)}":1`)],
     ['with deep nesting', 'openai', openAi(choice(message), `,"x":${'['.repeat(1001)}${']'.repeat(1001)}`)],
     ['with an endless finish reason', 'openai', openAi(choice(message).replace('stop', endless))],
     ['with an endless stop reason', 'anthropic', anthropic(block).replace('end_turn', endless)],
@@ -79,6 +80,7 @@ describe('a stream', () => {
       'openai',
       [event(delta('{"content":"a"}')), event(delta(`{"x":[${repeat('0', 60_000)}]}`))],
     ],
+    ['an endless key', 'openai', [event(delta(`{"content":"a","${'k'.repeat(20_000)}":1}`))]],
     [
       'an event of 129 choices',
       'openai',

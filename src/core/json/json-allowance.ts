@@ -13,7 +13,7 @@ export interface JsonCosts {
   readonly escapes: number;
 }
 
-export type JsonLimit = keyof JsonCosts | 'keys';
+export type JsonLimit = keyof JsonCosts | 'keys' | 'keyBytes';
 
 /** A long number of three digits in its exponent and one before it: of no other text does a byte weigh as much. */
 const mostWeightOfByte = 4;

@@ -33,8 +33,14 @@ export interface JsonTally {
   readonly longDigits: number;
 }
 
+/**
+ * Of a key, as it is written. V8 hashes texts of more than 16,383 characters by their length alone, and keeps keys in
+ * one table: a thousand of one length take a second to parse, and each is compared with those of requests before.
+ */
+export const longestKeyBytes = 16_000;
+
 /** What a text holds, or the bound that it is beyond. */
-export type Tallied = JsonTally | keyof JsonBounds;
+export type Tallied = JsonTally | keyof JsonBounds | 'keyBytes';
 
 /**
  * What it will cost to parse a JSON text, or the bound that it is beyond. Three bytes of text (`{},`) become sixty of
@@ -43,13 +49,15 @@ export type Tallied = JsonTally | keyof JsonBounds;
  */
 export function tallyJson(json: Buffer, bounds: JsonBounds): Tallied {
   const keysAt: number[] = [];
-  let [values, longDigits, depth] = [0, 0, 0];
+  let [values, longDigits, depth, stringBytes] = [0, 0, 0, 0];
   for (let at = 0; at < json.length; at += 1) {
     const byte = json[at] as number;
     const meaning = meanings[byte] as number;
     if (meaning === 0) continue;
     if (meaning === quotes) {
-      at = endOfString(json, at + 1);
+      const from = at + 1;
+      at = endOfString(json, from);
+      stringBytes = at - from;
     } else if (meaning === digits) {
       const from = at;
       at = lastDigit(json, at);
@@ -70,6 +78,7 @@ export function tallyJson(json: Buffer, bounds: JsonBounds): Tallied {
       } else if (byte === colon) {
         const keys = (keysAt[depth] as number) + 1;
         if (keys > bounds.keys) return 'keys';
+        if (stringBytes > longestKeyBytes) return 'keyBytes';
         keysAt[depth] = keys;
       }
     }

@@ -1,6 +1,7 @@
 import { InvalidRequestError } from '../../core/errors.ts';
 import type { JsonCosts, JsonLimit } from '../../core/json/json-allowance.ts';
 import { JsonAllowance } from '../../core/json/json-allowance.ts';
+import { longestKeyBytes } from '../../core/json/json-tally.ts';
 import { mostLongDigits } from '../../core/json/long-numbers.ts';
 
 /**
@@ -28,6 +29,7 @@ export function jsonAllowanceFor(body: Buffer): JsonAllowance {
 const beyond = {
   values: { code: 'too_many_values', hold: `holds more than ${costs.values} values and keys` },
   keys: { code: 'too_many_keys', hold: `holds an object of more than ${mostKeys} keys` },
+  keyBytes: { code: 'too_many_keys', hold: `holds a key of more than ${longestKeyBytes} bytes` },
   escapes: {
     code: 'too_many_escapes',
     hold: `holds more than ${costs.escapes} escapes in its strings (half a surrogate pair counts as ten); send characters as they are, in UTF-8`,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonBounds } from '../../../src/core/json/json-tally.ts';
-import { tallyJson } from '../../../src/core/json/json-tally.ts';
+import { longestKeyBytes, tallyJson } from '../../../src/core/json/json-tally.ts';
 
 const none: JsonBounds = {
   values: Number.POSITIVE_INFINITY,
@@ -36,6 +36,19 @@ describe('the values of a JSON text', () => {
   test.each(['"', '"\\', '"a\\"', '[[["', ''])('end where the text breaks off: %j', (text) => {
     expect(isBeyond(Buffer.from(text), bounds({ values: 10 }))).toBe(false);
   });
+});
+
+test.each([
+  ['as they are', 'k'],
+  ['in two bytes each', 'é'],
+  ['as escapes', '\\u006b'],
+])('a key is bounded by how it is written: characters %s', (_name, letter) => {
+  const most = Math.floor(longestKeyBytes / Buffer.byteLength(letter));
+  const text = (length: number) => Buffer.from(`{"a":[{"${letter.repeat(length)}":1}]}`);
+  expect(isBeyond(text(most), none)).toBe(false);
+  expect(tallyJson(text(most + 1), none)).toBe('keyBytes');
+  // No key, however long.
+  expect(isBeyond(Buffer.from(JSON.stringify(['k'.repeat(20_000), 1])), none)).toBe(false);
 });
 
 describe.each<[keyof JsonBounds, (count: number) => string]>([
