@@ -20,7 +20,7 @@ export class LaterTurns {
   }
 
   /** Goes on with `steps`, each part between two `yield` in a turn of its own; `done` has one too. */
-  run<Result>(steps: Iterator<undefined, Result>, done: (result: Result) => void): void {
+  run<Result>(steps: Iterator<unknown, Result>, done: (result: Result) => void): void {
     this.add(() => {
       const step = steps.next();
       if (step.done === true) this.add(() => done(step.value));

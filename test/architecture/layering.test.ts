@@ -49,6 +49,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'core/': { values: ['zod', 'ipaddr.js', 'node:crypto'] },
   'providers/': { values: ['core/', 'node:buffer', 'node:crypto'] },
   'due-timer.ts': { values: [] },
+  'timed-turns.ts': { values: [] },
   'chat/': { values: ['core/', 'due-timer.ts', 'lru-cache'], types: ['providers/'] },
   'limits/': { values: ['core/', 'lru-cache'], types: ['chat/'] },
   'adapters/system/': {
@@ -90,14 +91,24 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   'adapters/upstream/': {
     values: [
-      ...['core/', 'undici', 'node:crypto', 'node:dns', 'node:fs', 'node:fs/promises', 'node:net', 'node:os'],
+      ...[
+        'core/',
+        'timed-turns.ts',
+        'undici',
+        'node:crypto',
+        'node:dns',
+        'node:fs',
+        'node:fs/promises',
+        'node:net',
+        'node:os',
+      ],
       ...['lru-cache', 'node:stream', 'node:timers', 'node:tls', 'node:zlib'],
     ],
     types: ['chat/'],
   },
   'http/': {
     values: [
-      ...['chat/', 'core/', 'limits/', 'fastify', '@fastify/under-pressure', 'zod'],
+      ...['chat/', 'core/', 'limits/', 'timed-turns.ts', 'fastify', '@fastify/under-pressure', 'zod'],
       ...['node:buffer', 'node:crypto', 'node:http', 'node:stream', 'node:timers/promises'],
     ],
     types: [everyAdapter, 'node:net'],

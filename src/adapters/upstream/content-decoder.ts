@@ -1,13 +1,14 @@
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { largestStreamBytes } from '../../core/tables/routing-tables.ts';
-import { DecodingTurns } from './decoding-turns.ts';
+import { TimedTurns } from '../../timed-turns.ts';
+import { longestReadingMs } from './reading-turns.ts';
 
 /** Codings make bytes fewer: beyond this and twice what came out, the rest is padding without an end. */
 const maxPaddingBytes = 1024 * 1024;
 
-/** Of all decoders of the process. */
-const allTurns = new DecodingTurns();
+/** Of all decoders of the process: what they give out comes past `ReadingTurns`, which knows packed bytes alone. */
+const allTurns = new TimedTurns(longestReadingMs);
 
 export interface DecoderListener {
   onData(chunk: Buffer): void;
@@ -57,7 +58,7 @@ export function decoderFor(
   userAddress: boolean,
   listener: DecoderListener,
   maxDecodedBytes = largestStreamBytes,
-  turns: Pick<DecodingTurns, 'run'> = allTurns,
+  turns: Pick<TimedTurns, 'run'> = allTurns,
 ): ContentDecoder | null {
   const transform = (userAddress ? makers : vendorMakers).get(encoding.trim().toLowerCase())?.();
   if (transform === undefined) return null;

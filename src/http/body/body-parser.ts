@@ -8,6 +8,7 @@ import { inexactNumberPath } from '../../core/json/inexact-number.ts';
 import type { JsonAllowance } from '../../core/json/json-allowance.ts';
 import { parseStrictJson } from '../../core/json/strict-json.ts';
 import { clientNetwork } from '../../core/net/client-network.ts';
+import { TimedTurns } from '../../timed-turns.ts';
 import { peerAddress } from '../access/peer-address.ts';
 import { gatewayHeaders } from '../gateway-headers.ts';
 import { notJson, shownParam } from '../schemas/parse.ts';
@@ -26,6 +27,11 @@ declare module 'fastify' {
     bodyText: string | null;
   }
 }
+
+/** To read, check and pass on a body of more values takes 2 ms or more; hundreds of them may end in one turn. */
+const manyValues = 2048;
+/** What such bodies have of a turn together: who comes later has the next one. */
+const costlyTurnMs = 50;
 
 /** As nearly everybody sends it. */
 const plainType = 'application/json';
@@ -47,14 +53,15 @@ function refusal(request: FastifyRequest, body: Buffer): Error | null {
 /**
  * The value, or the error as a value; a number that could not be passed on unchanged is one. What is known of a body
  * before it is parsed decides whether there is room for it. What throws on the way, in Node's parser or in a turn of
- * its own, is this request's error too. `yield`: a large one goes on in another turn.
+ * its own, is this request's error too. `yield`: a large one goes on in another turn; the first one says whether there
+ * are many values.
  */
 function* readWithin(
   request: FastifyRequest,
   hold: BodyHold,
   onShortage: () => void,
   body: Buffer,
-): Generator<undefined, unknown> {
+): Generator<boolean, unknown> {
   try {
     const refused = refusal(request, body);
     if (refused !== null) return refused;
@@ -65,11 +72,11 @@ function* readWithin(
       onShortage();
       return overloaded();
     }
-    yield;
+    yield tally.values > manyValues;
     const text = body.toString('utf8');
     const wishesCache = request.headers[gatewayHeaders.cache.lowerName] !== undefined;
     if (wishesCache && text.length <= longestKnownBody) request.bodyText = text;
-    yield;
+    yield true;
     const parsed = parseStrictJson(text, tally.spellsByNumber);
     if (parsed.kind === 'no-json') return notJson('The body is not valid JSON.');
     if (parsed.kind === 'forbidden-key') {
@@ -81,6 +88,13 @@ function* readWithin(
     return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');
   } catch (cause) {
     return new ApiError(cause);
+  }
+}
+
+function lastOf<Result>(steps: Iterator<unknown, Result>): Result {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
   }
 }
 
@@ -103,6 +117,7 @@ export function acceptOnlyJson(
   onShortage: () => void,
 ): void {
   const arriving = new ArrivingBodies();
+  const costly = new TimedTurns(costlyTurnMs);
   app.addHook('onClose', (_app, done) => {
     arriving.close();
     done();
@@ -119,12 +134,12 @@ export function acceptOnlyJson(
       if (body === null) return done(null, error);
       if (body.length === 0) return done(null, undefined);
       const steps = readWithin(request, hold, onShortage, body);
-      let step = steps.next();
-      if (body.length > longestOfOneTurn && step.done !== true) {
-        return later.run(steps, (value) => done(null, value));
-      }
-      while (step.done !== true) step = steps.next();
-      return done(null, step.value);
+      const first = steps.next();
+      if (first.done === true) return done(null, first.value);
+      if (body.length > longestOfOneTurn) return later.run(steps, (value) => done(null, value));
+      // What follows is done in the same turn: it is checked, and written for its vendor.
+      if (first.value) return void costly.run(() => done(null, lastOf(steps)));
+      return done(null, lastOf(steps));
     });
   });
   app.addHook('preValidation', (request, _reply, done) => {

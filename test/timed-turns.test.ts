@@ -3,15 +3,15 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { decoderFor } from '../../../src/adapters/upstream/content-decoder.ts';
-import { DecodingTurns } from '../../../src/adapters/upstream/decoding-turns.ts';
-import { longestReadingMs } from '../../../src/adapters/upstream/reading-turns.ts';
+import { decoderFor } from '../src/adapters/upstream/content-decoder.ts';
+import { longestReadingMs } from '../src/adapters/upstream/reading-turns.ts';
+import { TimedTurns } from '../src/timed-turns.ts';
 
 /** Turns by a clock that only the steps move. */
 function withSteps(stepMs: number) {
   let nowMs = 0;
   const done: number[] = [];
-  const turns = new DecodingTurns(() => nowMs);
+  const turns = new TimedTurns(longestReadingMs, () => nowMs);
   const step = (name: number) => (): void => {
     nowMs += stepMs;
     done.push(name);
@@ -40,7 +40,7 @@ test('a step that throws takes no other along', async () => {
   const bug = (): never => {
     throw new Error('a bug');
   };
-  expect(() => new DecodingTurns(() => 0).run(bug)).toThrow('a bug');
+  expect(() => new TimedTurns(longestReadingMs, () => 0).run(bug)).toThrow('a bug');
   await turn();
   await turn();
   expect(done).toEqual([0, 1]);
@@ -50,7 +50,7 @@ test.each([0, 1, longestReadingMs])(
   'of many answers at once each comes whole, where a piece takes %i ms',
   async (ms) => {
     let nowMs = 0;
-    const turns = new DecodingTurns(() => nowMs);
+    const turns = new TimedTurns(longestReadingMs, () => nowMs);
     const texts = Array.from({ length: 20 }, (_, index) =>
       randomBytes(20_000 * (index % 5)).toString('base64'),
     );

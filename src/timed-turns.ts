@@ -1,23 +1,22 @@
-import { longestReadingMs } from './reading-turns.ts';
-
 /**
- * Shares turns of the event loop between decoders: what they give out comes past `ReadingTurns`, which knows packed
- * bytes alone, and of many of them in one turn. Together they have as long as reading has; what is left waits for the
- * next turn, in order.
+ * Shares turns of the event loop between steps of which many may come in one: together they have so long in a turn, and
+ * what is left waits for the next one, in order.
  */
-export class DecodingTurns {
+export class TimedTurns {
   readonly #waiting: (() => void)[] = [];
+  readonly #longestMs: number;
   readonly #monotonicMs: () => number;
   #spentMs = 0;
   #ends = false;
 
-  constructor(monotonicMs: () => number = () => performance.now()) {
+  constructor(longestMs: number, monotonicMs: () => number = () => performance.now()) {
+    this.#longestMs = longestMs;
     this.#monotonicMs = monotonicMs;
   }
 
   /** Runs `step` now, or in a later turn: false. */
   run(step: () => void): boolean {
-    const isNow = this.#waiting.length === 0 && this.#spentMs < longestReadingMs;
+    const isNow = this.#waiting.length === 0 && this.#spentMs < this.#longestMs;
     if (isNow) this.#do(step);
     else this.#waiting.push(step);
     this.#endLater();
@@ -50,6 +49,6 @@ export class DecodingTurns {
   };
 
   #take(): (() => void) | undefined {
-    return this.#spentMs < longestReadingMs ? this.#waiting.shift() : undefined;
+    return this.#spentMs < this.#longestMs ? this.#waiting.shift() : undefined;
   }
 }
