@@ -20,6 +20,15 @@ const choiceFields: ReadonlySet<string> = new Set(['delta']);
 const callFields: ReadonlySet<string> = new Set(['function']);
 const functionFields: ReadonlySet<string> = new Set();
 
+/** A byte for each character of JSON. */
+const plainText = /^[ !#-[\]-~]*$/;
+const quoteBytes = 2;
+
+/** What a text takes as it is stored: an escape is six times as long, and a megabyte of them is not written in vain. */
+function jsonBytes(text: string): number {
+  return plainText.test(text) ? text.length : Buffer.byteLength(JSON.stringify(text)) - quoteBytes;
+}
+
 function asObject(value: unknown): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 }
@@ -124,13 +133,13 @@ export class CompletionAccumulator {
     const before = into.capacity;
     into.appendUtf16(piece);
     this.#kept += into.capacity - before;
-    this.#grow(piece.length);
+    this.#grow(jsonBytes(piece));
   }
 
   /** A text that is kept as it came. */
   #string(text: string): string {
     this.#kept += bytesPerUnit * text.length;
-    this.#grow(text.length);
+    this.#grow(jsonBytes(text));
     return text;
   }
 

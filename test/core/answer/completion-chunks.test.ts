@@ -241,6 +241,12 @@ describe('gives nothing for', () => {
     ],
     ['more text than the limit', [good, good, delta({}, 'stop')], 9],
     [
+      'text that is longer than the limit as it is stored',
+      [delta({ content: '\u0001'.repeat(200) }), delta({}, 'stop')],
+      1000,
+    ],
+    ['half characters that are', [delta({ content: '\ud800'.repeat(200) }), delta({}, 'stop')], 1000],
+    [
       'more arguments than the limit',
       [
         delta({ tool_calls: [{ index: 0, id: 'a', function: { name: 'f', arguments: 'x'.repeat(20) } }] }),
