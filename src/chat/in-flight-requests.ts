@@ -83,9 +83,8 @@ class InFlight<Value> {
   readonly #cancellation = new Cancellation();
   /** In the order they came. */
   readonly #inside = new Set<Participant<Value>>();
+  /** Null once it is resolved. */
   #leader: Participant<Value> | null = null;
-  /** All who are inside are told, within some turns of the event loop: there is nothing to wait for any more. */
-  #isResolved = false;
   /** Why a caller was gone; one that only waits no longer has no reason of its own, and nobody is there for it. */
   #lastReason: CancelReason = 'client-gone';
 
@@ -118,6 +117,11 @@ class InFlight<Value> {
       this.#enter(follower);
     });
     return { kind: 'follower', result, leave };
+  }
+
+  /** All who are inside are told, within some turns of the event loop: there is nothing to wait for any more. */
+  get #isResolved(): boolean {
+    return this.#leader === null;
   }
 
   #enter(participant: Participant<Value>): void {
@@ -154,7 +158,6 @@ class InFlight<Value> {
   /** Nobody leads from here: it is over. */
   #resolve(value: Value | null): void {
     this.#leader = null;
-    this.#isResolved = true;
     this.#over();
     this.#tell(value);
   }

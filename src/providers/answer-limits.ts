@@ -1,3 +1,5 @@
+import { jsonBytes } from '../core/json/json-bytes.ts';
+
 /** Characters of an id or a name which a vendor says once and we keep: the longest seen have 64. */
 export const maxNameLength = 1024;
 /** The same of a call's id: where LiteLLM speaks for Gemini it holds the signature of a thought, up to 4,600 seen. */
@@ -9,9 +11,6 @@ export const characterBytes = 2;
  * become as many of kilobytes, a read of them megabytes that lie before a client who does not read.
  */
 const maxRepeatedBytes = 128;
-const quoteBytes = 2;
-/** A byte each. */
-const plainName = /^[\w.:/ @+-]*$/;
 
 /** Why such an answer is unreadable. */
 export const overfullAnswer = 'the answer holds more values than any answer has';
@@ -19,6 +18,5 @@ export const overfullAnswer = 'the answer holds more values than any answer has'
 /** The name, or '' where there is none or one that is no name, or too long to be said with each event. */
 export function keptName(value: unknown): string {
   if (typeof value !== 'string' || value.length > maxRepeatedBytes) return '';
-  if (plainName.test(value)) return value;
-  return Buffer.byteLength(JSON.stringify(value)) <= maxRepeatedBytes + quoteBytes ? value : '';
+  return jsonBytes(value) <= maxRepeatedBytes ? value : '';
 }

@@ -25,10 +25,6 @@ import { userSocketLimitsWithin } from './user-socket-limits.ts';
 /** Answers that say that the answer is still to come (1xx); one or two are in use. */
 const maxInterimAnswers = 16;
 
-interface SocketErrorLike extends Error {
-  readonly code?: string;
-}
-
 const kindOfCode: Readonly<Record<string, TransportFailureKind>> = {
   ECONNREFUSED: 'connect-refused',
   ECONNRESET: 'reset',
@@ -41,7 +37,7 @@ const kindOfCode: Readonly<Record<string, TransportFailureKind>> = {
   UND_ERR_HEADERS_OVERFLOW: 'too-large',
 };
 
-function failureOf(error: SocketErrorLike): TransportFailure {
+function failureOf(error: NodeJS.ErrnoException): TransportFailure {
   if (error instanceof ConnectError) return connectingFailure(error);
   const { code = '' } = error;
   const isTls = code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL') || code.includes('CERT');

@@ -1,5 +1,6 @@
 import { ByteBuffer } from '../byte-buffer.ts';
 import { ExactReader } from '../json/exact-json.ts';
+import { jsonBytes } from '../json/json-bytes.ts';
 import { noExtras } from './answer-extras.ts';
 import { maxChoices, maxToolCalls } from './answer-limits.ts';
 import type { ChatCompletion, Choice, WireUsage } from './chat-completion.ts';
@@ -19,15 +20,6 @@ const chunkFields: ReadonlySet<string> = new Set(['choices', 'usage', 'timings']
 const choiceFields: ReadonlySet<string> = new Set(['delta']);
 const callFields: ReadonlySet<string> = new Set(['function']);
 const functionFields: ReadonlySet<string> = new Set();
-
-/** A byte for each character of JSON. */
-const plainText = /^[ !#-[\]-~]*$/;
-const quoteBytes = 2;
-
-/** What a text takes as it is stored: an escape is six times as long, and a megabyte of them is not written in vain. */
-function jsonBytes(text: string): number {
-  return plainText.test(text) ? text.length : Buffer.byteLength(JSON.stringify(text)) - quoteBytes;
-}
 
 function asObject(value: unknown): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
@@ -143,6 +135,7 @@ export class CompletionAccumulator {
     return text;
   }
 
+  /** By what it takes as it is stored: a megabyte of escapes is not written in vain. */
   #grow(by: number): void {
     this.#size += by;
     if (this.#size > this.#maxBytes) this.#break();
