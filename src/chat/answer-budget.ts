@@ -1,18 +1,24 @@
 import { SharedRoom, slotOf } from '../core/shared-room.ts';
 
 /** Of the heap's limit, for large answers: read, parsed and written again, one costs up to eight times its bytes. */
-export const answersHeapShare = 1 / 16;
-/** Answers, and events of streams, up to this size are not counted: they must not fail for the sake of large ones. */
+const answersHeapShare = 1 / 16;
+/** For small ones, whose bytes cost what they are: a thousand streams may hold a small one each, and more than one. */
+const smallAnswersHeapShare = 1 / 8;
+/** For streams that are put together to be stored. */
+const keptAnswersHeapShare = 1 / 16;
+/** Answers, and what streams keep, up to this size have room of their own: none fails for the sake of large ones. */
 export const smallAnswerBytes = 64 * 1024;
-/** Nor are those that hold no more values, which nearly all do: log-probabilities and long lists have more. */
+/** So have those that hold no more values, which nearly all do: log-probabilities and long lists have more. */
 const smallAnswerValues = 1024;
+/** Most are no larger; they are not counted, and a thousand of them are 4 MiB. */
+const uncountedBytes = 4 * 1024;
 /**
  * In bytes of an answer, each of which may cost eight: parsed, a value takes up to 80 of the heap. So 64 KiB of nothing
  * but `{}` are one and a half megabytes for as long as the answer is under way, and a hundred such end the process.
  */
 const valueBytes = 10;
 
-/** Whether an answer is one of those that are counted. */
+/** Whether an answer is one of the large ones. */
 export const isLargeAnswer = (bytes: number, values: number): boolean =>
   bytes > smallAnswerBytes || values > smallAnswerValues;
 
@@ -54,30 +60,44 @@ export class AnswerBudget {
   }
 }
 
-/** What one answer holds of the budget; small ones, up to `uncountedBytes`, hold nothing. */
-export class AnswerHold {
-  readonly #budget: AnswerBudget;
-  readonly #userId: string;
-  readonly #uncountedBytes: number;
-  #counted = 0;
+/** The budgets of the process, by what is counted. */
+export interface AnswerBudgets {
+  readonly large: AnswerBudget;
+  readonly small: AnswerBudget;
+  /** What goes beyond it is sent all the same, and not stored. */
+  readonly kept: AnswerBudget;
+}
 
-  constructor(budget: AnswerBudget, userId: string, uncountedBytes = smallAnswerBytes) {
-    this.#budget = budget;
+/** `seed`: for `slotOf`. */
+export function answerBudgets(heapBytes: number, seed: number): AnswerBudgets {
+  return {
+    large: new AnswerBudget(heapBytes * answersHeapShare, seed),
+    small: new AnswerBudget(heapBytes * smallAnswersHeapShare, seed),
+    kept: new AnswerBudget(heapBytes * keptAnswersHeapShare, seed),
+  };
+}
+
+/** What one answer, or one stream, holds of the budgets. */
+export class AnswerHold {
+  readonly #budgets: AnswerBudgets;
+  readonly #userId: string;
+  #large = 0;
+  #small = 0;
+
+  constructor(budgets: AnswerBudgets, userId: string) {
+    this.#budgets = budgets;
     this.#userId = userId;
-    this.#uncountedBytes = uncountedBytes;
   }
 
   get isCounted(): boolean {
-    return this.#counted > 0;
+    return this.#large > 0 || this.#small > 0;
   }
 
-  /** Counts it with so many bytes from now on. False, and nothing changes, when there is no room for them. */
+  /** Counts it with so many bytes from now on. False when there is no room for them; it holds no more than before. */
   count(bytes: number): boolean {
-    const wanted = bytes > this.#uncountedBytes ? bytes : 0;
-    if (wanted === this.#counted) return true;
-    if (!this.#budget.move(this.#userId, this.#counted, wanted)) return false;
-    this.#counted = wanted;
-    return true;
+    const isLarge = bytes > smallAnswerBytes;
+    const isSmall = !isLarge && bytes > uncountedBytes;
+    return this.#countLarge(isLarge ? bytes : 0) && this.#countSmall(isSmall ? bytes : 0);
   }
 
   /** The same for an answer that is about to be parsed. */
@@ -85,5 +105,19 @@ export class AnswerHold {
     return values > smallAnswerValues
       ? this.count(Math.max(bytes, valueBytes * values, smallAnswerBytes + 1))
       : this.count(bytes);
+  }
+
+  #countLarge(wanted: number): boolean {
+    if (wanted === this.#large) return true;
+    if (!this.#budgets.large.move(this.#userId, this.#large, wanted)) return false;
+    this.#large = wanted;
+    return true;
+  }
+
+  #countSmall(wanted: number): boolean {
+    if (wanted === this.#small) return true;
+    if (!this.#budgets.small.move(this.#userId, this.#small, wanted)) return false;
+    this.#small = wanted;
+    return true;
   }
 }

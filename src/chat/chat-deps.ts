@@ -2,7 +2,7 @@ import type { Candidate } from '../core/candidate.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { AnswerBudget } from './answer-budget.ts';
+import type { AnswerBudgets } from './answer-budget.ts';
 import type { AnswerCache } from './answer-cache.ts';
 import type { CandidateBreakers } from './candidate-breakers.ts';
 import type { DueList } from './due-list.ts';
@@ -21,8 +21,8 @@ export interface ChatDeps {
   readonly cache: AnswerCache;
   readonly requestLog: RequestLog;
   readonly breakers: CandidateBreakers;
-  /** What large answers may take of the memory, and take now. */
-  readonly answers: AnswerBudget;
+  /** What answers may take of the memory, and take now. */
+  readonly answers: AnswerBudgets;
   readonly telemetry: ChatTelemetry;
   /** Where the steps of large requests wait for their turns; the process has one. */
   readonly later: LaterTurns;

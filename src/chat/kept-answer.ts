@@ -2,7 +2,6 @@ import type { ChatCompletion, WireUsage } from '../core/answer/chat-completion.t
 import { CompletionAccumulator } from '../core/answer/completion-accumulator.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { AnswerBudget } from './answer-budget.ts';
-import { AnswerHold } from './answer-budget.ts';
 
 /** What its vendor said of the whole answer at its end. */
 interface VendorTotals {
@@ -11,16 +10,19 @@ interface VendorTotals {
 }
 
 /**
- * A streamed answer that is put together on its way to the client, to be stored. What it keeps counts against the
- * budget of large answers, since a vendor's stream may stay open for long; without room it is given up, and the
- * client gets its answer all the same.
+ * A streamed answer that is put together on its way to the client, to be stored. What it keeps counts against a
+ * budget of its own, since a vendor's stream may stay open for long; without room it is given up, and the client gets
+ * its answer all the same.
  */
 export class KeptAnswer {
-  readonly #hold: AnswerHold;
+  readonly #budget: AnswerBudget;
+  readonly #userId: string;
+  #counted = 0;
   #chunks: CompletionAccumulator | null;
 
   constructor({ userId, tables }: ChatCall, budget: AnswerBudget) {
-    this.#hold = new AnswerHold(budget, userId);
+    this.#budget = budget;
+    this.#userId = userId;
     this.#chunks = new CompletionAccumulator(tables.document.limits.cache_entry_bytes);
   }
 
@@ -28,7 +30,7 @@ export class KeptAnswer {
   push(bytes: Buffer): void {
     if (this.#chunks === null) return;
     this.#chunks.push(bytes);
-    if (!this.#hold.count(this.#chunks.heldBytes)) this.release();
+    if (!this.#count(this.#chunks.heldBytes)) this.release();
   }
 
   /** The answer as a whole, and nothing is kept any more. Null: it cannot be stored. */
@@ -41,6 +43,13 @@ export class KeptAnswer {
   /** To be called however the stream ends. */
   release(): void {
     this.#chunks = null;
-    this.#hold.count(0);
+    this.#count(0);
+  }
+
+  #count(bytes: number): boolean {
+    if (bytes === this.#counted) return true;
+    if (!this.#budget.move(this.#userId, this.#counted, bytes)) return false;
+    this.#counted = bytes;
+    return true;
   }
 }

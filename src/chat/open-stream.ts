@@ -1,7 +1,7 @@
 import type { CancelReason, UpstreamHeaders } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
-import type { AnswerBudget } from './answer-budget.ts';
+import type { AnswerBudgets } from './answer-budget.ts';
 import type { CancelSignal } from './cancellation.ts';
 import type { DueList } from './due-list.ts';
 import type { TransportFailure, UpstreamCall } from './ports.ts';
@@ -72,7 +72,7 @@ export interface ExchangeJob {
   readonly dues: DueList;
   readonly signal: CancelSignal;
   readonly telemetry: Pick<ChatTelemetry, 'answerBegan' | 'streamStalled'>;
-  readonly answers: AnswerBudget;
+  readonly answers: AnswerBudgets;
   /** Masks this attempt's key and the prompt in what the vendor says. */
   readonly redact: (texts: readonly string[]) => readonly string[];
 }

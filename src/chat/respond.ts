@@ -106,7 +106,7 @@ export async function respondWithStream(
   attempt: OpenAttempt,
 ): Promise<ChatResponse> {
   const { call, deps } = context;
-  const keep = call.options.cacheTtlSeconds === null ? null : new KeptAnswer(call, deps.answers);
+  const keep = call.options.cacheTtlSeconds === null ? null : new KeptAnswer(call, deps.answers.kept);
   try {
     return await relayAndSettle(context, stream, attempt, keep);
   } finally {

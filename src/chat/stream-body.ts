@@ -1,6 +1,6 @@
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
-import type { AnswerBudget } from './answer-budget.ts';
+import type { AnswerBudgets } from './answer-budget.ts';
 import { answerTooLarge, HeldBytes, noRoomForAnswer } from './held-bytes.ts';
 import type { StreamConsumer, StreamEnd } from './open-stream.ts';
 import type { TransportFailure } from './ports.ts';
@@ -18,10 +18,10 @@ export class StreamBody {
   #consumer: StreamConsumer | null = null;
   #end: StreamEnd | null = null;
 
-  constructor(translator: StreamTranslator, { userId, tables }: ChatCall, answers: AnswerBudget) {
+  constructor(translator: StreamTranslator, { userId, tables }: ChatCall, answers: AnswerBudgets) {
     this.#translator = translator;
     this.#limits = tables.document.limits;
-    this.#held = new HeldBytes(answers, userId, this.#limits.event_bytes);
+    this.#held = new HeldBytes(answers, userId);
   }
 
   /** One read of the vendor's bytes. */
@@ -29,7 +29,7 @@ export class StreamBody {
     this.bytes += chunk.length;
     const out = this.#translator.push(chunk);
     if (out !== null) this.#deliver(out);
-    this.#held.translated(chunk.length, out !== null, this.#translator.keptBytes);
+    this.#held.translated(this.#translator.keptBytes);
   }
 
   /** The vendor has ended its body. */

@@ -1,7 +1,7 @@
 import type { UpstreamHeaders } from '../core/outcome.ts';
 import { promisesAnswer } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
-import type { AnswerBudget } from './answer-budget.ts';
+import type { AnswerBudgets } from './answer-budget.ts';
 import { maxErrorBodyBytes } from './exchange-limits.ts';
 import { answerTooLarge, HeldBytes, noRoomForAnswer } from './held-bytes.ts';
 import type { ExchangeEnd } from './open-stream.ts';
@@ -21,12 +21,12 @@ export class WholeBody {
   readonly #held: HeldBytes;
   #bytes = 0;
 
-  constructor(head: UpstreamHead, { userId, tables }: ChatCall, answers: AnswerBudget) {
+  constructor(head: UpstreamHead, { userId, tables }: ChatCall, answers: AnswerBudgets) {
     const { limits } = tables.document;
     const isAnswer = promisesAnswer(head.status);
     this.#head = isAnswer ? anyAnswer : head;
     this.#limitBytes = isAnswer ? limits.answer_bytes : maxErrorBodyBytes;
-    this.#held = new HeldBytes(answers, userId, limits.event_bytes);
+    this.#held = new HeldBytes(answers, userId);
   }
 
   /** The end of an exchange whose body is longer than may be read, an error's cut there; null: on with it. */

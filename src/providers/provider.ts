@@ -110,7 +110,7 @@ export interface StreamTranslator {
   readonly usage: Usage;
   /** UTF-16 units of the text, reasoning and calls that came; for estimates. */
   readonly characters: number;
-  /** Of heap, roughly: what it keeps from one event to the next, its unfinished event aside. */
+  /** Of memory, roughly: what it keeps from one event to the next, and of one that is not whole. */
   readonly keptBytes: number;
   /** Every choice seen has its finish reason: only usage and the end marker may still come. */
   readonly answerEnded: boolean;

@@ -2,7 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { OwnEndpoints } from '../adapters/upstream/own-endpoints.ts';
-import { AnswerBudget, answersHeapShare } from '../chat/answer-budget.ts';
+import { answerBudgets } from '../chat/answer-budget.ts';
 import { AnswerCache } from '../chat/answer-cache.ts';
 import type { AnswerChat } from '../chat/answer-chat.ts';
 import { createChat } from '../chat/answer-chat.ts';
@@ -79,7 +79,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
   const { settings, stores, life, clock, log, metrics, tables, telemetry, sealer, upstream } = foundation;
   const { accounts } = stores;
   const breakers = new CandidateBreakers(clock.monotonicMs);
-  const answers = new AnswerBudget(settings.heapBytes * answersHeapShare, randomInt(2 ** 31));
+  const answers = answerBudgets(settings.heapBytes, randomInt(2 ** 31));
   const later = new LaterTurns();
   const dues = new DueList(clock.monotonicMs);
   const version = packageVersion();

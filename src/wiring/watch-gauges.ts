@@ -1,6 +1,6 @@
 import type { TablesSource } from '../adapters/tables/last-good-tables.ts';
 import type { UpstreamHttp } from '../adapters/upstream/upstream-http-port.ts';
-import type { AnswerBudget } from '../chat/answer-budget.ts';
+import type { AnswerBudgets } from '../chat/answer-budget.ts';
 import type { CandidateBreakers } from '../chat/candidate-breakers.ts';
 import type { DueList } from '../chat/due-list.ts';
 import type { BreakerState } from '../core/breaker-state.ts';
@@ -103,7 +103,7 @@ export function watchPressure(
   usage: () => { readonly eventLoopDelay: number; readonly heapUsed: number },
   limits: { readonly maxEventLoopDelayMs: number; readonly maxHeapBytes: number },
   bodies: Pick<BodyBudget, 'fullness'>,
-  answers: Pick<AnswerBudget, 'fullness'>,
+  answers: Pick<AnswerBudgets, 'large' | 'small'>,
 ): void {
   const ratio = (value: number, limit: number) => (limit === 0 ? 0 : value / limit);
   metrics.observe('gw_pressure_ratio', () => {
@@ -112,7 +112,7 @@ export function watchPressure(
       [{ resource: 'event_loop_delay' }, ratio(eventLoopDelay, limits.maxEventLoopDelayMs)],
       [{ resource: 'heap' }, ratio(heapUsed, limits.maxHeapBytes)],
       [{ resource: 'body_bytes' }, bodies.fullness],
-      [{ resource: 'answer_bytes' }, answers.fullness],
+      [{ resource: 'answer_bytes' }, Math.max(answers.large.fullness, answers.small.fullness)],
     ];
   });
 }

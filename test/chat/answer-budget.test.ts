@@ -74,8 +74,8 @@ describe.each([
       upstream.head(status, { 'content-type': stream ? 'text/event-stream' : 'application/json' });
       upstream.data(first, part);
     }
-    expect(world.answers.heldBytes).toBeGreaterThan(smallAnswerBytes);
-    expect(world.answers.fullness).toBeLessThanOrEqual(1);
+    expect(world.heldAnswerBytes).toBeGreaterThan(smallAnswerBytes);
+    expect(world.answersFullness).toBeLessThanOrEqual(1);
     const aborted = world.transport.calls.filter((upstream) => upstream.aborted);
     expect(aborted.length).toBeGreaterThan(2);
     // Small ones are not in the way of large ones, nor these of them.
@@ -90,7 +90,52 @@ describe.each([
       outcome.kind === 'failed' ? outcome.failure.kind : outcome.kind,
     );
     expect(new Set(reasons)).toEqual(new Set(['cancelled', 'no-room']));
-    expect(world.answers.heldBytes).toBe(0);
+    expect(world.heldAnswerBytes).toBe(0);
+  });
+});
+
+/** What a server of one's own sends behind a token, on as many streams as there are; each of them is small. */
+describe.each([
+  ['the beginning of an event', `data: {"x":"${'x'.repeat(50_000)}`],
+  ['an event without its end', `data: {"x":"${'x'.repeat(50_000)}"}\n`],
+  ['a name of an event', `event: ${'x'.repeat(25_000)}\n`],
+  [
+    'choices',
+    Array.from({ length: 40 }, (_, index) => sse({ choices: [{ index, delta: { content: 'a' } }] })).join(''),
+  ],
+])('open streams that each keep a little: %s', (_what, kept) => {
+  test.each([
+    ['behind a token in the same read', (token: string) => [token + kept]],
+    ['in reads of their own', (token: string) => [token, kept]],
+  ])('have room up to a bound together, %s', async (_how, readsOf) => {
+    const world = new World();
+    const tables = testTables();
+    const stop = new AbortController();
+    const ends: unknown[] = [];
+    for (let index = 0; index < 80; index += 1) {
+      const call = callOf({ userId: `user-${index % 2}`, tables, request: { stream: true } });
+      const candidate = candidateOf('openai', tables);
+      const dueMs = performance.now() + 60_000;
+      const opened = world.openAttempt(call, candidate);
+      const opening = attempt(opened, call, world.deps, dueMs, stop.signal, world.room(call));
+      const upstream = await world.transport.call(index);
+      const [first = '', ...more] = readsOf(sse({ choices: [{ delta: { content: 'a' } }] }));
+      upstream.stream(first);
+      const outcome = await opening;
+      if (outcome.kind !== 'stream-opened') {
+        ends.push(outcome);
+        continue;
+      }
+      outcome.stream.attach({ onBytes: () => undefined, onEnd: (end) => ends.push(end) });
+      for (const read of more) upstream.data(read);
+      expect(world.answers.small.fullness).toBeLessThanOrEqual(1);
+    }
+    expect(world.answers.large.heldBytes).toBe(0);
+    expect(world.answers.small.fullness).toBeGreaterThan(0.5);
+    expect(ends.length).toBeGreaterThan(30);
+    stop.abort('client-gone');
+    expect(ends).toHaveLength(80);
+    expect(world.heldAnswerBytes).toBe(0);
   });
 });
 
@@ -112,11 +157,11 @@ test('an answer that its client has taken leaves its room at once, however silen
   upstream.stream(sse({ choices: [{ delta: { content: 'x'.repeat(200 * 1024) } }] }));
   const outcome = await opening;
   if (outcome.kind !== 'stream-opened') throw new Error(outcome.kind);
-  expect(world.answers.heldBytes).toBeGreaterThan(200 * 1024);
+  expect(world.heldAnswerBytes).toBeGreaterThan(200 * 1024);
   outcome.stream.attach({ onBytes: () => undefined, onEnd: () => undefined });
-  expect(world.answers.heldBytes).toBe(0);
+  expect(world.heldAnswerBytes).toBe(0);
   stop.abort('client-gone');
-  expect(world.answers.heldBytes).toBe(0);
+  expect(world.heldAnswerBytes).toBe(0);
 });
 
 test('what open streams keep of choices and calls has room up to a bound, however well it is read', async () => {
@@ -142,15 +187,15 @@ test('what open streams keep of choices and calls has room up to a bound, howeve
     const outcome = await opening;
     if (outcome.kind !== 'stream-opened') throw new Error(outcome.kind);
     outcome.stream.attach({ onBytes: () => undefined, onEnd: (end) => ends.push(end) });
-    expect(world.answers.fullness).toBeLessThanOrEqual(1);
+    expect(world.answersFullness).toBeLessThanOrEqual(1);
     upstream.data(choices.join(''));
   };
   for (let index = 0; index < 100; index += 1) await open(index);
-  expect(world.answers.heldBytes).toBeGreaterThan(0);
-  expect(world.answers.fullness).toBeLessThanOrEqual(1);
+  expect(world.heldAnswerBytes).toBeGreaterThan(0);
+  expect(world.answersFullness).toBeLessThanOrEqual(1);
   expect(ends.length).toBeGreaterThan(30);
   expect(ends[0]).toMatchObject({ kind: 'failed', reason: expect.stringContaining('no room') });
   stop.abort('client-gone');
   expect(ends).toHaveLength(100);
-  expect(world.answers.heldBytes).toBe(0);
+  expect(world.heldAnswerBytes).toBe(0);
 });

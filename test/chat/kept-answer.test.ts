@@ -36,8 +36,8 @@ describe.each([
     const world = new World();
     const open = [];
     while (open.length < 12) open.push(await begin(world, `question ${open.length}`, sse(chunk)));
-    expect(world.answers.heldBytes).toBeGreaterThan(smallAnswerBytes);
-    expect(world.answers.fullness).toBeLessThanOrEqual(1);
+    expect(world.heldAnswerBytes).toBeGreaterThan(smallAnswerBytes);
+    expect(world.answersFullness).toBeLessThanOrEqual(1);
     for (const { upstream } of open) upstream.data(finish, doneFrame).end();
     await Promise.all(open.map(({ ended }) => ended));
     await settled();
@@ -47,7 +47,7 @@ describe.each([
     }
     expect(world.store.entries.size).toBeGreaterThan(0);
     expect(world.store.entries.size).toBeLessThan(open.length);
-    expect(world.answers.heldBytes).toBe(0);
+    expect(world.heldAnswerBytes).toBe(0);
   });
 });
 
@@ -62,13 +62,13 @@ test.each([
 ])('a stream that %s gives its room back', async (_name, act) => {
   const world = new World();
   const one = await begin(world, 'question', sse(openAiChunk('m', { content: big })));
-  expect(world.answers.heldBytes).toBeGreaterThan(smallAnswerBytes);
+  expect(world.heldAnswerBytes).toBeGreaterThan(smallAnswerBytes);
   act(one);
   // Whoever left waits no longer; what the vendor still sends is read to its end.
   one.upstream.fail('reset');
   await one.ended.catch(() => undefined);
   await settled();
-  expect(world.answers.heldBytes).toBe(0);
+  expect(world.heldAnswerBytes).toBe(0);
 });
 
 const report = (extra: object): string => sse({ ...openAiChunk('m', {}), choices: [], ...extra });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { AnswerBudget } from '../../src/chat/answer-budget.ts';
+import { answerBudgets } from '../../src/chat/answer-budget.ts';
 import { Cancellation } from '../../src/chat/cancellation.ts';
 import { HeldBytes } from '../../src/chat/held-bytes.ts';
 import { checkKey } from '../../src/chat/key-check.ts';
@@ -28,7 +28,7 @@ function kept(fill: () => unknown): number {
 describe('a mebibyte in pieces of one byte', () => {
   test('of a JSON answer takes no more than twice its size', () => {
     const size = kept(() => {
-      const held = new HeldBytes(new AnswerBudget(16 * mebibyte, 1), 'u', mebibyte);
+      const held = new HeldBytes(answerBudgets(256 * mebibyte, 1), 'u');
       for (let i = 0; i < mebibyte; i += 1) held.add(Buffer.from('a'));
       expect(held.length).toBe(mebibyte);
       return held;
@@ -37,7 +37,7 @@ describe('a mebibyte in pieces of one byte', () => {
   });
 
   test('comes out as it went in', () => {
-    const held = new HeldBytes(new AnswerBudget(16 * mebibyte, 1), 'u', mebibyte);
+    const held = new HeldBytes(answerBudgets(256 * mebibyte, 1), 'u');
     const bytes = Buffer.from(Array.from({ length: 10_000 }, (_, i) => i % 251));
     for (let i = 0; i < bytes.length; i += 1) held.add(bytes.subarray(i, i + 1));
     expect(held.take().equals(bytes)).toBe(true);

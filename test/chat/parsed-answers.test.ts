@@ -62,8 +62,8 @@ async function takenPerTurn(begun: readonly Begun[]): Promise<number[]> {
 /** As many as could begin before the first had ended. */
 async function expectBounded(world: World, begun: readonly Begun[], letGo: () => void): Promise<void> {
   await settled();
-  expect(world.answers.heldBytes).toBeGreaterThan(0);
-  expect(world.answers.fullness).toBeLessThanOrEqual(1);
+  expect(world.heldAnswerBytes).toBeGreaterThan(0);
+  expect(world.answersFullness).toBeLessThanOrEqual(1);
   letGo();
   for (const { client } of begun)
     while (client.opened > 0 && client.ended === null) {
@@ -75,7 +75,7 @@ async function expectBounded(world: World, begun: readonly Begun[], letGo: () =>
   expect(outcomes.filter((outcome) => outcome === 'answered').length).toBeGreaterThan(0);
   expect(outcomes.filter((outcome) => outcome === 'no_room').length).toBeGreaterThan(0);
   expect(new Set(outcomes)).toEqual(new Set(['answered', 'no_room']));
-  expect(world.answers.heldBytes).toBe(0);
+  expect(world.heldAnswerBytes).toBe(0);
 }
 
 describe.each(shapes)('answers of many %s', (_name, extra) => {

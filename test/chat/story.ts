@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { AnswerBudgets } from '../../src/chat/answer-budget.ts';
 import { AnswerBudget, AnswerHold } from '../../src/chat/answer-budget.ts';
 import { AnswerCache } from '../../src/chat/answer-cache.ts';
 import type { AnswerChat } from '../../src/chat/answer-chat.ts';
@@ -356,7 +357,11 @@ export class World {
   readonly rows: SettledRow[] = [];
   /** The forms that servers behind keys were found to want. */
   readonly forms = new Map<string, string>();
-  answers = new AnswerBudget(1024 * 1024, 1);
+  readonly answers: AnswerBudgets = {
+    large: new AnswerBudget(1024 * 1024, 1),
+    small: new AnswerBudget(1024 * 1024, 1),
+    kept: new AnswerBudget(1024 * 1024, 1),
+  };
   readonly breakers = new CandidateBreakers(() => performance.now());
   readonly later = new LaterTurns();
   readonly opened: string[] = [];
@@ -368,6 +373,18 @@ export class World {
   readonly answerChat: (...asked: Parameters<AnswerChat>) => Promise<string | null>;
   #ids = 0;
   #micros = 0;
+
+  /** What answers take of the memory, by what is counted of them. */
+  get heldAnswerBytes(): number {
+    const { large, small, kept } = this.answers;
+    return large.heldBytes + small.heldBytes + kept.heldBytes;
+  }
+
+  /** Of the fullest of their budgets. */
+  get answersFullness(): number {
+    const { large, small, kept } = this.answers;
+    return Math.max(large.fullness, small.fullness, kept.fullness);
+  }
 
   constructor() {
     this.deps = {

@@ -51,6 +51,12 @@ export class SseDecoder {
     return this.#overflowed;
   }
 
+  /** What its unfinished event takes of the memory. */
+  get heldBytes(): number {
+    const lines = this.#joined.capacity + (this.#onlyLine?.length ?? 0);
+    return this.#partial.capacity + lines + 2 * this.#type.length;
+  }
+
   /** True between events: nothing is held back, so the next byte begins a line of a new event. */
   get idle(): boolean {
     return this.#eventBytes === 0 && this.#partial.length === 0 && !this.#afterCr && !this.#firstLine;
@@ -82,6 +88,8 @@ export class SseDecoder {
       if (start === chunk.length) this.#afterCr = true;
       else if (chunk[start] === lf) start += 1;
     }
+    // Kept until the next read, a line of ten bytes would hold on to the whole read that it was a part of.
+    if (this.#onlyLine?.buffer === chunk.buffer) this.#onlyLine = Buffer.from(this.#onlyLine);
     return events;
   }
 

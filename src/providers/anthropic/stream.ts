@@ -58,7 +58,7 @@ export class AnthropicStream implements StreamTranslator {
   }
 
   get keptBytes(): number {
-    return this.#tools.keptBytes;
+    return this.#decoder.heldBytes + this.#tools.keptBytes;
   }
 
   get answerEnded(): boolean {

@@ -73,7 +73,7 @@ export class CompatibleStream implements StreamTranslator {
   }
 
   get keptBytes(): number {
-    return this.#chunks.keptBytes;
+    return this.#decoder.heldBytes + this.#chunks.keptBytes;
   }
 
   get answerEnded(): boolean {
