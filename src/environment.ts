@@ -51,7 +51,9 @@ export const environmentSchema = z.object({
   GW_OPENAI_BASE_URL: httpUrl.optional().describe("another address for OpenAI; the vendor's path is added"),
   GW_ANTHROPIC_BASE_URL: httpUrl.optional().describe('the same for Anthropic'),
   GW_TOGETHER_BASE_URL: httpUrl.optional().describe('the same for Together'),
-  GW_SARVAM_BASE_URL: httpUrl.optional().describe('the same for Sarvam'),
+  GW_SARVAM_BASE_URL: httpUrl
+    .optional()
+    .describe('the same for Sarvam; it counts as in India, so requests that must stay there go to it'),
   GW_UPSTREAM_CLIENT: z
     .enum(['own', 'undici'])
     .default('own')

@@ -44,8 +44,12 @@ function codeOf(error: Untrusted<WireError>): VendorCode | null {
   return (nameOf(error.code) ?? nameOf(error.type)) as VendorCode | null;
 }
 
-/** Where validators written in Python put the refused value into their own sentence. */
-const quotedInput = /input_value\s*=|['"]input['"]\s*:/;
+/**
+ * Where validators written in Python put the refused value into their own sentence, and where llama.cpp and Ollama put
+ * what the model said that they could not parse.
+ */
+const quotedText =
+  /input_value\s*=|['"]input['"]\s*:|(?<=\bFailed to parse input at pos \d{1,9}): |(?<=\berror parsing tool call): raw=/;
 
 /** How many complaints of one validation are quoted, and how deep their paths go. */
 const maxComplaints = 3;
@@ -65,7 +69,7 @@ function complaintText(given: unknown): string {
 function messageText(given: unknown): string {
   if (!Array.isArray(given)) {
     const text = textOf(given).slice(0, longestRead);
-    const quoted = text.search(quotedInput);
+    const quoted = text.search(quotedText);
     return quoted === -1 ? text : `${text.slice(0, quoted)}…`;
   }
   const complaints = given.slice(0, maxComplaints).map(complaintText);

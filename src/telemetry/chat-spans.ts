@@ -9,6 +9,7 @@ import type { SkippedCandidate } from '../core/plan.ts';
 import type { ProviderName } from '../core/provider-name.ts';
 import type { CallTrace, ChatCall } from '../core/request/chat-call.ts';
 import { modeLabel } from '../core/request/chat-call.ts';
+import { looksSecret } from '../core/secret/redact.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
 import { outcomeOf } from '../core/settled-request.ts';
 import { errorTypeOf } from './attempt-metrics.ts';
@@ -24,6 +25,11 @@ const maxFinishReasons = 10;
 export const noTraceHeaders: TraceHeaders = Object.freeze({});
 
 const short = (text: string): string => text.slice(0, maxTextLength);
+
+/** What vendors call an answer, a model, a reason. A sentence in its place may be a piece of the prompt. */
+const vendorsName = /^[A-Za-z0-9_.:/@+-]+$/;
+const nameOrOther = (text: string): string =>
+  vendorsName.test(text) && !looksSecret(text) ? short(text) : '_other';
 
 /**
  * What is noted of a request that is recorded: one CLIENT span per attempt below its SERVER span. No prompt, answer,
@@ -151,9 +157,12 @@ function noteAttempt(span: OpenSpan, record: AttemptRecord): void {
   if (firstTokenMs !== null) span.setAttribute(attribute.firstChunkSeconds, firstTokenMs / 1000);
   if (dropped.length > 0) span.setAttribute(attribute.droppedFields, dropped.length);
   if (answer !== null) {
-    span.setAttribute(attribute.responseId, short(answer.id));
-    span.setAttribute(attribute.responseModel, short(answer.model));
-    span.setAttribute(attribute.finishReasons, answer.finishReasons.slice(0, maxFinishReasons).map(short));
+    span.setAttribute(attribute.responseId, nameOrOther(answer.id));
+    span.setAttribute(attribute.responseModel, nameOrOther(answer.model));
+    span.setAttribute(
+      attribute.finishReasons,
+      answer.finishReasons.slice(0, maxFinishReasons).map(nameOrOther),
+    );
   }
   if (usage !== null && usage.basis !== 'none') noteUsage(span, usage);
 }

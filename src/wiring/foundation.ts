@@ -16,6 +16,7 @@ import type { Clock } from '../chat/ports.ts';
 import type { Egress } from '../core/net/egress.ts';
 import { mayPassProxies, proxyEndpoints } from '../core/net/egress.ts';
 import { outboundPolicy } from '../core/net/outbound-policy.ts';
+import { providerTraits, vendorNames } from '../core/provider-name.ts';
 import { SentAnswers, sentHeapShare } from '../http/answers/sent-answers.ts';
 import { UnreadAnswers, unreadHeapShare } from '../http/answers/unread-answers.ts';
 import { BodyBudget, bodiesHeapShare } from '../http/body/body-budget.ts';
@@ -76,6 +77,7 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     const ours = [...storeEndpoints(settings), ...proxyEndpoints(egress), ...settings.kubernetesApi];
     const own = new OwnEndpoints(ours, lookupBySystem);
     reportProxies(egress, log);
+    reportVouched(settings, log);
     const metrics = new Metrics();
     const audit = cleanups.adopt(createAuditLog(log, clock.monotonicMs), (opened) => opened.reportLeftOut());
     const tables = cleanups.adopt(await openTables(settings, clock, metrics, log), (opened) =>
@@ -125,6 +127,18 @@ function reportProxies(egress: Egress, log: Logger): void {
   log.info({ proxies, region: egress.residency }, 'providers are reached through a proxy');
   if (mayPassProxies(egress, 'india')) return;
   log.warn('requests that must stay in India do not pass the proxy: see GW_EGRESS_PROXY_REGION and NO_PROXY');
+}
+
+/** Says once that another address of a vendor in India is taken to be there too, by the word of whoever set it. */
+function reportVouched({ vendorBaseUrls }: Settings, log: Logger): void {
+  for (const provider of vendorNames) {
+    const given = vendorBaseUrls[provider];
+    if (given === undefined || providerTraits[provider].residency !== 'india') continue;
+    log.warn(
+      { provider },
+      'requests that must stay in India go to the address that was set for this provider',
+    );
+  }
 }
 
 async function storesOf(

@@ -69,6 +69,27 @@ const shapes: readonly (readonly [name: string, body: unknown, kept: string])[] 
     { error: { message: `cannot read "${prompt}" here` } },
     'cannot read \\"[input]\\" here',
   ],
+  [
+    'what the model said and llama.cpp could not parse',
+    {
+      error: {
+        code: 500,
+        message: `Failed to parse input at pos 184: <think>${marker} are up`,
+        type: 'server_error',
+      },
+    },
+    'Failed to parse input at pos 184…',
+  ],
+  [
+    'what the model said and Ollama could not parse',
+    {
+      error: {
+        message: `error parsing tool call: raw='{"q":"${marker}', err=invalid character`,
+        type: 'api_error',
+      },
+    },
+    'error parsing tool call…',
+  ],
   ['plain text that quotes it', `refused: ${prompt}`, 'refused: [input]'],
   [
     'the whole request as text',
@@ -153,6 +174,33 @@ describe('an echo', () => {
         fc.pre(quoted.length >= 32);
         expect(maskEcho(`Refused: <${quoted}>!`, request)).toBe('Refused: <[input]>!');
       }),
+    );
+  });
+
+  const form = 'Patient: Asha Rao\nPhone: 98450 12345\nPAN: "ABCDE1234F"\nCity: Pune';
+  const hindi = 'मरीज़ का नाम आशा राव है, उम्र चौंतीस साल, शहर पुणे';
+  const python = (text: string): string => `'${text.replaceAll('\n', '\\n').replaceAll("'", "\\'")}'`;
+  const ascii = (text: string): string =>
+    JSON.stringify(text).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+  test.each([
+    ['JSON', JSON.stringify],
+    ['JSON of ASCII only', ascii],
+    ['JSON in JSON', (text: string) => JSON.stringify(JSON.stringify(text))],
+    ['JSON of ASCII only in JSON', (text: string) => JSON.stringify(ascii(text))],
+    ['Python', python],
+  ])('is found where it is quoted as %s', (_form, quote) => {
+    for (const said of [form, hindi]) {
+      const clean = maskEcho(`Invalid request: {"content": ${quote(said)}}`.slice(0, 500), { content: said });
+      expect(clean).toContain('Invalid request: {');
+      expect(clean).toContain('[input]');
+      expect(clean).not.toMatch(/Asha|Phone|PAN|Pune|\\u0|[\u0900-\u097f]/);
+    }
+  });
+
+  test('that escapes would hide leaves other words as they were written', () => {
+    expect(maskEcho('no such \\"model\\" in C:\\new at 100%20 of it all', { content: form })).toBe(
+      'no such \\"model\\" in C:\\new at 100%20 of it all',
     );
   });
 

@@ -2,6 +2,7 @@
 import type { Attributes } from '@opentelemetry/api';
 import { TraceFlags } from '@opentelemetry/api';
 import { expect, test } from 'vitest';
+import type { AttemptRecord } from '../../src/core/attempt-record.ts';
 import { ChatSpans } from '../../src/telemetry/chat-spans.ts';
 import { RequestSpan } from '../../src/telemetry/request-span.ts';
 import type { OpenSpan, SpanMaker } from '../../src/telemetry/tracing.ts';
@@ -16,6 +17,7 @@ type Event = readonly [name: string, attributes: Attributes | undefined];
 /** A request whose spans keep their events. */
 function begin() {
   const events: Event[] = [];
+  const noted: Attributes = {};
   const ended: OpenSpan[] = [];
   const startSpan = (): OpenSpan => {
     const span: OpenSpan = {
@@ -24,7 +26,9 @@ function begin() {
         spanId: 'b'.repeat(16),
         traceFlags: TraceFlags.SAMPLED,
       }),
-      setAttribute: () => undefined,
+      setAttribute: (name, value) => {
+        noted[name] = value;
+      },
       addEvent: (name, attributes) => void events.push([name, attributes]),
       addLink: () => undefined,
       setStatus: () => undefined,
@@ -42,8 +46,45 @@ function begin() {
   };
   const request = new RequestSpan(startSpan());
   const call = { ...callOf({ tables }), trace: request };
-  return { events, ended, request, spans: new ChatSpans(maker, []), call };
+  return { events, noted, ended, request, spans: new ChatSpans(maker, []), call };
 }
+
+const served: AttemptRecord = {
+  kind: 'tried',
+  candidate,
+  number: 1,
+  isSent: true,
+  addressClass: null,
+  end: { kind: 'served' },
+  startedAtMs: 0,
+  durationMs: 9_000,
+  firstTokenMs: 100,
+  usage: null,
+  answer: null,
+  dropped: [],
+};
+
+/** Whatever stands where a name belongs, a server of one's own, or a broken one, may have put there. */
+test.each([
+  ['chatcmpl-AbC123', 'chatcmpl-AbC123'],
+  ['accounts/x/models/llama-v3p1:8b@2026', 'accounts/x/models/llama-v3p1:8b@2026'],
+  ['The patient is ill', '_other'],
+  ['मरीज़', '_other'],
+  ['sk-proj-abc123XYZ', '_other'],
+  ['', '_other'],
+])('what a vendor calls %s is on a span as %s', (said, shown) => {
+  const { noted, spans, request, call } = begin();
+  spans.attemptStarted(request, call, candidate, 1);
+  spans.attemptEnded(request, {
+    ...served,
+    answer: { id: said, model: said, finishReasons: ['stop', said] },
+  });
+  expect(noted).toMatchObject({
+    'gen_ai.response.id': shown,
+    'gen_ai.response.model': shown,
+    'gen_ai.response.finish_reasons': ['stop', shown],
+  });
+});
 
 test('a silence of an open stream is an event with its length in seconds', () => {
   const { events, spans, request, call } = begin();
@@ -51,20 +92,7 @@ test('a silence of an open stream is an event with its length in seconds', () =>
   spans.answerBegan(request);
   spans.streamOpened(request);
   spans.streamStalled(request, 7_500);
-  spans.attemptEnded(request, {
-    kind: 'tried',
-    candidate,
-    number: 1,
-    isSent: true,
-    addressClass: null,
-    end: { kind: 'served' },
-    startedAtMs: 0,
-    durationMs: 9_000,
-    firstTokenMs: 100,
-    usage: null,
-    answer: null,
-    dropped: [],
-  });
+  spans.attemptEnded(request, served);
   expect(events).toEqual([
     ['first_byte', undefined],
     ['first_chunk', undefined],

@@ -54,6 +54,9 @@
 {{- if and (or .Values.egressProxy.url .Values.egressProxy.existingSecret) (ne .Values.egressProxy.region "india") }}
   - egressProxy.region is {{ .Values.egressProxy.region }}: requests that must stay in India are refused unless egressProxy.noProxy names where they go. Set it to india if the proxy stands there.
 {{- end }}
+{{- if .Values.vendors.sarvam }}
+  - vendors.sarvam counts as in India, as Sarvam does: requests that must stay there go to it. It has to stand there, TLS that ends at it included.
+{{- end }}
 {{- if not (dig "limits" "memory" "" .Values.resources) }}
   - resources.limits.memory is not set: the heap grows to what Node makes of the node's memory. Set it; the heap gets three fifths.
 {{- end }}

@@ -1,3 +1,5 @@
+import { unescapedForms } from './unescaped.ts';
+
 /** A run this long of the request's own words is an echo; shorter ones are names, models and common phrases. */
 const shortestEcho = 32;
 /** Any run of `shortestEcho` holds a whole block of this length that begins at a multiple of it. */
@@ -133,15 +135,22 @@ function masked({ text, marks, room, blankRoom }: Echo, from: number, to: number
   return clean;
 }
 
+/** What one text is searched as: as it is, and as it reads. */
+function saidAs(text: string): string[] {
+  if (text.length < shortestEcho) return [];
+  // Of an escaped line end comes a blank, and the request's are collapsed.
+  return [text, ...unescapedForms(text).map((form) => form.text.replace(/\s+/g, ' '))];
+}
+
 /**
  * A vendor's words without what they quote of the request: every run of 32 characters or more that stands in a
- * string of `request` becomes `[input]`. For errors only: it reads the whole request, once for all `texts`, 40 ms for
- * 20 MB of prose and 150 ms at worst.
+ * string of `request` becomes `[input]`. Words that quote it with escapes come out as they read. For errors only: it
+ * reads the whole request, once for all `texts`, 40 ms for 20 MB of prose and 150 ms at worst.
  */
 export function maskEchoes(texts: readonly string[], request: object): string[] {
-  const long = texts.filter((text) => text.length >= shortestEcho);
-  if (long.length === 0) return [...texts];
-  const text = long.join(separator);
+  const said = texts.map(saidAs);
+  if (said.every((forms) => forms.length === 0)) return [...texts];
+  const text = said.flat().join(separator);
   const blocks = blocksOf(text);
   const hashed = new Uint8Array(hashes);
   for (const block of blocks.keys()) hashed[hashAt(block, 0)] = 1;
@@ -155,10 +164,14 @@ export function maskEchoes(texts: readonly string[], request: object): string[] 
   };
   walk(echo, request, 0);
   let from = 0;
-  return texts.map((one) => {
-    if (one.length < shortestEcho) return one;
-    const clean = masked(echo, from, from + one.length);
-    from += one.length + separator.length;
+  return texts.map((one, index) => {
+    let [clean, most] = [one, -1];
+    for (const form of said[index] as string[]) {
+      const to = from + form.length;
+      const found = echo.marks.subarray(from, to).reduce((sum, mark) => sum + mark, 0);
+      if (found > most) [clean, most] = [masked(echo, from, to), found];
+      from = to + separator.length;
+    }
     return clean;
   });
 }

@@ -1,4 +1,5 @@
 import { headerText } from '../header-text.ts';
+import { unescapedForms } from './unescaped.ts';
 
 /** Longest text of a vendor that is kept in attempts[], log rows and spans. */
 export const maxReasonLength = 500;
@@ -11,15 +12,15 @@ const credentialShapes =
 const shortestSecret = 4;
 
 /**
- * As vendors echo it: plain, JSON- or URL-escaped, and in base64, whose padding gives nothing away. Without white space
- * around it, which a header's value loses on its way.
+ * As vendors echo it, beside what escapes spell: plain, with its blanks collapsed, URL-escaped, and in base64, whose
+ * padding gives nothing away. Without white space around it, which a header's value loses on its way.
  */
 function formsOf(given: string): ReadonlySet<string> {
   const secret = given.trim();
   const bytes = Buffer.from(secret);
   return new Set([
     secret,
-    JSON.stringify(secret).slice(1, -1),
+    secret.replace(/\s+/g, ' '),
     encodeURIComponent(secret),
     headerText(secret),
     bytes.toString('base64').replace(/={1,2}$/, ''),
@@ -46,27 +47,63 @@ function bordersOf(pattern: string): Uint32Array {
   return borders;
 }
 
+type Place = readonly [from: number, to: number];
+
 /**
- * The text with each `secret` masked; of one that was `cut`, also what may be the beginning of one at its end. By
+ * Where `secret` stands in the text; of one that was `cut`, also what may be the beginning of one at its end. By
  * Knuth, Morris and Pratt: whoever has a server of their own chooses 64 KB of text and 8 KB of secret, and what is
  * built in looks at every place of the one for all of the other.
  */
-function withMasked(text: string, secret: string, cut: boolean): string {
+function placesOf(text: string, secret: string, cut: boolean): Place[] {
   const borders = bordersOf(secret);
-  let clean = '';
-  let from = 0;
+  const places: Place[] = [];
   let matched = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     while (matched > 0 && secret.charCodeAt(matched) !== code) matched = borders[matched - 1] as number;
     if (secret.charCodeAt(matched) === code) matched += 1;
     if (matched < secret.length) continue;
-    clean += text.slice(from, at + 1 - matched) + mask;
-    from = at + 1;
+    places.push([at + 1 - matched, at + 1]);
     matched = 0;
   }
-  if (cut && matched >= shortestSecret) return clean + text.slice(from, text.length - matched) + mask;
-  return from === 0 ? text : clean + text.slice(from);
+  if (cut && matched >= shortestSecret) places.push([text.length - matched, text.length]);
+  return places;
+}
+
+/** Without what lies at these places, which may overlap. */
+function withMasked(text: string, places: readonly Place[]): string {
+  let clean = '';
+  let end = 0;
+  for (const [from, to] of places) {
+    if (from >= end) clean += text.slice(end, from) + mask;
+    end = Math.max(end, to);
+  }
+  return end === 0 ? text : clean + text.slice(end);
+}
+
+/** What a cut may have left of an escape. */
+const halfEscape = /(?:\\(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?|&[#a-zA-Z0-9]{0,7}|%[0-9a-fA-F]?)$/;
+
+/** Where escapes, undone once or twice, spell one of `secrets`; in the order of the text. */
+function spelledPlaces(text: string, secrets: readonly string[], cut: boolean): Place[] {
+  const found: Place[] = [];
+  for (const { text: said, places } of unescapedForms(cut ? text.replace(halfEscape, '') : text)) {
+    for (const [from, to] of secrets.flatMap((secret) => placesOf(said, secret, cut))) {
+      const end = cut && to === said.length ? text.length : places[to];
+      found.push([places[from] as number, end as number]);
+    }
+  }
+  return found.sort(([one], [other]) => one - other);
+}
+
+/** The text without the secret in any of `forms`, and without what spells the first of them with escapes. */
+function withoutForms(text: string, forms: readonly string[], cut: boolean): string {
+  let clean = text;
+  for (const form of forms) clean = withMasked(clean, placesOf(clean, form, cut));
+  const [secret = ''] = forms;
+  // What looks like an escape in a secret reads as one where it is quoted.
+  const secrets = [secret, ...unescapedForms(secret).map((form) => form.text)].filter(isTelling);
+  return withMasked(clean, spelledPlaces(clean, secrets, cut));
 }
 
 /**
@@ -77,22 +114,21 @@ export function withoutSecret(body: Buffer, secret: string, cut: boolean): Buffe
   if (!isTelling(secret)) return body;
   // A character for each byte: what is no UTF-8 stays as it is.
   const text = body.toString('latin1');
-  let clean = text;
-  for (const form of formsOf(secret)) clean = withMasked(clean, Buffer.from(form).toString('latin1'), cut);
+  const forms = [...formsOf(secret)].map((form) => Buffer.from(form).toString('latin1'));
+  const clean = withoutForms(text, forms, cut);
   return clean === text ? body : Buffer.from(clean, 'latin1');
 }
 
 /**
- * A vendor's words without the secret, in whatever form; where they are as long as words may be, they were cut and may
- * end in the middle of it. Before anything else is masked in them: half a secret is not found.
+ * A vendor's words without the secret, in whatever form; they may have been cut, and end in the middle of it. Before
+ * anything else is masked in them: half a secret is not found.
  */
 export function maskSecret(text: string, secret: string): string {
-  if (!isTelling(secret)) return text;
-  const cut = text.length >= maxReasonLength;
-  let clean = text;
-  for (const form of formsOf(secret)) clean = withMasked(clean, form, cut);
-  return clean;
+  return isTelling(secret) ? withoutForms(text, [...formsOf(secret)], true) : text;
 }
+
+/** Whether a text has the shape of a credential in it. */
+export const looksSecret = (text: string): boolean => text.search(credentialShapes) >= 0;
 
 /**
  * Makes a vendor's words fit to be kept: the secret itself (plain, escaped or in base64) and anything

@@ -5,6 +5,46 @@ import { maskSecret, maxReasonLength, redactReason, withoutSecret } from '../../
 
 const secret = 'Zq7+/"pass\\word=';
 
+const unicode = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+const each = (spell: (character: string) => string, text: string): string =>
+  [...text].map((character) => (/\w/.test(character) ? character : spell(character))).join('');
+
+/** How servers write what is in a string: of the whole secret, or of what they take for special in it. */
+const spellings: Readonly<Record<string, (text: string) => string>> = {
+  'as JSON': (text) => JSON.stringify(text).slice(1, -1),
+  'as JSON in JSON': (text) => JSON.stringify(JSON.stringify(text).slice(1, -1)).slice(1, -1),
+  'as .NET writes JSON': (text) => each(unicode, text),
+  'as .NET writes JSON, in capitals': (text) =>
+    each((one) => unicode(one).toUpperCase().replace('U', 'u'), text),
+  'as PHP writes JSON': (text) => JSON.stringify(text).slice(1, -1).replaceAll('/', '\\/'),
+  'as Python writes it': (text) => text.replaceAll('\\', '\\\\').replaceAll("'", "\\'"),
+  'as Python writes bytes': (text) => each((one) => `\\x${one.charCodeAt(0).toString(16)}`, text),
+  'as an address': encodeURIComponent,
+  'as a page, by numbers': (text) => each((one) => `&#${one.charCodeAt(0)};`, text),
+  'as a page, by hexadecimal numbers': (text) => each((one) => `&#x${one.charCodeAt(0).toString(16)};`, text),
+  'as a page, by names': (text) => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;'),
+  'as a page in JSON': (text) => JSON.stringify(each((one) => `&#${one.charCodeAt(0)};`, text)).slice(1, -1),
+  'all of it by numbers': (text) => [...text].map(unicode).join(''),
+};
+
+describe.each(Object.entries(spellings))('a secret that is quoted %s', (_how, spell) => {
+  test.each([secret, 'Qm9+vT/x7kLp/9sZ+Aa4EwRty2==', 'a&b"c\'d<e>f%2Bg', 'new\\nline and more'])(
+    'is masked: %s',
+    (given) => {
+      const said = `{"näive": "before ${spell(given)} after ${spell(given)}", "100%": "\\u00e9 &amp; \\n"}`;
+      const clean = `{"näive": "before [redacted] after [redacted]", "100%": "\\u00e9 &amp; \\n"}`;
+      expect(withoutSecret(Buffer.from(said), given, false).toString()).toBe(clean);
+      expect(maskSecret(said, given)).toBe(clean);
+    },
+  );
+
+  test('is masked where it was cut in the middle', () => {
+    const said = `before ${spell(secret)}`.slice(0, -4);
+    expect(maskSecret(said, secret)).toBe('before [redacted]');
+    expect(withoutSecret(Buffer.from(said), secret, true).toString()).toBe('before [redacted]');
+  });
+});
+
 describe("a vendor's words", () => {
   test.each<[name: string, text: string, expected: string]>([
     [
@@ -36,6 +76,7 @@ describe("a vendor's words", () => {
       'key pl%C3%A4ce-h%C3%B6lder is wrong',
       'key [redacted] is wrong',
     ],
+    ['a placeholder whose blanks were collapsed', 'my  secret \t pass', 'no my secret pass', 'no [redacted]'],
     ['nothing to a blank placeholder', '      ', 'two      words', 'two      words'],
   ])('lose %s', (_name, placeholder, text, expected) => {
     expect(redactReason(text, placeholder)).toBe(expected);
