@@ -2,7 +2,10 @@ import { SharedRoom, slotOf } from '../core/shared-room.ts';
 
 /** Of the heap's limit, for large answers: read, parsed and written again, one costs up to eight times its bytes. */
 const answersHeapShare = 1 / 16;
-/** For small ones, whose bytes cost what they are: a thousand streams may hold a small one each, and more than one. */
+/**
+ * For small ones of users' own servers, which can have us hold a thousand of them, and for as long as an attempt may
+ * take. Vendors' small ones are not counted: nobody else may make them fail, and they are there for a moment.
+ */
 const smallAnswersHeapShare = 1 / 8;
 /** For streams that are put together to be stored. */
 const keptAnswersHeapShare = 1 / 16;
@@ -81,12 +84,15 @@ export function answerBudgets(heapBytes: number, seed: number): AnswerBudgets {
 export class AnswerHold {
   readonly #budgets: AnswerBudgets;
   readonly #userId: string;
+  readonly #countsSmall: boolean;
   #large = 0;
   #small = 0;
 
-  constructor(budgets: AnswerBudgets, userId: string) {
+  /** `countsSmall`: somebody who may wish us harm says how long a small one is held. */
+  constructor(budgets: AnswerBudgets, userId: string, countsSmall: boolean) {
     this.#budgets = budgets;
     this.#userId = userId;
+    this.#countsSmall = countsSmall;
   }
 
   get isCounted(): boolean {
@@ -96,7 +102,7 @@ export class AnswerHold {
   /** Counts it with so many bytes from now on. False when there is no room for them; it holds no more than before. */
   count(bytes: number): boolean {
     const isLarge = bytes > smallAnswerBytes;
-    const isSmall = !isLarge && bytes > uncountedBytes;
+    const isSmall = this.#countsSmall && !isLarge && bytes > uncountedBytes;
     return this.#countLarge(isLarge ? bytes : 0) && this.#countSmall(isSmall ? bytes : 0);
   }
 

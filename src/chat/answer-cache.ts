@@ -68,11 +68,6 @@ function alone(signal: CancelSignal): CacheLookup {
   return { kind: 'miss', signal, resolve: () => undefined, reject: () => undefined };
 }
 
-function hitOf(bytes: Buffer | null): CacheLookup | null {
-  const answer = bytes === null ? null : decodeStoredAnswer(bytes);
-  return answer === null ? null : { kind: 'hit', answer };
-}
-
 /**
  * Opt-in look-up and store (SPEC 4.5, routing rule 4). A store that fails is a miss; equal concurrent
  * requests share one upstream call.
@@ -81,7 +76,7 @@ export class AnswerCache {
   readonly #store: ResponseCache;
   readonly #monotonicMs: Clock['monotonicMs'];
   readonly #later: LaterTurns;
-  /** Resolves when the last one who waits for a turn to parse an answer has it. */
+  /** Resolves when the last one who waits for a turn to parse an answer has had it. */
   #parsing: Promise<void> = Promise.resolve();
   readonly #known = new KnownCacheKeys();
   readonly #inFlight = new InFlightRequests<StoredAnswer>(maxInFlight);
@@ -112,7 +107,7 @@ export class AnswerCache {
     if (typeof found !== 'string') return this.#joinLater(found, call, ttlSeconds, signal);
     const bytes = this.#store.get(found);
     if (bytes instanceof Promise) return this.#joinLater(found, call, ttlSeconds, signal, bytes);
-    return hitOf(bytes) ?? this.#share(found, call, ttlSeconds, signal);
+    return this.#found(bytes, found, call, ttlSeconds, signal);
   }
 
   async #joinLater(
@@ -123,7 +118,31 @@ export class AnswerCache {
     bytes?: Promise<Buffer | null>,
   ): Promise<CacheLookup | null> {
     const name = await key;
-    return hitOf(await (bytes ?? this.#store.get(name))) ?? this.#share(name, call, ttlSeconds, signal);
+    return this.#found(await (bytes ?? this.#store.get(name)), name, call, ttlSeconds, signal);
+  }
+
+  #found(
+    bytes: Buffer | null,
+    key: string,
+    call: ChatCall,
+    ttlSeconds: number,
+    signal: CancelSignal,
+  ): CacheLookup | null | Promise<CacheLookup | null> {
+    const answer = bytes === null ? null : decodeStoredAnswer(bytes);
+    return answer === null ? this.#share(key, call, ttlSeconds, signal) : this.#take(answer, call, signal);
+  }
+
+  /** One that goes out as a stream is parsed: a crowd of large ones must not hold up others' large bodies. */
+  #take(
+    answer: StoredAnswer,
+    call: ChatCall,
+    signal: CancelSignal,
+  ): CacheLookup | Promise<CacheLookup | null> {
+    const hit: CacheLookup = { kind: 'hit', answer };
+    const isParsed = call.request.stream === true;
+    if (!isParsed || !isLargeAnswer(answer.completion.bytes, answer.values)) return hit;
+    this.#parsing = this.#parsing.then(() => this.#later.turn());
+    return this.#parsing.then(() => (signal.aborted ? null : hit));
   }
 
   /** An answer that is not stored: an equal request's that is under way, or the duty to get it. */
@@ -152,24 +171,13 @@ export class AnswerCache {
       const result = await joined.result;
       if (result.kind === 'leader') return this.#lead(result, key, ttlSeconds, call.userId);
       const { value: answer } = result;
-      if (answer === null) return alone(signal);
-      if (call.request.stream === true && isLargeAnswer(answer.completion.bytes, answer.values)) {
-        await this.#turnToParse();
-        if (signal.aborted) return null;
-      }
-      return { kind: 'hit', answer };
+      return answer === null ? alone(signal) : await this.#take(answer, call, signal);
     } catch (reason) {
       if (signal.aborted) return null;
       throw reason;
     } finally {
       patience.clear();
     }
-  }
-
-  /** One of those who parse an answer that they waited for: a crowd of them must not hold up others' large bodies. */
-  #turnToParse(): Promise<void> {
-    this.#parsing = this.#parsing.then(() => this.#later.turn());
-    return this.#parsing;
   }
 
   #lead(leader: Leader<StoredAnswer>, key: string, ttlSeconds: number, owner: string): CacheLookup {

@@ -47,7 +47,7 @@ export type AnswerChat = (
 /** The whole story of a chat request: plan → cache → candidates → answer → settlement. Read this first. */
 export function createChat(deps: ChatDeps): AnswerChat {
   return async (call, holder, client, refresh) => {
-    const room = new AnswerHold(deps.answers, call.userId);
+    const room = new AnswerHold(deps.answers, call.userId, false);
     const context = { call, client, settlement: new Settlement(call, deps), deps, room };
     try {
       const planned = planCall(call, takeKeys(holder), deps, refresh);

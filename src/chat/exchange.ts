@@ -79,13 +79,13 @@ export class Exchange implements UpstreamListener, OpenStream {
 
   onHead(head: UpstreamHead): void {
     if (this.#progress.isOver) return;
-    const { call, translator, answers, telemetry } = this.#job;
+    const { call, translator, answers, telemetry, upstreamCall } = this.#job;
     telemetry.answerBegan(call);
     if (promisesAnswer(head.status) && translator !== null && isEventStream(head.contentType)) {
-      this.#stream = new StreamBody(translator, call, answers);
+      this.#stream = new StreamBody(translator, call, answers, upstreamCall.userAddress);
       this.#progress.to('prefix');
     } else {
-      this.#whole = new WholeBody(head, call, answers);
+      this.#whole = new WholeBody(head, call, answers, upstreamCall.userAddress);
       this.#progress.to('whole-body');
     }
   }

@@ -23,8 +23,9 @@ export class HeldBytes {
   #gathered: ByteBuffer | null = null;
   #kept = 0;
 
-  constructor(budgets: AnswerBudgets, userId: string) {
-    this.#hold = new AnswerHold(budgets, userId);
+  /** `ofUserServer`: it comes from a server that a user chose. */
+  constructor(budgets: AnswerBudgets, userId: string, ofUserServer: boolean) {
+    this.#hold = new AnswerHold(budgets, userId, ofUserServer);
   }
 
   get length(): number {

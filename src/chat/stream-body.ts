@@ -18,10 +18,15 @@ export class StreamBody {
   #consumer: StreamConsumer | null = null;
   #end: StreamEnd | null = null;
 
-  constructor(translator: StreamTranslator, { userId, tables }: ChatCall, answers: AnswerBudgets) {
+  constructor(
+    translator: StreamTranslator,
+    { userId, tables }: ChatCall,
+    answers: AnswerBudgets,
+    ofUserServer: boolean,
+  ) {
     this.#translator = translator;
     this.#limits = tables.document.limits;
-    this.#held = new HeldBytes(answers, userId);
+    this.#held = new HeldBytes(answers, userId, ofUserServer);
   }
 
   /** One read of the vendor's bytes. */

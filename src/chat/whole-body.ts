@@ -21,12 +21,17 @@ export class WholeBody {
   readonly #held: HeldBytes;
   #bytes = 0;
 
-  constructor(head: UpstreamHead, { userId, tables }: ChatCall, answers: AnswerBudgets) {
+  constructor(
+    head: UpstreamHead,
+    { userId, tables }: ChatCall,
+    answers: AnswerBudgets,
+    ofUserServer: boolean,
+  ) {
     const { limits } = tables.document;
     const isAnswer = promisesAnswer(head.status);
     this.#head = isAnswer ? anyAnswer : head;
     this.#limitBytes = isAnswer ? limits.answer_bytes : maxErrorBodyBytes;
-    this.#held = new HeldBytes(answers, userId);
+    this.#held = new HeldBytes(answers, userId, ofUserServer);
   }
 
   /** The end of an exchange whose body is longer than may be read, an error's cut there; null: on with it. */

@@ -53,7 +53,8 @@ export class ByteBuffer {
   #makeRoom(more: number): void {
     const needed = this.#length + more;
     if (needed <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(needed, this.#bytes.length * 2, initialCapacity));
+    // Not from the slab that all share: what is kept for long would keep it.
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2, initialCapacity));
     this.#bytes.copy(larger, 0, 0, this.#length);
     this.#bytes = larger;
   }

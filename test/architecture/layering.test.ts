@@ -56,7 +56,7 @@ const rooms: Readonly<Record<string, Room>> = {
     values: ['core/', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:stream/consumers', 'node:tls'],
     types: ['chat/'],
   },
-  'adapters/cache/': { values: ['lru-cache'], types: ['chat/'] },
+  'adapters/cache/': { values: ['core/', 'lru-cache'], types: ['chat/'] },
   'adapters/redis/': {
     values: ['core/', 'adapters/system/', 'ioredis'],
     types: ['chat/', 'limits/', 'node:net', 'node:tls'],

@@ -114,7 +114,7 @@ describe.each([
     const ends: unknown[] = [];
     for (let index = 0; index < 80; index += 1) {
       const call = callOf({ userId: `user-${index % 2}`, tables, request: { stream: true } });
-      const candidate = candidateOf('openai', tables);
+      const candidate = candidateOf('self_hosted', tables);
       const dueMs = performance.now() + 60_000;
       const opened = world.openAttempt(call, candidate);
       const opening = attempt(opened, call, world.deps, dueMs, stop.signal, world.room(call));
@@ -133,6 +133,15 @@ describe.each([
     expect(world.answers.large.heldBytes).toBe(0);
     expect(world.answers.small.fullness).toBeGreaterThan(0.5);
     expect(ends.length).toBeGreaterThan(30);
+    // What a vendor sends is neither counted nor in their way.
+    const call = callOf({ userId: 'user-9', tables, request: { stream: false } });
+    const opened = world.openAttempt(call, candidateOf('openai', tables));
+    const dueMs = performance.now() + 60_000;
+    const asked = attempt(opened, call, world.deps, dueMs, stop.signal, world.room(call));
+    const vendor = await world.transport.call(80);
+    vendor.head(200, { 'content-type': 'application/json' });
+    vendor.data('x'.repeat(30_000), 'x'.repeat(30_000)).end();
+    expect(await asked).toMatchObject({ kind: 'failed', failure: { kind: 'unreadable' } });
     stop.abort('client-gone');
     expect(ends).toHaveLength(80);
     expect(world.heldAnswerBytes).toBe(0);

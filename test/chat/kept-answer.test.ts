@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { smallAnswerBytes } from '../../src/chat/answer-budget.ts';
 import { CompletionAccumulator } from '../../src/core/answer/completion-accumulator.ts';
 import { doneFrame } from '../../src/core/answer/sse-frame.ts';
+import { beginSlab, livingBytes } from '../harness/measure/memory.ts';
 import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
 import { accountOf, callOf, FakeClient, heldKey, settled, World } from './story.ts';
 
@@ -129,4 +130,24 @@ describe.each(kept)('a long %s', (_name, chunkOf) => {
     expect(accumulator.heldBytes).toBe(0);
     expect(accumulator.complete(null)).toBeNull();
   });
+});
+
+test('short texts of many choices count by what they take, whatever came between them', () => {
+  const choices = 128;
+  const accumulators = Array.from({ length: 4 }, () => new CompletionAccumulator(1024 * 1024));
+  const before = livingBytes();
+  for (const accumulator of accumulators) {
+    for (let index = 0; index < choices; index += 1) {
+      beginSlab();
+      const chunk = openAiChunk('m', { content: 'a' });
+      accumulator.push(
+        Buffer.from(sse({ ...chunk, choices: [{ index, delta: { content: 'a' }, finish_reason: null }] })),
+      );
+    }
+  }
+  const kept = livingBytes() - before;
+  const told = accumulators.reduce((sum, { heldBytes }) => sum + heldBytes, 0);
+  expect(told).toBeGreaterThan(0);
+  // Maps and objects of each choice are not counted.
+  expect(kept).toBeLessThan(told + 4 * choices * 2048);
 });

@@ -6,7 +6,7 @@ import { checkKey } from '../../src/chat/key-check.ts';
 import { CompletionAccumulator } from '../../src/core/answer/completion-accumulator.ts';
 import { SseDecoder } from '../../src/core/answer/sse-decoder.ts';
 import { cpuMsOf } from '../harness/measure/cpu-time.ts';
-import { livingBytes } from '../harness/measure/memory.ts';
+import { beginSlab, livingBytes } from '../harness/measure/memory.ts';
 import { openAiChunk, sse } from '../harness/vendors/openai-wire.ts';
 import { heldKey, World } from './story.ts';
 
@@ -25,10 +25,24 @@ function kept(fill: () => unknown): number {
   return after - before;
 }
 
+test('the first bytes of many answers take no more than they are, whatever came between them', () => {
+  const size = kept(() =>
+    Array.from({ length: 200 }, () => {
+      const decoder = new SseDecoder(mebibyte);
+      for (const piece of ['data: 1\nda', 'ta: 2\n', 'data: 3']) {
+        beginSlab();
+        decoder.push(Buffer.from(piece));
+      }
+      return decoder;
+    }),
+  );
+  expect(size).toBeLessThan(mebibyte);
+});
+
 describe('a mebibyte in pieces of one byte', () => {
   test('of a JSON answer takes no more than twice its size', () => {
     const size = kept(() => {
-      const held = new HeldBytes(answerBudgets(256 * mebibyte, 1), 'u');
+      const held = new HeldBytes(answerBudgets(256 * mebibyte, 1), 'u', true);
       for (let i = 0; i < mebibyte; i += 1) held.add(Buffer.from('a'));
       expect(held.length).toBe(mebibyte);
       return held;
@@ -37,7 +51,7 @@ describe('a mebibyte in pieces of one byte', () => {
   });
 
   test('comes out as it went in', () => {
-    const held = new HeldBytes(answerBudgets(256 * mebibyte, 1), 'u');
+    const held = new HeldBytes(answerBudgets(256 * mebibyte, 1), 'u', true);
     const bytes = Buffer.from(Array.from({ length: 10_000 }, (_, i) => i % 251));
     for (let i = 0; i < bytes.length; i += 1) held.add(bytes.subarray(i, i + 1));
     expect(held.take().equals(bytes)).toBe(true);

@@ -95,13 +95,14 @@ describe.each(shapes)('answers of many %s', (_name, extra) => {
     await expectBounded(world, begun, commit);
   });
 
-  test('are bounded when they are replayed from the cache to clients that do not read', async () => {
+  test('are bounded, and taken up by one in a turn, when they are replayed from the cache to clients that do not read', async () => {
     const world = new World();
     const first = begin(world, false, 60);
     (await world.transport.call(0)).reply(200, json);
     expect(await first.outcome).toBe('answered');
     await settled();
     const begun = Array.from({ length: atOnce }, () => begin(world, true, 60));
+    expect(await takenPerTurn(begun)).toEqual(Array(atOnce).fill(1));
     await expectBounded(world, begun, () => undefined);
     expect(world.transport.calls).toHaveLength(1);
   });

@@ -440,7 +440,7 @@ export class World {
 
   /** What a whole answer of this call is counted by. */
   room({ userId }: Pick<ChatCall, 'userId'>): AnswerHold {
-    return new AnswerHold(this.answers, userId);
+    return new AnswerHold(this.answers, userId, false);
   }
 
   /** A begun attempt, outside of any story. */

@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { providers } from '../../src/providers/registry.ts';
+import { beginSlab } from '../harness/measure/memory.ts';
 import { contextFor } from './fixtures.ts';
 
 /**
@@ -132,6 +133,7 @@ const unfinished: Record<string, (usual: string) => string> = {
   'lines of data': () => `data: ${'y'.repeat(10_000)}\n`.repeat(100),
   'a long name': () => `event: ${megabyte}\n`,
   'a long name in letters of two bytes': () => `event: ${'\u{3b1}'.repeat(500_000)}\n`,
+  'a short line in two pieces of another event': () => 'data: x',
   'a comment': () => `: ${megabyte}\n`,
 };
 
@@ -141,7 +143,11 @@ function keptBytes(provider: 'openai' | 'anthropic', usual: string, text: string
     providers[provider].streamTranslator(contextFor(provider, { maxEventBytes: 4_000_000 })),
   );
   const feed = (translator: (typeof held)[number]): void => {
-    for (const piece of [usual, text]) translator.push(Buffer.from(piece));
+    // Its own server sends what nobody keeps in between.
+    for (const piece of [usual, text]) {
+      beginSlab();
+      translator.push(Buffer.from(piece));
+    }
   };
   const memory = (): number => {
     // What a first one frees may hold what a second one finds.

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { ResponseCache } from '../../chat/ports.ts';
-import { ownCopy } from './own-copy.ts';
+import { ownCopy } from '../../core/own-copy.ts';
 
 /** What an entry costs beside its bytes: map slot, links, timestamps, Buffer object. */
 const entryOverheadBytes = 256;

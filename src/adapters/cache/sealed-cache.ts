@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { ResponseCache } from '../../chat/ports.ts';
-import { ownCopy } from './own-copy.ts';
+import { ownCopy } from '../../core/own-copy.ts';
 
 /** Format of what is stored: change it when the plain value changes its meaning. */
 const formatVersion = 1;

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { Caller } from '../../chat/ports.ts';
 import type { HeldKey } from '../../core/candidate.ts';
 import { compileExceptions, readUserLimits } from '../../core/limits/user-limits.ts';
+import { ownCopy } from '../../core/own-copy.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 import { isLive } from './live-service-key.ts';
 
@@ -58,8 +59,8 @@ function heldKey(row: Row, id: string): HeldKey {
     sealed: Object.freeze({
       version: row.seal_version,
       masterKeyId: row.master_key_id,
-      nonce: row.nonce,
-      ciphertext: row.ciphertext,
+      nonce: ownCopy(row.nonce),
+      ciphertext: ownCopy(row.ciphertext),
     }),
   });
 }

@@ -1,3 +1,4 @@
+import { ownCopy } from '../../core/own-copy.ts';
 import { tokenClass } from './head-fields.ts';
 
 /** A size line with its extensions, or a trailer field. */
@@ -25,7 +26,7 @@ for (let digit = 0; digit < 16; digit += 1) {
 /** The first bytes of a buffer, in one that is not much larger than they are: they may be kept for long. */
 function fitting(buffer: Buffer, length: number): Buffer {
   const used = buffer.subarray(0, length);
-  return 2 * length < buffer.length ? Buffer.from(used) : used;
+  return 2 * length < buffer.length ? ownCopy(used) : used;
 }
 
 /**

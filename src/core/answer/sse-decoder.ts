@@ -1,4 +1,5 @@
 import { ByteBuffer } from '../byte-buffer.ts';
+import { ownCopy } from '../own-copy.ts';
 
 /** One dispatched event. `data` holds the bytes as they came, several data lines joined by LF. */
 export interface SseEvent {
@@ -88,8 +89,9 @@ export class SseDecoder {
       if (start === chunk.length) this.#afterCr = true;
       else if (chunk[start] === lf) start += 1;
     }
-    // Kept until the next read, a line of ten bytes would hold on to the whole read that it was a part of.
-    if (this.#onlyLine?.buffer === chunk.buffer) this.#onlyLine = Buffer.from(this.#onlyLine);
+    // Kept until the next read, a line of ten bytes would hold on to the whole read or slab that it is a part of.
+    const line = this.#onlyLine;
+    if (line !== null && line.buffer.byteLength > 2 * line.length) this.#onlyLine = ownCopy(line);
     return events;
   }
 

@@ -21,9 +21,12 @@ function costOf(usage: Usage, tried: AttemptRecord | undefined): bigint {
 
 const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
 
-/** What was stated of an attempt; of one whose caller gave it up, at least its prompt. */
-function usageOf(tried: AttemptRecord, givenUpCharacters: number | null): Usage {
-  const stated = tried.usage ?? noUsage;
+/** What was `stated` of an attempt; of one whose caller gave it up, at least its prompt: counts begin with zeros. */
+function usageOf(
+  tried: AttemptRecord,
+  givenUpCharacters: number | null,
+  stated = tried.usage ?? noUsage,
+): Usage {
   if (givenUpCharacters === null || !isGivenUp(tried)) return stated;
   return estimatedUsage(stated, {
     promptCharacters: givenUpCharacters,
@@ -42,7 +45,10 @@ export function usedUp(settled: SettledRequest): UsedUp {
   const tried = candidates.filter((record) => record.kind === 'tried');
   const last = tried.at(-1);
   // A client that left between two attempts has a row without what the first had stated.
-  const own = stated.basis !== 'none' || last === undefined ? stated : usageOf(last, givenUpCharacters);
+  const own =
+    last === undefined
+      ? stated
+      : usageOf(last, givenUpCharacters, stated.basis === 'none' ? undefined : stated);
   const usage = cutAnswer === null ? own : estimatedUsage(own, cutAnswer);
   let tokens = tokensOf(usage);
   let microUsd = costOf(usage, last);

@@ -32,8 +32,10 @@ export class ChunkedWriter {
     if (!this.#isChunked || length === 0) return this.#response.write(bytes);
     const size = length.toString(16) + lineEnd;
     if (typeof bytes === 'string') return this.#send(size + bytes + lineEnd);
-    if (length <= mostCopiedBytes) return this.#send(chunkOf(size, bytes));
-    return this.#sendParts(size, bytes);
+    const waits = this.#socket !== null && this.#socket.writableLength > 0;
+    return waits || length <= mostCopiedBytes
+      ? this.#send(chunkOf(size, bytes, waits))
+      : this.#sendParts(size, bytes);
   }
 
   /** Calls back once the client has read on, after `write` was false. */
@@ -74,8 +76,10 @@ export class ChunkedWriter {
   }
 }
 
-function chunkOf(size: string, bytes: Buffer): Buffer {
-  const chunk = Buffer.allocUnsafe(size.length + bytes.length + lineEnd.length);
+/** `waits`: behind what its client has not taken; hundreds of small ones would each keep a slab that all share. */
+function chunkOf(size: string, bytes: Buffer, waits: boolean): Buffer {
+  const length = size.length + bytes.length + lineEnd.length;
+  const chunk = waits ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length);
   for (let at = 0; at < size.length; at += 1) chunk[at] = size.charCodeAt(at);
   chunk.set(bytes, size.length);
   chunk.set(lineEndBytes, size.length + bytes.length);

@@ -13,6 +13,7 @@ import { peerAddress } from '../access/peer-address.ts';
 import { gatewayHeaders } from '../gateway-headers.ts';
 import { notJson, shownParam } from '../schemas/parse.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
+import { smallBodyBytes } from './body-budget.ts';
 import { bodyCost } from './body-cost.ts';
 import { costlyJson, jsonAllowanceFor, mostKeys } from './costly-json.ts';
 import { ArrivingBodies, readBody } from './read-body.ts';
@@ -30,7 +31,7 @@ declare module 'fastify' {
 
 /** To read, check and pass on a body of more values takes 2 ms or more; hundreds of them may end in one turn. */
 const manyValues = 2048;
-/** What such bodies have of a turn together: who comes later has the next one. */
+/** What such bodies, and all over 64 KiB, have of a turn together: who comes later has the next one. */
 const costlyTurnMs = 50;
 
 /** As nearly everybody sends it. */
@@ -134,12 +135,13 @@ export function acceptOnlyJson(
       if (body === null) return done(null, error);
       if (body.length === 0) return done(null, undefined);
       const steps = readWithin(request, hold, onShortage, body);
-      const first = steps.next();
-      if (first.done === true) return done(null, first.value);
       if (body.length > longestOfOneTurn) return later.run(steps, (value) => done(null, value));
       // What follows is done in the same turn: it is checked, and written for its vendor.
-      if (first.value) return void costly.run(() => done(null, lastOf(steps)));
-      return done(null, lastOf(steps));
+      const finish = (): void => done(null, lastOf(steps));
+      if (body.length > smallBodyBytes) return void costly.run(finish);
+      const first = steps.next();
+      if (first.done === true) return done(null, first.value);
+      return first.value ? void costly.run(finish) : finish();
     });
   });
   app.addHook('preValidation', (request, _reply, done) => {

@@ -1,4 +1,5 @@
 import { frameEndBytes } from '../../core/answer/sse-frame.ts';
+import { ownCopy } from '../../core/own-copy.ts';
 import { holdsAt } from '../byte-scan.ts';
 import { chunkFrame } from '../chunk-frame.ts';
 
@@ -51,9 +52,10 @@ export class PlainDeltas {
     this.#index = index;
     this.#kind = kind;
     this.#maxEventBytes = maxEventBytes;
-    this.#head = Buffer.from(`event: content_block_delta\ndata: ${head}`);
-    this.#before = Buffer.from(chunk.slice(0, textAt));
-    this.#after = Buffer.from(chunk.slice(textAt));
+    // As long as the stream is open, in memory of their own.
+    this.#head = ownCopy(Buffer.from(`event: content_block_delta\ndata: ${head}`));
+    this.#before = ownCopy(Buffer.from(chunk.slice(0, textAt)));
+    this.#after = ownCopy(Buffer.from(chunk.slice(textAt)));
   }
 
   /** `start`: of all chunks of the stream. Null where there are no such events. */

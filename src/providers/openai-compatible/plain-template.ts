@@ -1,4 +1,5 @@
 import { frameStartBytes } from '../../core/answer/sse-frame.ts';
+import { ownCopy } from '../../core/own-copy.ts';
 import { holdsAt } from '../byte-scan.ts';
 
 /** Delta fields whose text is passed on as bytes; a refusal is too rare for that. */
@@ -113,9 +114,11 @@ export class PlainTemplate {
   #lastCharacters = 0;
 
   private constructor(head: string, tail: string, end: string | null, maxEventBytes: number) {
-    this.#head = Buffer.from(head, 'latin1');
-    this.#tail = Buffer.from(tail, 'latin1');
-    this.#end = end === null ? null : Buffer.from(end, 'latin1');
+    // As long as the stream is open, in memory of their own.
+    const bytes = ownCopy(Buffer.from(head + tail + (end ?? ''), 'latin1'));
+    this.#head = bytes.subarray(0, head.length);
+    this.#tail = bytes.subarray(head.length, head.length + tail.length);
+    this.#end = end === null ? null : bytes.subarray(head.length + tail.length);
     this.#maxEventBytes = maxEventBytes;
   }
 

@@ -4,6 +4,7 @@ import { SseDecoder } from '../../core/answer/sse-decoder.ts';
 import { frameEndBytes, pushFrame } from '../../core/answer/sse-frame.ts';
 import type { Usage } from '../../core/answer/usage.ts';
 import { noUsage } from '../../core/answer/usage.ts';
+import { ownCopy } from '../../core/own-copy.ts';
 import { chunkFrame, chunkFrameStart, joinFrames } from '../chunk-frame.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
@@ -205,8 +206,8 @@ export class CompatibleStream implements StreamTranslator {
     if (effect.token) this.#answering();
     if (this.tokenSeen && !rewritten && effect.plainField !== null) {
       const isLong = data.length > maxLessonLength;
-      // A copy: what it came in may be a whole read, and is not to be kept for it.
-      this.#lesson = { data: isLong ? data : Buffer.from(data), field: effect.plainField };
+      // What it came in may be a whole read, and is not to be kept for it.
+      this.#lesson = { data: isLong ? data : ownCopy(data), field: effect.plainField };
       if (isLong) this.#learnt();
     }
   }

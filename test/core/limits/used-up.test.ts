@@ -102,6 +102,18 @@ test.each<[string, Partial<SettledRequest>, number, bigint]>([
     10n,
   ],
   [
+    'a prompt whose client left once zeros were stated of it',
+    { usage: used(0, 0), givenUpCharacters: 40, candidates: [{ ...ended(left), usage: used(0, 0) }] },
+    10,
+    10n,
+  ],
+  [
+    'a prompt that was given up once zeros were stated of it',
+    { usage: used(0, 0), givenUpCharacters: 40, candidates: [ended(lateForCaller)] },
+    10,
+    10n,
+  ],
+  [
     'a prompt whose client left, for a model without a price',
     { usage: noUsage, givenUpCharacters: 40, candidates: [ended(left, null)] },
     10,

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Agent, createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
 import { StreamHead } from '../../../src/http/answers/answer-head.ts';
 import { ChunkedWriter } from '../../../src/http/answers/chunked-writer.ts';
+import { beginSlab, livingBytes } from '../../harness/measure/memory.ts';
 
 type Write = (writer: ChunkedWriter, response: ServerResponse) => void;
 
@@ -80,6 +81,31 @@ describe('the body of a stream', () => {
     expect(answer).not.toMatch(/transfer-encoding/i);
     expect(bodyOf(answer)).toBe(`data: 1\n\n${latin1('é')}`);
   });
+});
+
+test('hundreds of small chunks that a client does not take keep no more memory than they are', async () => {
+  const written = Promise.withResolvers<{ waiting: number; kept: number }>();
+  const port = await serving((writer, response) => {
+    const socket = response.socket as Socket;
+    // All that the kernel takes, and more.
+    writer.write(Buffer.alloc(16 * 1024 * 1024, 'x'));
+    setImmediate(() => {
+      const [before, kept] = [socket.writableLength, livingBytes()];
+      for (let count = 0; count < 300; count += 1) {
+        beginSlab();
+        writer.write(Buffer.from(`data: ${'y'.repeat(100)}\n\n`));
+      }
+      written.resolve({ waiting: socket.writableLength - before, kept: livingBytes() - kept });
+      response.destroy();
+    });
+  });
+  const socket = connect(port, '127.0.0.1');
+  socket.pause().write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  const { waiting, kept } = await written.promise;
+  socket.destroy();
+  expect(waiting).toBeGreaterThan(300 * 100);
+  // 20 MB where each keeps the slab that it was cut from; a Buffer and its place in the queue take half a kilobyte.
+  expect(kept).toBeLessThan(1024 * 1024);
 });
 
 test('a connection is used again behind its stream, and a slow reader is told', async () => {

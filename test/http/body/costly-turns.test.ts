@@ -1,4 +1,4 @@
-/** Bodies of many values, which take long to read, to check and to pass on, share the turns of the event loop. */
+/** Bodies of many values, and long ones, which take long to read, check and pass on, share the turns of the event loop. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { eventually } from '../../harness/measure/eventually.ts';
 import type { Edge } from '../edge.ts';
@@ -22,7 +22,7 @@ beforeEach(async () => {
   };
   tick();
   edge = await startEdge((scope) => {
-    scope.post('/echo', async () => {
+    scope.post('/echo', { bodyLimit: 1024 * 1024 }, async () => {
       turns.push(turn);
       const endMs = performance.now() + workMs;
       while (performance.now() < endMs);
@@ -36,8 +36,12 @@ afterEach(async () => {
   await edge.close();
 });
 
-test('a crowd of them that ends in one turn has fifty milliseconds of it', async () => {
-  const body = Buffer.from(JSON.stringify(Array(3_000).fill(0)));
+test.each([
+  ['many values', Array(3_000).fill(0)],
+  ['long text', ['x'.repeat(70_000)]],
+  ['text of escapes', ['\n'.repeat(50_000)]],
+])('a crowd of bodies of %s that ends in one turn has fifty milliseconds of it', async (_what, value) => {
+  const body = Buffer.from(JSON.stringify(value));
   let begun = 0;
   edge.app.server.on('request', () => (begun += 1));
   const clients = Array.from({ length: crowd }, (_, index) =>
