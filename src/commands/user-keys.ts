@@ -20,8 +20,13 @@ async function newKey(idOrEmail: string, { label, expires, json }: NewKeyOptions
   if (expires !== undefined && expires <= BigInt(Date.now()) * 1000n)
     throw new CommandError('usage', '--expires lies in the past');
   await withUser(idOrEmail, async (pool, { id }) => {
-    const added = await addServiceKey(pool, id, { label: label ?? null, expiresAtMicros: expires ?? null });
-    if (added.kind === 'no-user') throw noUser(idOrEmail);
+    const added = await addServiceKey(
+      pool,
+      id,
+      { label: label ?? null, expiresAtMicros: expires ?? null },
+      null,
+    );
+    if (added.kind === 'not-asked') throw noUser(idOrEmail);
     if (added.kind === 'too-many')
       throw new CommandError('failed', `the user has ${added.most} service keys already`);
     if (json) printJson(newUserKey(id, added.row, added.apiKey));

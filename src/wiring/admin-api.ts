@@ -32,7 +32,9 @@ function operatorStore({ stores, metrics }: Foundation): OperatorStore | null {
   const timeQuery = metrics.stores.timeQuery.bind(metrics.stores);
   return {
     registerUser: timeQuery('register_user', (user) => registerUser(pool, user)),
-    addServiceKey: timeQuery('add_service_key', (userId, key) => addServiceKey(pool, userId, key)),
+    addServiceKey: timeQuery('add_service_key', (userId, key, askedWith) =>
+      addServiceKey(pool, userId, key, askedWith),
+    ),
     listServiceKeys: timeQuery('list_service_keys', (userId) => listServiceKeys(pool, userId)),
     revokeServiceKey: timeQuery('delete_service_key', (userId, keyId) =>
       changes.revokeServiceKey(userId, keyId),

@@ -59,14 +59,16 @@ export function routesStore(
     ),
     registerUser: timeQuery('register_user', (user) => registerUser(pool, user)),
     addProviderKey: keyTurns.share(
-      timeQuery('add_key', (userId, key) => changes.addProviderKey(sealer, userId, key)),
+      timeQuery('add_key', (userId, key, askedWith) =>
+        changes.addProviderKey(sealer, userId, key, askedWith),
+      ),
     ),
     listProviderKeys: keyTurns.share(timeQuery('list_keys', (userId) => listProviderKeys(pool, userId))),
     deleteProviderKey: keyTurns.share(
       timeQuery('delete_key', (userId, keyId) => changes.deleteProviderKey(userId, keyId)),
     ),
     addServiceKey: keyTurns.share(
-      timeQuery('add_service_key', (userId, key) => addServiceKey(pool, userId, key)),
+      timeQuery('add_service_key', (userId, key, askedWith) => addServiceKey(pool, userId, key, askedWith)),
     ),
     listServiceKeys: keyTurns.share(
       timeQuery('list_service_keys', (userId) => listServiceKeys(pool, userId)),

@@ -9,6 +9,7 @@ import type { AddedKey } from './provider-keys.ts';
 import { addProviderKey, deleteProviderKey } from './provider-keys.ts';
 import type { DeletedServiceKey } from './service-keys.ts';
 import { deleteServiceKey, revokeServiceKey } from './service-keys.ts';
+import type { AskedWith } from './user-lock.ts';
 
 /**
  * Changes of what is remembered of users: this replica heeds them at once, the others as soon as they hear of them
@@ -23,8 +24,13 @@ export class AccountChanges {
     this.#accounts = accounts;
   }
 
-  async addProviderKey(sealer: Sealer, userId: string, key: NewProviderKey): Promise<AddedKey> {
-    const added = await addProviderKey(this.#pool, sealer, userId, key);
+  async addProviderKey(
+    sealer: Sealer,
+    userId: string,
+    key: NewProviderKey,
+    askedWith: AskedWith,
+  ): Promise<AddedKey> {
+    const added = await addProviderKey(this.#pool, sealer, userId, key, askedWith);
     if (added.kind === 'added') this.#accounts.invalidate(userId);
     return added;
   }

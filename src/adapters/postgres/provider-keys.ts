@@ -7,6 +7,8 @@ import { isUserServer } from '../../core/provider-name.ts';
 import type { Sealer } from '../system/sealer.ts';
 import { inTransaction, isUuid, withDatabase } from './pool.ts';
 import { microsOf } from './sql-micros.ts';
+import type { AskedWith } from './user-lock.ts';
+import { lockUser } from './user-lock.ts';
 
 /** Tells every replica, with the user's id as payload, that the user's provider keys changed. */
 export const keyChangesChannel = 'gw_key_changes';
@@ -25,7 +27,8 @@ export interface ProviderKeyRow {
 /** Why there is no key: it may not stand beside those that the user has, or there is no user. */
 export type KeyRefusal =
   /** Deleted since the request was let in. */
-  | { readonly kind: 'no-user' }
+  /** The user, or the right to ask, is gone. */
+  | { readonly kind: 'not-asked' }
   /** Of each vendor there is one key. */
   | { readonly kind: 'taken' }
   | { readonly kind: 'too-many-keys'; readonly most: number }
@@ -88,10 +91,10 @@ async function insertKey(
   sealer: Sealer,
   userId: string,
   key: NewProviderKey,
+  askedWith: AskedWith,
 ): Promise<AddedKey> {
   // The lock makes the count exact when one user registers many keys at once.
-  const user = await client.query('SELECT 1 FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
-  if (user.rowCount === 0) return { kind: 'no-user' };
+  if (!(await lockUser(client, userId, askedWith))) return { kind: 'not-asked' };
   const id = randomUUID();
   const { provider, declaredRegion, baseUrl } = key;
   const binding = { id, userId, provider, declaredRegion, baseUrl };
@@ -135,8 +138,11 @@ export function addProviderKey(
   sealer: Sealer,
   userId: string,
   key: NewProviderKey,
+  askedWith: AskedWith,
 ): Promise<AddedKey> {
-  return withDatabase(() => inTransaction(pool, (client) => insertKey(client, sealer, userId, key)));
+  return withDatabase(() =>
+    inTransaction(pool, (client) => insertKey(client, sealer, userId, key, askedWith)),
+  );
 }
 
 /** The caller's keys, oldest first (SPEC 4.3). Throws StoreAway. */

@@ -8,6 +8,8 @@ import { inTransaction, isUuid, withDatabase } from './pool.ts';
 import { keyChangesChannel } from './provider-keys.ts';
 import { notifyRevoked } from './revoked-keys.ts';
 import { microsOf } from './sql-micros.ts';
+import type { AskedWith } from './user-lock.ts';
+import { lockUser } from './user-lock.ts';
 
 /** A service key without what proves it: neither the key nor its hash. */
 export interface ServiceKeyRow {
@@ -32,7 +34,8 @@ export type AddedServiceKey =
       readonly apiKey: string;
     }
   | { readonly kind: 'too-many'; readonly most: number }
-  | { readonly kind: 'no-user' };
+  /** The user, or the right to ask, is gone. */
+  | { readonly kind: 'not-asked' };
 
 export type DeletedServiceKey = 'deleted' | 'unknown' | 'last';
 
@@ -57,18 +60,13 @@ function fromRow(row: Row): ServiceKeyRow {
   };
 }
 
-/** Whoever changes the service keys of a user waits for the others who do. False: no such user. */
-async function lockUser(client: pg.PoolClient, userId: string): Promise<boolean> {
-  const { rowCount } = await client.query('SELECT 1 FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
-  return rowCount === 1;
-}
-
 async function insertKey(
   client: pg.PoolClient,
   userId: string,
   key: NewServiceKey,
+  askedWith: AskedWith,
 ): Promise<AddedServiceKey> {
-  if (!(await lockUser(client, userId))) return { kind: 'no-user' };
+  if (!(await lockUser(client, userId, askedWith))) return { kind: 'not-asked' };
   await client.query('DELETE FROM service_keys WHERE user_id = $1 AND expires_at <= now()', [userId]);
   const { rows: held } = await client.query('SELECT 1 FROM service_keys WHERE user_id = $1', [userId]);
   if (held.length >= maxServiceKeysPerUser) return { kind: 'too-many', most: maxServiceKeysPerUser };
@@ -91,8 +89,13 @@ async function insertKey(
  * One more service key of the user, beside those it has; those that have expired are cleared away. It is good on every
  * replica at once, since unknown keys are looked up. Throws StoreAway.
  */
-export function addServiceKey(pool: pg.Pool, userId: string, key: NewServiceKey): Promise<AddedServiceKey> {
-  return withDatabase(() => inTransaction(pool, (client) => insertKey(client, userId, key)));
+export function addServiceKey(
+  pool: pg.Pool,
+  userId: string,
+  key: NewServiceKey,
+  askedWith: AskedWith,
+): Promise<AddedServiceKey> {
+  return withDatabase(() => inTransaction(pool, (client) => insertKey(client, userId, key, askedWith)));
 }
 
 /** The user's service keys, oldest first, those that have expired included. Throws StoreAway. */
@@ -106,7 +109,7 @@ export async function listServiceKeys(pool: pg.Pool, userId: string): Promise<Se
 }
 
 async function deleteKey(client: pg.PoolClient, userId: string, keyId: string): Promise<DeletedServiceKey> {
-  await lockUser(client, userId);
+  await lockUser(client, userId, null);
   const { rows } = await client.query<{ id: string; live: boolean }>(
     `SELECT id, ${isLive('service_keys')} AS live FROM service_keys WHERE user_id = $1`,
     [userId],
@@ -149,7 +152,7 @@ export async function revokeServiceKey(pool: pg.Pool, userId: string, keyId: str
   if (!isUuid(keyId)) return false;
   return withDatabase(() =>
     inTransaction(pool, async (client) => {
-      await lockUser(client, userId);
+      await lockUser(client, userId, null);
       return takeAway(client, userId, keyId);
     }),
   );

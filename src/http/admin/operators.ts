@@ -80,7 +80,7 @@ export function operatorsHandlers(store: OperatorStore, deps: ServiceKeysDeps): 
     },
     async addUserKey({ params, body, request }) {
       const { id } = await found(params.user);
-      const { row, apiKey } = await makeServiceKey(store, deps, id, body, operatorOf(request));
+      const { row, apiKey } = await makeServiceKey(store, deps, id, null, body, operatorOf(request));
       return newUserKey(id, row, apiKey);
     },
     async revokeUserKey({ params, request }) {

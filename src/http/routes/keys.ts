@@ -3,7 +3,7 @@ import type { RegisterKeyBody } from '../../core/account/account-requests.ts';
 import type { NewProviderKey } from '../../core/account/new-provider-key.ts';
 import { checkProviderKey } from '../../core/account/new-provider-key.ts';
 import type { GatewayError } from '../../core/errors.ts';
-import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
+import { AuthenticationError, ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 import type { RoutingTables } from '../../core/tables/tables.ts';
 import type { Audit } from '../audit.ts';
@@ -12,7 +12,8 @@ import type { Handlers } from '../mount.ts';
 import { providerKeyRecord } from '../schemas/provider-key-record.ts';
 
 export interface KeyStore {
-  readonly addProviderKey: (userId: string, key: NewProviderKey) => Promise<AddedKey>;
+  /** `askedWith`: the service key of the caller. */
+  readonly addProviderKey: (userId: string, key: NewProviderKey, askedWith: string) => Promise<AddedKey>;
   readonly listProviderKeys: (userId: string) => Promise<readonly ProviderKeyRow[]>;
   /** The key's provider; null for a key that is not the caller's. */
   readonly deleteProviderKey: (userId: string, keyId: string) => Promise<ProviderName | null>;
@@ -33,8 +34,8 @@ function checkedKey(body: RegisterKeyBody): NewProviderKey {
 /** What the caller is told of a key that may not stand beside the others. */
 export function keyRefused(refusal: KeyRefusal, provider: ProviderName): GatewayError {
   switch (refusal.kind) {
-    case 'no-user':
-      return new NotFoundError('No such user.');
+    case 'not-asked':
+      return new AuthenticationError();
     case 'taken':
       return new ConflictError(`A key for ${provider} is already registered; delete it first.`, 'provider');
     case 'too-many-keys': {
@@ -56,8 +57,8 @@ export function keysHandlers(
   return {
     async addKey({ body, request }) {
       const key = checkedKey(body);
-      const { userId } = request.account;
-      const added = await store.addProviderKey(userId, key);
+      const { userId, serviceKeyId } = request.account;
+      const added = await store.addProviderKey(userId, key, serviceKeyId);
       if (added.kind !== 'added') throw keyRefused(added, key.provider);
       const { row } = added;
       const audit = { audit: 'key_added', userId, keyId: row.id, provider: row.provider } as const;

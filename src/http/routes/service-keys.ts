@@ -7,7 +7,7 @@ import type {
 } from '../../adapters/postgres/service-keys.ts';
 import type { Clock } from '../../chat/ports.ts';
 import type { newServiceKeySchema } from '../../core/account/account-requests.ts';
-import { ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
+import { AuthenticationError, ConflictError, InvalidRequestError, NotFoundError } from '../../core/errors.ts';
 import { serviceKeyFacts } from '../admin/operator-records.ts';
 import type { Asker, Audit } from '../audit.ts';
 import { askerOf } from '../audit.ts';
@@ -16,7 +16,12 @@ import type { ServiceKeyRecord } from '../schemas/answer-schemas.ts';
 
 /** What the owner and an operator do alike. */
 export interface UserKeyStore {
-  readonly addServiceKey: (userId: string, key: NewServiceKey) => Promise<AddedServiceKey>;
+  /** `askedWith`: the service key of the caller; null: an operator. */
+  readonly addServiceKey: (
+    userId: string,
+    key: NewServiceKey,
+    askedWith: string | null,
+  ) => Promise<AddedServiceKey>;
   readonly listServiceKeys: (userId: string) => Promise<readonly ServiceKeyRow[]>;
 }
 
@@ -43,20 +48,23 @@ interface MadeServiceKey {
 
 /**
  * Makes another service key of a user and says so to the audit. Throws InvalidRequestError for an end in the past or a
- * key too many, NotFoundError for a user who is gone.
+ * key too many; for a user who is gone NotFoundError, where an operator asks (`askedWith`: null), else
+ * AuthenticationError, as for a key that is.
  */
 export async function makeServiceKey(
   store: UserKeyStore,
   deps: ServiceKeysDeps,
   userId: string,
+  askedWith: string | null,
   { label = null, expires_at: expiresAtMicros = null }: z.output<typeof newServiceKeySchema>,
   asker: Asker,
 ): Promise<MadeServiceKey> {
   if (expiresAtMicros !== null && expiresAtMicros <= BigInt(deps.clock.wallMs()) * 1000n) {
     throw new InvalidRequestError('expires_at: must be in the future.', 'expires_at');
   }
-  const added = await store.addServiceKey(userId, { label, expiresAtMicros });
-  if (added.kind === 'no-user') throw new NotFoundError('No such user.');
+  const added = await store.addServiceKey(userId, { label, expiresAtMicros }, askedWith);
+  if (added.kind === 'not-asked')
+    throw askedWith === null ? new NotFoundError('No such user.') : new AuthenticationError();
   if (added.kind === 'too-many') {
     const message = `A user may have at most ${added.most} service keys; delete one first.`;
     throw new InvalidRequestError(message, null, 'too_many_service_keys');
@@ -73,7 +81,7 @@ export function serviceKeysHandlers(
   return {
     async addServiceKey({ body, request }): Promise<RouteAnswer<'addServiceKey'>> {
       const { userId, serviceKeyId } = request.account;
-      const { row, apiKey } = await makeServiceKey(store, deps, userId, body, askerOf(request));
+      const { row, apiKey } = await makeServiceKey(store, deps, userId, serviceKeyId, body, askerOf(request));
       return { ...serviceKeyRecord(row, serviceKeyId), api_key: apiKey, shown_once: true };
     },
     async listServiceKeys({ request }) {

@@ -274,7 +274,7 @@ test('a crowded pool helps one look-up to known facts, and is not taken for a Po
 });
 
 const newKey = (expiresAtMicros: bigint | null = null) =>
-  addServiceKey(pool, userId, { label: null, expiresAtMicros }).then((added) => {
+  addServiceKey(pool, userId, { label: null, expiresAtMicros }, null).then((added) => {
     if (added.kind !== 'added') throw new Error(added.kind);
     return { id: added.row.id, hash: hashServiceKey(added.apiKey) };
   });

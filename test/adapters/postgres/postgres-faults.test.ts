@@ -92,7 +92,7 @@ test.each(faults)(
     const calls = await Promise.all(
       [
         () => registerUser(pool, { email: 'x@example.com' }),
-        () => addProviderKey(pool, sealer, userId, key),
+        () => addProviderKey(pool, sealer, userId, key, randomUUID()),
         () => listProviderKeys(pool, userId),
         () => deleteProviderKey(pool, userId, randomUUID()),
         () => readLogs(pool, userId, { since: null, limit: 10, cursor: null }),

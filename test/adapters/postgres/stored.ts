@@ -29,7 +29,7 @@ export async function storeKey(
   userId: string,
   key: NewProviderKey,
 ): Promise<ProviderKeyRow> {
-  const added = await addProviderKey(pool, sealer, userId, key);
+  const added = await addProviderKey(pool, sealer, userId, key, null);
   if (added.kind !== 'added') throw new Error(`the key is refused: ${added.kind}`);
   return added.row;
 }

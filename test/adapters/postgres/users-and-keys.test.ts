@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { AddedKey } from '../../../src/adapters/postgres/provider-keys.ts';
 import {
   addProviderKey,
@@ -14,6 +14,7 @@ import type { NewProviderKey } from '../../../src/core/account/new-provider-key.
 import { hashServiceKey } from '../../../src/core/account/service-key.ts';
 import { Secret } from '../../../src/core/secret/secret.ts';
 import { providerKeyRecord } from '../../../src/http/schemas/provider-key-record.ts';
+import { eventually } from '../../harness/measure/eventually.ts';
 import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 import { newUser, storeKey } from './stored.ts';
 
@@ -115,7 +116,7 @@ test('no column of the database holds a secret in the clear', async () => {
 
 test('fifty keys of one commercial provider, ten at once, make one key', async () => {
   const userId = await newUserId();
-  const outcomes = await crowd(50, () => addProviderKey(pool, sealer, userId, openai));
+  const outcomes = await crowd(50, () => addProviderKey(pool, sealer, userId, openai, null));
   expect(kindsOf(outcomes)).toEqual({ added: 1, taken: 49 });
   await storeKey(pool, sealer, userId, { ...openai, provider: 'anthropic' });
   expect((await listProviderKeys(pool, userId)).map((row) => row.provider)).toEqual(['openai', 'anthropic']);
@@ -124,7 +125,7 @@ test('fifty keys of one commercial provider, ten at once, make one key', async (
 test('self_hosted keys stop at their limit, under concurrency too', async () => {
   const userId = await newUserId();
   const outcomes = await crowd(maxUserServerKeys + 20, () =>
-    addProviderKey(pool, sealer, userId, selfHosted),
+    addProviderKey(pool, sealer, userId, selfHosted, null),
   );
   expect(kindsOf(outcomes)).toEqual({ added: maxUserServerKeys, 'too-many-keys': 20 });
 });
@@ -139,18 +140,18 @@ test('the keys of a user stop at their bytes too, under concurrency, and a delet
     baseUrl: `https://models.example/${'p'.repeat(2000)}`,
     declaredRegion: 'r'.repeat(128),
   };
-  const outcomes = await crowd(30, () => addProviderKey(pool, sealer, userId, long));
+  const outcomes = await crowd(30, () => addProviderKey(pool, sealer, userId, long, null));
   const each = 8192 + 16 + 4 * 128 + 'https://models.example/'.length + 2000 + 128;
   const fitting = Math.floor(maxKeyBytesPerUser / each);
   expect(kindsOf(outcomes)).toEqual({ added: fitting, 'too-many-bytes': 30 - fitting });
   const held = await listProviderKeys(pool, userId);
   expect(held).toHaveLength(fitting);
   const another = { ...openai, ...longest };
-  const refused = await addProviderKey(pool, sealer, userId, another);
+  const refused = await addProviderKey(pool, sealer, userId, another, null);
   expect(refused).toEqual({ kind: 'too-many-bytes', most: maxKeyBytesPerUser });
   await deleteProviderKey(pool, userId, held[0]?.id ?? '');
   await storeKey(pool, sealer, userId, another);
-  expect(await addProviderKey(pool, sealer, userId, another)).toEqual({ kind: 'taken' });
+  expect(await addProviderKey(pool, sealer, userId, another, null)).toEqual({ kind: 'taken' });
 });
 
 test('a deleted key is gone and makes room for another', async () => {
@@ -172,11 +173,63 @@ test('missing, foreign and misshapen ids name no key of the caller', async () =>
   expect(await listProviderKeys(pool, owner)).toHaveLength(1);
 });
 
-test.each([
-  ['a provider key', (userId: string) => addProviderKey(pool, sealer, userId, openai)],
-  ['a service key', (userId: string) => addServiceKey(pool, userId, { label: null, expiresAtMicros: null })],
-])('%s of a user who was deleted meanwhile is not added, and is no bug', async (_what, add) => {
-  const userId = await newUserId();
-  await pool.query('DELETE FROM users WHERE id = $1', [userId]);
-  expect(await add(userId)).toEqual({ kind: 'no-user' });
+const additions: [
+  what: string,
+  add: (userId: string, askedWith: string | null) => Promise<{ kind: string }>,
+][] = [
+  ['a provider key', (userId, askedWith) => addProviderKey(pool, sealer, userId, openai, askedWith)],
+  [
+    'a service key',
+    (userId, askedWith) => addServiceKey(pool, userId, { label: null, expiresAtMicros: null }, askedWith),
+  ],
+];
+
+test.each(additions)(
+  '%s of a user who was deleted meanwhile is not added, and is no bug',
+  async (_what, add) => {
+    const userId = await newUserId();
+    await pool.query('DELETE FROM users WHERE id = $1', [userId]);
+    expect(await add(userId, null)).toEqual({ kind: 'not-asked' });
+  },
+);
+
+/** Of the key that is asked with, while whoever asks waits for the user's lock. */
+const meanwhile: [what: string, statement: string][] = [
+  ['was revoked', 'DELETE FROM service_keys WHERE user_id = $1'],
+  ['has expired', "UPDATE service_keys SET expires_at = now() - interval '1 s' WHERE user_id = $1"],
+  ["is a disabled user's", 'UPDATE users SET disabled_at = now() WHERE id = $1'],
+  ["is a deleted user's", 'DELETE FROM users WHERE id = $1'],
+];
+
+describe.each(additions)('%s', (_what, add) => {
+  test.each(meanwhile)('is not added with a key that %s meanwhile', async (_how, statement) => {
+    const userId = await newUserId();
+    const { rows } = await pool.query<{ id: string }>('SELECT id FROM service_keys WHERE user_id = $1', [
+      userId,
+    ]);
+    const askedWith = rows[0]?.id ?? '';
+    const other = await pool.connect();
+    await other.query('BEGIN');
+    await other.query('SELECT 1 FROM users WHERE id = $1 FOR UPDATE', [userId]);
+    const adding = add(userId, askedWith);
+    await eventually(async () => {
+      const waiting =
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+      return (await other.query(waiting)).rowCount === 1 || undefined;
+    });
+    await other.query(statement, [userId]);
+    await other.query('COMMIT');
+    other.release();
+    expect(await adding).toEqual({ kind: 'not-asked' });
+  });
+
+  test('is added with a key that lives, and with no other', async () => {
+    const [userId, stranger] = [await newUserId(), await newUserId()];
+    const { rows } = await pool.query<{ id: string; user_id: string }>(
+      'SELECT id, user_id FROM service_keys',
+    );
+    const keyOf = (user: string): string => rows.find((row) => row.user_id === user)?.id ?? '';
+    expect(await add(userId, keyOf(stranger))).toEqual({ kind: 'not-asked' });
+    expect(await add(userId, keyOf(userId))).toMatchObject({ kind: 'added' });
+  });
 });
