@@ -5,7 +5,12 @@ import type { ErrorType } from './errors.ts';
  * description shows. What each means stands in the rows of `errors.ts`, or in the message beside it.
  */
 export const errorCodes = {
-  authentication_error: ['invalid_admin_token', 'invalid_api_key', 'user_disabled'],
+  authentication_error: [
+    'invalid_admin_token',
+    'invalid_api_key',
+    'invalid_registration_token',
+    'user_disabled',
+  ],
   not_found_error: ['not_found', 'model_not_found', 'not_in_profile'],
   conflict_error: ['already_exists', 'last_service_key'],
   invalid_request_error: [

@@ -39,7 +39,7 @@ export const errorRows = [
     'rate_limit_error',
     429,
     'candidate',
-    `every candidate answered 429; \`Retry-After\` is the least of theirs. \`rate_limit_exceeded\`: more requests or tokens per minute, or streams at once, than the user may have; \`daily_budget_exceeded\`, \`monthly_budget_exceeded\`: a budget is spent (\`x-should-retry: false\`). \`too_many_queries\`: of one user ${maxQueriesUnderWay} requests for keys, and as many for logs and statistics, run at once per replica; the others wait in line for a moment. \`too_many_key_checks\`: ${maxKeyChecksPerMinute} of one user in a minute`,
+    `every candidate answered 429; \`Retry-After\` is the least of theirs. \`rate_limit_exceeded\`: more requests or tokens per minute, or streams at once, than the user may have; \`daily_budget_exceeded\`, \`monthly_budget_exceeded\`: a budget is spent (\`x-should-retry: false\`). \`too_many_queries\`: of one user ${maxQueriesUnderWay} requests for keys, and as many for logs and statistics, run at once per replica; the others wait in line for a moment. \`too_many_key_checks\`: ${maxKeyChecksPerMinute} of one user in a minute. \`rate_limited\`: registrations in this minute; \`too_many_wrong_tokens\`: wrong tokens from one address`,
   ],
   ['api_error', 500, 'chat', 'a bug; the cause is in the log'],
   [

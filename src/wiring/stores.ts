@@ -50,8 +50,8 @@ export const poolSizes = {
 } as const;
 /** A cached answer with its envelope; the tables' own limit is checked where answers are made. */
 export const maxCacheValueBytes = 20 * 1024 * 1024;
-/** Sums over a year of all users' requests may take their time; nobody else waits for them. */
-const spendPatienceMs = 30_000;
+/** Sums over a year of all users' requests may take their time. Who asks for another meanwhile waits for it. */
+const spendPatience = { patienceMs: 30_000, connectMs: 30_000 };
 const closeTimeoutMs = 5_000;
 
 /** Everything that remembers something beyond one request. */
@@ -143,7 +143,7 @@ function createPools(
     queryPool: createPool(databaseUrl, poolSizes.query, through),
     logPool: createPool(directUrl, poolSizes.log, { hosts: directHosts }),
     operatorsPool: createPool(databaseUrl, poolSizes.operators, through),
-    spendPool: createPool(databaseUrl, poolSizes.spend, { ...through, patienceMs: spendPatienceMs }),
+    spendPool: createPool(databaseUrl, poolSizes.spend, { ...through, ...spendPatience }),
   };
 }
 

@@ -12,6 +12,7 @@ import { useGateway } from '../harness/gateway/use-gateway.ts';
 import { useReplica } from '../harness/gateway/use-replica.ts';
 import { eventually } from '../harness/measure/eventually.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
+import { sql } from '../harness/servers/fault-postgres.ts';
 import { uuidPattern } from '../harness/vendors/wire-types.ts';
 
 const token = 'an-admin-token-of-sufficient-length';
@@ -210,6 +211,8 @@ describe('a decision', () => {
     [{ limits: { streams: -1 } }, 'limits.streams'],
     [{ limits: { tokens: 1 } }, 'limits.tokens'],
     [{ limits: null }, 'limits'],
+    [{ limits: {} }, 'limits'],
+    [{ limits: {}, residency: 'india' }, 'limits'],
     [{ disabled: 'yes' }, 'disabled'],
     [{ disabled: null }, 'disabled'],
     [{ residency: 'mars' }, 'residency'],
@@ -257,6 +260,18 @@ describe('spend', () => {
       (await operator().get('/admin/spend?from=0001-01-01T00:00:00Z&to=9999-12-31T23:59:59Z')).status,
     ).toBe(200);
     expect((await operator().get('/admin/spend?from=2026-01-01T00:00:00Z')).status).toBe(200);
+  });
+
+  test('that is asked for while another is made waits for it, however long that takes', async () => {
+    const locker = sql(
+      gateway.database.url,
+      'DO $$ BEGIN LOCK TABLE request_rollups IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(2); END $$',
+    );
+    const reports = await Promise.all(
+      [1, 2, 3].map(() => operator().get('/admin/spend?from=2026-01-01T00:00:00Z')),
+    );
+    expect(reports.map(({ status }) => status)).toEqual([200, 200, 200]);
+    await locker;
   });
 
   test.each([

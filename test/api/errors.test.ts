@@ -5,6 +5,7 @@ import { chatBody, chatPath } from '../harness/gateway/chat.ts';
 import { expectError, expectInvalid } from '../harness/gateway/expect-error.ts';
 import type { HttpResponse } from '../harness/gateway/http-client.ts';
 import { sendRaw } from '../harness/gateway/http-client.ts';
+import { addKey } from '../harness/gateway/register.ts';
 import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 
 const gateway = useGateway({ env: { GW_BODY_LIMIT_BYTES: '65536' } });
@@ -111,6 +112,29 @@ describe('415', () => {
     });
     expect(statuses).toEqual([415]);
   });
+
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json'])(
+    'not for %j where there is no body',
+    async (type) => {
+      for (const length of ['', 'content-length: 0\r\n']) {
+        const { id } = await addKey(user, {
+          provider: 'self_hosted',
+          api_key: 'none',
+          base_url: 'http://127.0.0.1:9',
+          declared_region: 'x',
+        });
+        const ask = (method: string, path: string) =>
+          sendRaw(gateway.url, {
+            parts: [
+              `${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${user.key}\r\ncontent-type: ${type}\r\n${length}connection: close\r\n\r\n`,
+            ],
+          });
+        expect((await ask('DELETE', `/v1/keys/${id}`)).statuses).toEqual([204]);
+        expect((await ask('POST', '/v1/service-keys')).statuses).toEqual([422]);
+        expect((await ask('DELETE', '/v1/nowhere')).statuses).toEqual([404]);
+      }
+    },
+  );
 
   test.each([
     'application/json',

@@ -185,7 +185,11 @@ describe('registration by policy', () => {
     expect(await described(guarded)).toEqual([{ registrationToken: [] }]);
     for (const wrong of [undefined, 'Bearer wrong', `Bearer ${token}x`, token])
       for (const body of [{ email: freshEmail() }, { email: 'none' }, '{'])
-        expectError(await attempt(wrong, body), { status: 401, type: 'authentication_error' });
+        expectError(await attempt(wrong, body), {
+          status: 401,
+          type: 'authentication_error',
+          code: 'invalid_registration_token',
+        });
   });
 
   test('closed lets nobody in, and existing users go on', async () => {

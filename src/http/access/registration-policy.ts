@@ -54,7 +54,8 @@ export function registrationGuard(
     if (waitSeconds > 0) throw tooManyWrongTokens('registration', waitSeconds);
     // Nobody guesses by sending nothing.
     if (authorization !== undefined) wrongTokens.take(client, nowMs);
-    throw new AuthenticationError('Registration needs "Authorization: Bearer <registration token>".');
+    const message = 'Registration needs "Authorization: Bearer <registration token>".';
+    throw new AuthenticationError(message, 'invalid_registration_token');
   }
 
   return (request) => {

@@ -64,6 +64,8 @@ export const changeUserSchema = z
     disabled: z.boolean().describe('True: each request is refused from now on.').exactOptional(),
     residency: residency.exactOptional(),
     limits: limitChangesSchema
+      .refine((changes) => Object.keys(changes).length > 0, 'must name a limit')
+      .meta({ minProperties: 1 })
       .describe('Exceptions from the limits of the tables; `default`: as the tables say again.')
       .exactOptional(),
   })

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { errorCodes } from 'fastify';
 import { longestKnownBody } from '../../chat/known-cache-keys.ts';
 import type { LaterTurns } from '../../chat/later-turn.ts';
 import { longestOfOneTurn } from '../../chat/later-turn.ts';
@@ -92,6 +93,10 @@ function* readWithin(
   }
 }
 
+function hasNoBody({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
+}
+
 function lastOf<Result>(steps: Iterator<unknown, Result>): Result {
   for (;;) {
     const step = steps.next();
@@ -144,6 +149,12 @@ export function acceptOnlyJson(
       return first.value ? void costly.run(finish) : finish();
     });
   });
+  // A method that needs no body may name its type all the same, as form posts of curl do.
+  app.addContentTypeParser('*', (request, _payload, done) =>
+    request.is404 || hasNoBody(request)
+      ? done(null, undefined)
+      : done(new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE()),
+  );
   app.addHook('preValidation', (request, _reply, done) => {
     if (!(request.body instanceof Error)) return done();
     request.bodyHold?.release();

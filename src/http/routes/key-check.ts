@@ -65,9 +65,11 @@ export function keyCheckHandlers(store: KeyCheckStore, deps: KeyCheckRouteDeps):
       request.toUserServer = isUserServer(provider);
       const occasion = occasionOf(key, request);
       const { residency } = occasion;
+      // First, so that no verdict is lost for want of a turn at the database.
+      const uses = await store.readProviderKeyUses(userId);
       const { verdict, reason, status, latencyMs } = await deps.checkKey(key, occasion, signalOf(reply));
       deps.httpTelemetry.keyChecked(provider, verdict);
-      const rejected_in_a_row = rejectionsInARow(id, await store.readProviderKeyUses(userId));
+      const rejected_in_a_row = rejectionsInARow(id, uses);
       return { id, provider, residency, verdict, reason, status, latency_ms: latencyMs, rejected_in_a_row };
     },
   };
