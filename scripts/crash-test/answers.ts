@@ -3,7 +3,7 @@
 const words = 'a gateway earns trust only when the vendor behind it misbehaves'.split(' ');
 
 /** The pieces of the answer, as they are streamed. */
-export const pieces: readonly string[] = words.map((word, index) => (index === 0 ? word : ` ${word}`));
+const pieces: readonly string[] = words.map((word, index) => (index === 0 ? word : ` ${word}`));
 
 /** The answer, whole. */
 export const wholeText = pieces.join('');

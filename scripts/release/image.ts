@@ -24,7 +24,7 @@ export async function hasDocker(): Promise<boolean> {
 }
 
 /** What the name of the base leads to today: it is part of the release, so that it can be built again. */
-export async function baseDigest(): Promise<string> {
+async function baseDigest(): Promise<string> {
   const format = '{{.Manifest.Digest}}';
   const command: Command = ['docker', 'buildx', 'imagetools', 'inspect', baseImage(), '--format', format];
   return digestIn(await mustRun(command), command);

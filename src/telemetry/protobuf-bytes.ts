@@ -1,7 +1,7 @@
 import { digitOf } from './hex-digits.ts';
 
 /** Wire types of protobuf. */
-export const wire = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
+const wire = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
 
 /** Longer texts are written by Node: a loop of ours costs 1 ns a character, the way there and back 60. */
 const maxLoopLength = 64;

@@ -24,7 +24,7 @@ describe('X-Gateway-Cache-TTL', () => {
     '999999',
     '9'.repeat(400),
     '-999999999999999999999',
-  ])('takes the integer %s, clamped where need be', async (ttl) => {
+  ])('takes any integer: %s', async (ttl) => {
     await chatOk(user.client, {}, { 'x-gateway-cache': 'true', 'x-gateway-cache-ttl': ttl });
   });
 
@@ -50,12 +50,9 @@ describe('X-Gateway-Cache-TTL', () => {
 });
 
 describe('X-Gateway-Timeout', () => {
-  test.each(['1', '300', '0', '-5', '301', '9'.repeat(400)])(
-    'takes the integer %s, clamped',
-    async (timeout) => {
-      await chatOk(user.client, {}, { 'x-gateway-timeout': timeout });
-    },
-  );
+  test.each(['1', '300', '0', '-5', '301', '9'.repeat(400)])('takes any integer: %s', async (timeout) => {
+    await chatOk(user.client, {}, { 'x-gateway-timeout': timeout });
+  });
 
   test.each(['abc', '', '1.5', '1e2', '10s', '0x10', '5, 6', '+5'])(
     'refuses %j with 422',
@@ -137,7 +134,7 @@ describe('X-Gateway-Override-Model', () => {
     '',
     'gpt-test',
     'OPENAI:gpt-test',
-    'mistral:small',
+    'nobody:small',
     'constructor:x',
     'openai gpt-test',
     'openai/gpt-test',

@@ -390,7 +390,7 @@ describe('before the first token', () => {
     });
   });
 
-  test('more bytes than one event may have are a failure', async () => {
+  test('more bytes before the first token than one event may have are a failure', async () => {
     const tables = testTables({ limits: { event_bytes: 1000 } });
     const story = begin({ ...streamed, tables });
     const first = (await story.world.transport.call(0)).stream(': ping\n\n'.repeat(200));

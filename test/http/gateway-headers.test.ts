@@ -224,7 +224,7 @@ describe('X-Gateway-Override-Model', () => {
     [`openai:${'m'.repeat(257)}`, 'invalid_override'],
     ['openai/key:gpt', 'invalid_override'],
     ['self_hosted/:m', 'invalid_override'],
-    ['mistral:m', 'unknown_provider'],
+    ['nobody:m', 'unknown_provider'],
     ['OpenAI:m', 'unknown_provider'],
     [' openai:m', 'unknown_provider'],
     ['constructor:m', 'unknown_provider'],

@@ -18,7 +18,7 @@ export async function scrape(gateway: Pick<GatewayUnderTest, 'adminUrl'>): Promi
 }
 
 /** A stream that takes long enough for a speed to be told. */
-export const slowStream: Script = (request) => {
+const slowStream: Script = (request) => {
   const reply = answer()(request);
   const [first = '', second = '', ...rest] = [...reply.body];
   return { ...reply, body: [first, second, { waitMs: 80 }, ...rest] };

@@ -6,11 +6,6 @@ import { modelFactsSchema } from './model-facts.ts';
 import { maxModelLength } from './model-name.ts';
 import { priceSchema } from './price.ts';
 
-/**
- * The one hot-reloaded document: tiers, prices, capabilities, limits. It is data: the shipped defaults
- * live in charts/model-gateway/files/tables.yaml, and nothing of it is repeated in code but the defaults of limits,
- * timeouts, cooldown, regions and sunset, so that a short document is a valid one.
- */
 const seconds = (fallback: number, max: number) => z.number().positive().max(max).default(fallback);
 const count = (fallback: number, max: number) => z.int().positive().max(max).default(fallback);
 
@@ -51,7 +46,10 @@ const limitsSchema = z.strictObject({
   stop_sequences: count(64, 1000),
   /** A whole upstream answer; larger ones are failures. */
   answer_bytes: count(16 * 1024 * 1024, 256 * 1024 * 1024),
-  /** One streamed event; a longer one is a failure, since it cannot be told from an endless line. */
+  /**
+   * One streamed event, which could not be told from an endless line if it were longer; and all that comes before the
+   * first token, comments included.
+   */
   event_bytes: count(1024 * 1024, 16 * 1024 * 1024),
   /** A whole streamed answer. */
   stream_bytes: count(256 * 1024 * 1024, largestStreamBytes),
@@ -86,6 +84,11 @@ const indiaRegions = [
   'westindia',
 ];
 
+/**
+ * The one hot-reloaded document: tiers, prices, capabilities, limits. It is data: the shipped defaults
+ * live in charts/model-gateway/files/tables.yaml, and nothing of it is repeated in code but the defaults of limits,
+ * timeouts, cooldown, regions and sunset, so that a short document is a valid one (a test compares them).
+ */
 export const routingTablesSchema = z.strictObject({
   tiers: z.strictObject({ cheap: tierSchema, balanced: tierSchema, premium: tierSchema }),
   prices: z.array(priceSchema).max(10_000).default([]),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { instantText } from '../../core/instant-text.ts';
-import { decodeLogCursor, longestCursor } from '../../core/log-cursor.ts';
+import { decodeLogCursor, longestCursor } from '../../core/log/log-cursor.ts';
 import { acceptableRequestId } from '../../core/request/request-id.ts';
 import { statsGroups } from '../../core/stats-group.ts';
 

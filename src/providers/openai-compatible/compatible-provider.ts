@@ -1,12 +1,14 @@
 import type { Provider } from '../provider.ts';
-import type { Dialect } from './dialect.ts';
+import type { Dialect, DialectOf } from './dialect.ts';
+import { usualDialect } from './dialect.ts';
 import { readCompatibleError } from './error.ts';
 import { lackedWithoutSampling, translateCompatibleRequest } from './request.ts';
 import { translateCompatibleAnswer } from './response.ts';
 import { CompatibleStream } from './stream.ts';
 
 /** A provider that speaks the OpenAI Chat Completions format, with the given differences. */
-export function compatibleProvider(dialect: Dialect): Provider {
+export function compatibleProvider(differences: DialectOf): Provider {
+  const dialect: Dialect = { ...usualDialect, ...differences };
   return {
     name: dialect.name,
     defaultBaseUrl: dialect.defaultBaseUrl,

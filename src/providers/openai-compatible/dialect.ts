@@ -23,3 +23,20 @@ export interface Dialect {
   /** The class of an error whose status lies; null: the status is to be believed. */
   errorKind(status: number, error: VendorError): UpstreamErrorKind | null;
 }
+
+/** What a vendor says of itself: its name, its address, and where it differs. */
+export type DialectOf = Pick<Dialect, 'name' | 'defaultBaseUrl'> & Partial<Dialect>;
+
+const nothing: readonly never[] = [];
+
+/** As OpenAI has it (OpenAI API reference: Chat Completions, read 2026-11-20). */
+export const usualDialect: Omit<Dialect, 'name' | 'defaultBaseUrl'> = {
+  verbatim: false,
+  stopAsList: false,
+  path: () => '/v1/chat/completions',
+  modelsPath: '/v1/models',
+  authHeaders: (secret) => ({ authorization: `Bearer ${secret}` }),
+  lacks: () => nothing,
+  lackedFields: () => nothing,
+  errorKind: () => null,
+};

@@ -11,8 +11,6 @@ const lackedFeaturesOfV1 = [...lackedFeatures, 'single_tool_call'] as const;
 export const sarvam = compatibleProvider({
   name: 'sarvam',
   defaultBaseUrl: 'https://api.sarvam.ai',
-  verbatim: false,
-  stopAsList: false,
   path: (facts) => `/${facts.api_version}/chat/completions`,
   // Sarvam docs: API reference, List Models; read 2026-11-22.
   modelsPath: '/v2/models',
@@ -20,5 +18,4 @@ export const sarvam = compatibleProvider({
   authHeaders: (secret) => ({ 'api-subscription-key': secret, authorization: `Bearer ${secret}` }),
   lacks: (facts) => (facts.api_version === 'v1' ? lackedFeaturesOfV1 : lackedFeatures),
   lackedFields: (facts) => (facts.api_version === 'v1' ? lackedByV1 : lackedByAll),
-  errorKind: () => null,
 });

@@ -3,8 +3,6 @@ import type { Provider } from '../provider.ts';
 import { compatibleProvider } from './compatible-provider.ts';
 import { formWithoutRefused } from './stream-options.ts';
 
-const nothing: readonly never[] = [];
-
 /**
  * Whatever the user runs: its base URL already ends in the version, and it gets the client's own fields (vLLM docs:
  * OpenAI-compatible server; Ollama docs/api/openai-compatibility.mdx; both read 2026-11-20).
@@ -14,14 +12,10 @@ export const selfHosted: Provider = {
     name: 'self_hosted',
     defaultBaseUrl: null,
     verbatim: true,
-    stopAsList: false,
     path: () => '/chat/completions',
     modelsPath: '/models',
     // Without a key there is nothing to prove: some servers refuse an empty one.
     authHeaders: (secret) => (secret.trim() === '' ? {} : { authorization: `Bearer ${headerText(secret)}` }),
-    lacks: () => nothing,
-    lackedFields: () => nothing,
-    errorKind: () => null,
   }),
   otherForm: formWithoutRefused,
 };

@@ -16,11 +16,7 @@ const tooLong =
 export const together = compatibleProvider({
   name: 'together',
   defaultBaseUrl: 'https://api.together.ai',
-  verbatim: false,
   stopAsList: true,
-  path: () => '/v1/chat/completions',
-  modelsPath: '/v1/models',
-  authHeaders: (secret) => ({ authorization: `Bearer ${secret}` }),
   lacks: () => lackedFeatures,
   lackedFields: () => lackedFields,
   errorKind: (status, error) => (status === 403 && tooLong.test(error.message) ? 'refused' : null),

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { encodeLogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
 import { maintainPartitions } from '../../../src/adapters/postgres/partitions.ts';
-import { encodeLogCursor } from '../../../src/core/log-cursor.ts';
+import { encodeLogCursor } from '../../../src/core/log/log-cursor.ts';
 import type { SettledRequest } from '../../../src/core/settled-request.ts';
 import type { LogPage } from '../../../src/http/schemas/log-schemas.ts';
 import { useDatabase, usePool } from '../../harness/servers/use-started.ts';

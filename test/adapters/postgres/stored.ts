@@ -8,7 +8,7 @@ import type { RegisteredUser } from '../../../src/adapters/postgres/users.ts';
 import { registerUser } from '../../../src/adapters/postgres/users.ts';
 import type { Sealer } from '../../../src/adapters/system/sealer.ts';
 import type { NewProviderKey } from '../../../src/core/account/new-provider-key.ts';
-import { decodeLogCursor } from '../../../src/core/log-cursor.ts';
+import { decodeLogCursor } from '../../../src/core/log/log-cursor.ts';
 import type { StatsGroup } from '../../../src/core/stats-group.ts';
 import { logPage } from '../../../src/http/routes/logs.ts';
 import { stats } from '../../../src/http/routes/stats.ts';

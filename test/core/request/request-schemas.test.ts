@@ -95,7 +95,7 @@ describe('a registration', () => {
 
 describe('a provider key', () => {
   test.each<[name: string, fields: object, accepted: boolean]>([
-    ['of an unknown provider', { provider: 'mistral' }, false],
+    ['of an unknown provider', { provider: 'nobody' }, false],
     ['of a name every object has', { provider: 'constructor' }, false],
     ['that is empty', { api_key: '' }, false],
     ['of spaces only', { api_key: '   ' }, false],

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { limitNames } from '../../../src/core/limits/limit-table.ts';
 import { compileTables } from '../../../src/core/tables/compile-tables.ts';
 import { tierNames } from '../../../src/core/tables/mode.ts';
+import { routingTablesSchema } from '../../../src/core/tables/routing-tables.ts';
 import type { RoutingTables } from '../../../src/core/tables/tables.ts';
 import { validateTables } from '../../../src/core/tables/validate-tables.ts';
 
@@ -10,6 +12,8 @@ const shipped = readFileSync(
   new URL('../../../charts/model-gateway/files/tables.yaml', import.meta.url),
   'utf8',
 );
+
+type Shown = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 const candidate = { provider: 'sarvam', model: 'sarvam-105b' };
 const short = { tiers: { cheap: [candidate], balanced: [candidate], premium: [candidate] } };
@@ -34,6 +38,25 @@ describe('the shipped tables', () => {
       'sarvam',
       'anthropic',
     ]);
+  });
+
+  test('show the defaults that the code has', () => {
+    const block = shipped.slice(
+      shipped.indexOf('# Everything below is optional and shown with its default.'),
+    );
+    const lines = block
+      .split('\n')
+      .slice(2)
+      .filter((line) => /^# {1,3}[a-z_]/.test(line));
+    const { legacy, ...shown } = parse(lines.map((line) => line.slice(2)).join('\n')) as Shown;
+    expect(legacy).toBeDefined();
+    const defaults: Readonly<Record<string, unknown>> = routingTablesSchema.parse(short);
+    const perUser = new Set(limitNames as readonly string[]);
+    for (const [section, fields] of Object.entries(shown)) {
+      const others = Object.entries(fields).filter(([name]) => section !== 'limits' || !perUser.has(name));
+      expect({ [section]: Object.fromEntries(others) }).toEqual({ [section]: defaults[section] });
+    }
+    expect(Object.keys(shown)).toEqual(['chat', 'residency', 'timeouts', 'limits', 'cooldown']);
   });
 
   test('price every candidate, with a source and a date on each row', () => {

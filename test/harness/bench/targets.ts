@@ -13,7 +13,7 @@ export const GATEWAY = 'gateway';
 export const CACHED = 'gateway, from the cache';
 export const ANTHROPIC = "gateway, Anthropic's events translated";
 export const FLOOR_TLS = 'bare Fastify, TLS to the vendor';
-export const GATEWAY_TLS = 'gateway, TLS to the vendor';
+const GATEWAY_TLS = 'gateway, TLS to the vendor';
 /** Not watched at all. */
 export const UNWATCHED = 'no telemetry';
 const METRICS = 'metrics';

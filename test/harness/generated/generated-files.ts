@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { ParsedNode, YAMLMap } from 'yaml';
 import { isMap, isScalar, isSeq, parse, parseDocument, stringify } from 'yaml';
+import { providerNames, vendorNames } from '../../../src/core/provider-name.ts';
 import { tablesPartJsonSchema } from '../../../src/core/tables/tables-json-schema.ts';
 import { inProject } from '../stage/project.ts';
 import { madeDocuments } from './made-documents.ts';
@@ -25,6 +26,12 @@ interface SchemaPart {
 
 interface ValuesSchema extends SchemaPart {
   readonly definitions: { tables: unknown };
+  readonly properties: SchemaPart['properties'] & {
+    readonly vendors: { readonly properties: Readonly<Record<string, SchemaPart>> };
+    readonly telemetry: {
+      readonly properties: { readonly propagateTo: { readonly items: { enum: unknown } } };
+    };
+  };
 }
 
 interface ChartValues {
@@ -55,6 +62,10 @@ function read(path: string): string {
 function schema(): string {
   const document = JSON.parse(read(`${chart}/values.schema.json`)) as ValuesSchema;
   document.definitions.tables = tablesPartJsonSchema();
+  const { vendors, telemetry } = document.properties;
+  telemetry.properties.propagateTo.items.enum = providerNames;
+  if (Object.keys(vendors.properties).join() !== vendorNames.join())
+    throw new Error(`values.schema.json has other vendors than ${vendorNames.join(', ')}.`);
   for (const { path, meaning } of valueRows(read(`${chart}/values.yaml`))) {
     const part = partOf(document, path.split('.'));
     if (part === undefined) throw new Error(`values.schema.json does not know ${path}.`);

@@ -17,7 +17,7 @@ const WARM_UP_SECONDS = 8;
 /** Said where it applies. */
 const STAND_IN = 'Series named kube_… come from a stand-in for kube-state-metrics.';
 
-export const picturesFolder = join(import.meta.dirname, '../../../docs/pictures');
+const picturesFolder = join(import.meta.dirname, '../../../docs/pictures');
 
 /** A run of its own with faults, and a picture of each dashboard as Prometheus saw it. Resolves with the file names. */
 export async function drawRun(program: string): Promise<readonly string[]> {

@@ -7,7 +7,7 @@ export const podUse = 0.6;
 /** Fewer are no protection against the loss of one. */
 export const fewestPods = 2;
 /** Of a streamed answer, each alone in its read. */
-export const eventsPerStream = 200;
+const eventsPerStream = 200;
 /** CPU of Postgres, in µs a row, by the rows that share a commit (docs/sizing.md, 1,000 users, 2026-11-22), and the flush. */
 const rowMicros: readonly (readonly [rows: number, micros: number])[] = [
   [1, 191],
@@ -21,7 +21,7 @@ const commitMs = 2;
 /** Bytes of write-ahead log a row (docs/sizing.md). */
 const walBytes = 1_400;
 /** Bytes that a row takes for good, its indexes included (docs/scale.md). */
-export const rowBytes = 1_313;
+const rowBytes = 1_313;
 /** Connections of a pod to Postgres in `values-ha.yaml`, and those beside pods. */
 const podConnections = 13;
 const otherConnections = 3;

@@ -65,7 +65,7 @@ export function untilSays(port: number, words: string, ...command: [string, ...s
   return eventually(async () => (await ask(port, ...command).catch(() => '')).includes(words) || undefined);
 }
 
-export const primaryName = 'cache';
+const primaryName = 'cache';
 const sentinelCount = 3;
 
 export interface SentinelWorld {

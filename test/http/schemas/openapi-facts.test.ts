@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { registerKeySchema } from '../../../src/core/account/account-requests.ts';
 import { checkProviderKey } from '../../../src/core/account/new-provider-key.ts';
-import { encodeLogCursor } from '../../../src/core/log-cursor.ts';
+import { encodeLogCursor } from '../../../src/core/log/log-cursor.ts';
 import { gatewayHeaders, readGatewayHeaders } from '../../../src/http/gateway-headers.ts';
 import { routeList } from '../../../src/http/route-table.ts';
 import type { ApiFacts } from '../../../src/http/schemas/openapi.ts';

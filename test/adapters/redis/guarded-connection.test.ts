@@ -2,9 +2,9 @@
 import { EventEmitter } from 'node:events';
 import { ReplyError } from 'ioredis';
 import { expect, test } from 'vitest';
-import type { RedisConnection } from '../../src/adapters/redis/connection.ts';
-import type { GuardedCommand } from '../../src/adapters/redis/guarded-connection.ts';
-import { GuardedConnection } from '../../src/adapters/redis/guarded-connection.ts';
+import type { RedisConnection } from '../../../src/adapters/redis/connection.ts';
+import type { GuardedCommand } from '../../../src/adapters/redis/guarded-connection.ts';
+import { GuardedConnection } from '../../../src/adapters/redis/guarded-connection.ts';
 
 class ScriptedConnection extends EventEmitter {
   status = 'ready';

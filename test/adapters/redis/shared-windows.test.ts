@@ -1,8 +1,8 @@
 /** Limits that all replicas share: exact while Redis answers, silent (null) at once when it does not. */
 import { describe, expect, test } from 'vitest';
-import { SharedWindows } from '../../src/adapters/redis/shared-windows.ts';
-import { expectInTime } from '../harness/measure/fault-bounds.ts';
-import { useRedis } from '../harness/servers/use-redis.ts';
+import { SharedWindows } from '../../../src/adapters/redis/shared-windows.ts';
+import { expectInTime } from '../../harness/measure/fault-bounds.ts';
+import { useRedis } from '../../harness/servers/use-redis.ts';
 
 const windowMs = 60_000;
 const { server, direct, connect } = useRedis();

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { decodeLogCursor, encodeLogCursor } from '../../src/core/log-cursor.ts';
-import { acceptableRequestId } from '../../src/core/request/request-id.ts';
+import { decodeLogCursor, encodeLogCursor } from '../../../src/core/log/log-cursor.ts';
+import { acceptableRequestId } from '../../../src/core/request/request-id.ts';
 
 const instant = fc.bigInt({ min: -62_135_596_800_000_000n, max: 253_402_300_799_999_999n });
 const cursors = fc.record({

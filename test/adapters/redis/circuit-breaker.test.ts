@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Era } from '../../src/adapters/redis/circuit-breaker.ts';
-import { CircuitBreaker } from '../../src/adapters/redis/circuit-breaker.ts';
+import type { Era } from '../../../src/adapters/redis/circuit-breaker.ts';
+import { CircuitBreaker } from '../../../src/adapters/redis/circuit-breaker.ts';
 
 /** A call that the breaker lets through. */
 function begin(breaker: CircuitBreaker, nowMs: number): Era {

@@ -1,6 +1,6 @@
-import { largestBigint } from './largest-bigint.ts';
-import { acceptableRequestId } from './request/request-id.ts';
-import { earliestMicros, latestMicros } from './timestamp.ts';
+import { largestBigint } from '../largest-bigint.ts';
+import { acceptableRequestId } from '../request/request-id.ts';
+import { earliestMicros, latestMicros } from '../timestamp.ts';
 
 /**
  * The opaque `cursor` of GET /v1/logs (SPEC 4.6): the place of the last row shown, and the `since` and `request_id` of

@@ -1,11 +1,11 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { RedisConnection } from '../../src/adapters/redis/connection.ts';
-import { connectRedis } from '../../src/adapters/redis/connection.ts';
-import { RedisResponseCache } from '../../src/adapters/redis/response-cache.ts';
-import { expectInTime } from '../harness/measure/fault-bounds.ts';
-import type { RedisProcess } from '../harness/servers/redis.ts';
-import { startRedis } from '../harness/servers/redis.ts';
+import type { RedisConnection } from '../../../src/adapters/redis/connection.ts';
+import { connectRedis } from '../../../src/adapters/redis/connection.ts';
+import { RedisResponseCache } from '../../../src/adapters/redis/response-cache.ts';
+import { expectInTime } from '../../harness/measure/fault-bounds.ts';
+import type { RedisProcess } from '../../harness/servers/redis.ts';
+import { startRedis } from '../../harness/servers/redis.ts';
 
 /** The default of `connectRedis`. */
 const commandTimeoutMs = 40;

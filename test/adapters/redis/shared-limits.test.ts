@@ -1,16 +1,16 @@
 /** Limits of users over replicas: exact while Redis answers, from there on alone when it does not. */
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { RedisConnection } from '../../src/adapters/redis/connection.ts';
-import { RedisLimits } from '../../src/adapters/redis/shared-limits.ts';
-import { limitNames, limitTable } from '../../src/core/limits/limit-table.ts';
-import { minuteMs, streamLeaseMs } from '../../src/core/limits/minute.ts';
-import type { Limits } from '../../src/core/limits/user-limits.ts';
-import { compileDefaults } from '../../src/core/limits/user-limits.ts';
-import type { Decision } from '../../src/limits/user-minutes.ts';
-import { UserMinutes } from '../../src/limits/user-minutes.ts';
-import { eventually } from '../harness/measure/eventually.ts';
-import { useRedis } from '../harness/servers/use-redis.ts';
+import type { RedisConnection } from '../../../src/adapters/redis/connection.ts';
+import { RedisLimits } from '../../../src/adapters/redis/shared-limits.ts';
+import { limitNames, limitTable } from '../../../src/core/limits/limit-table.ts';
+import { minuteMs, streamLeaseMs } from '../../../src/core/limits/minute.ts';
+import type { Limits } from '../../../src/core/limits/user-limits.ts';
+import { compileDefaults } from '../../../src/core/limits/user-limits.ts';
+import type { Decision } from '../../../src/limits/user-minutes.ts';
+import { UserMinutes } from '../../../src/limits/user-minutes.ts';
+import { eventually } from '../../harness/measure/eventually.ts';
+import { useRedis } from '../../harness/servers/use-redis.ts';
 
 const { server, direct, connect } = useRedis();
 
