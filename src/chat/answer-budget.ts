@@ -101,7 +101,11 @@ export class AnswerHold {
 
   /** Counts it with so many bytes from now on. False when there is no room for them; it holds no more than before. */
   count(bytes: number): boolean {
-    const isLarge = bytes > smallAnswerBytes;
+    return this.countAs(bytes > smallAnswerBytes, bytes);
+  }
+
+  /** The same as one of the large, or of the small ones. */
+  countAs(isLarge: boolean, bytes: number): boolean {
     const isSmall = this.#countsSmall && !isLarge && bytes > uncountedBytes;
     return this.#countLarge(isLarge ? bytes : 0) && this.#countSmall(isSmall ? bytes : 0);
   }

@@ -1,6 +1,8 @@
 import { ByteBuffer } from '../core/byte-buffer.ts';
+import { ownCopy } from '../core/own-copy.ts';
+import type { StreamTranslator } from '../providers/provider.ts';
 import type { AnswerBudgets } from './answer-budget.ts';
-import { AnswerHold } from './answer-budget.ts';
+import { AnswerHold, smallAnswerBytes } from './answer-budget.ts';
 import type { TransportFailure } from './ports.ts';
 
 /** The failure of an answer that does not fit into the budget of all. */
@@ -19,13 +21,17 @@ export function answerTooLarge(what: 'answer' | 'stream', limitBytes: number): T
  */
 export class HeldBytes {
   readonly #hold: AnswerHold;
+  /** It says when the next piece comes: what is small would keep a slab that all share. */
+  readonly #ofUserServer: boolean;
   #only: Buffer | null = null;
   #gathered: ByteBuffer | null = null;
   #kept = 0;
+  #pending = 0;
 
   /** `ofUserServer`: it comes from a server that a user chose. */
   constructor(budgets: AnswerBudgets, userId: string, ofUserServer: boolean) {
     this.#hold = new AnswerHold(budgets, userId, ofUserServer);
+    this.#ofUserServer = ofUserServer;
   }
 
   get length(): number {
@@ -36,7 +42,7 @@ export class HeldBytes {
     if (this.#gathered !== null) {
       this.#gathered.append(piece);
     } else if (this.#only === null) {
-      this.#only = piece;
+      this.#only = this.#ofUserServer ? ownCopy(piece) : piece;
     } else {
       this.#gathered = new ByteBuffer();
       this.#gathered.append(this.#only);
@@ -54,14 +60,19 @@ export class HeldBytes {
     return bytes;
   }
 
-  /** So many bytes of memory a translator keeps now. */
-  translated(keptBytes: number): void {
+  /** What a translator keeps now. */
+  translated({ keptBytes, decoder }: Pick<StreamTranslator, 'keptBytes' | 'decoder'>): void {
     this.#kept = keptBytes;
+    this.#pending = decoder.heldBytes;
   }
 
   /** Counts what is held now. False when there is no room for it. */
   fits(): boolean {
-    return this.#hold.count((this.#gathered?.capacity ?? this.length) + this.#kept);
+    const { length } = this;
+    // What is gathered takes up to twice what it is: an answer is large by its bytes, not by how they came in pieces.
+    if (length + this.#kept + this.#pending / 2 > smallAnswerBytes)
+      return this.#hold.countAs(true, length + this.#kept + this.#pending);
+    return this.#hold.countAs(false, (this.#gathered?.capacity ?? length) + this.#kept + this.#pending);
   }
 
   /** Nothing counts any more. */

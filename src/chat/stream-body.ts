@@ -34,7 +34,7 @@ export class StreamBody {
     this.bytes += chunk.length;
     const out = this.#translator.push(chunk);
     if (out !== null) this.#deliver(out);
-    this.#held.translated(this.#translator.keptBytes);
+    this.#held.translated(this.#translator);
   }
 
   /** The vendor has ended its body. */

@@ -1,5 +1,6 @@
 import type { ChatCompletion, WireUsage } from '../core/answer/chat-completion.ts';
 import type { JsonAnswer } from '../core/answer/json-answer.ts';
+import type { SseDecoder } from '../core/answer/sse-decoder.ts';
 import type { Usage } from '../core/answer/usage.ts';
 import type { Feature } from '../core/capability.ts';
 import type { FailureCode } from '../core/error-codes.ts';
@@ -110,8 +111,10 @@ export interface StreamTranslator {
   readonly usage: Usage;
   /** UTF-16 units of the text, reasoning and calls that came; for estimates. */
   readonly characters: number;
-  /** Of memory, roughly: what it keeps from one event to the next, and of one that is not whole. */
+  /** Of heap, roughly: what it keeps from one event to the next. */
   readonly keptBytes: number;
+  /** With the event that is not whole; its memory is up to twice its bytes. */
+  readonly decoder: Pick<SseDecoder, 'heldBytes'>;
   /** Every choice seen has its finish reason: only usage and the end marker may still come. */
   readonly answerEnded: boolean;
   /** The OpenAI-shaped usage object for clients that asked for it; null when nothing was reported. */

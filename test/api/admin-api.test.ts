@@ -267,6 +267,9 @@ describe('spend', () => {
       gateway.database.url,
       'DO $$ BEGIN LOCK TABLE request_rollups IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(2); END $$',
     );
+    const held =
+      "SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted AND relation = 'request_rollups'::regclass";
+    await eventually(async () => (await sql(gateway.database.url, held)).length > 0 || undefined);
     const reports = await Promise.all(
       [1, 2, 3].map(() => operator().get('/admin/spend?from=2026-01-01T00:00:00Z')),
     );

@@ -103,6 +103,16 @@ describe('415', () => {
     expect(gateway.vendors.ledger()).toEqual([]);
   });
 
+  test('and the connection goes on', async () => {
+    const body = JSON.stringify(chatBody());
+    const head = (type: string, more = '') =>
+      `POST ${chatPath} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${user.key}\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\n${more}\r\n${body}`;
+    const { statuses } = await sendRaw(gateway.url, {
+      parts: [head('text/plain'), head('application/json', 'connection: close\r\n')],
+    });
+    expect(statuses).toEqual([415, 200]);
+  });
+
   test('for a missing content type', async () => {
     const body = JSON.stringify(chatBody());
     const { statuses } = await sendRaw(gateway.url, {

@@ -194,7 +194,16 @@ describe('an echo', () => {
       const clean = maskEcho(`Invalid request: {"content": ${quote(said)}}`.slice(0, 500), { content: said });
       expect(clean).toContain('Invalid request: {');
       expect(clean).toContain('[input]');
-      expect(clean).not.toMatch(/Asha|Phone|PAN|Pune|\\u0|[\u0900-\u097f]/);
+      expect(clean).not.toMatch(/Asha|Phone|PAN|Pune|\\u09[0-9a-f]{2}|[\u0900-\u097f]/);
+    }
+  });
+
+  test('is found in each form that it is quoted in, of which one text may have several', () => {
+    const address = `https://clinic.example/x?p=%41sha%20Rao%2F${'diabetes%20type%202%2F'.repeat(4)}nine`;
+    for (const said of [`${form}\n${address}`, `${form}\n${address}${address}`]) {
+      const clean = maskEcho(`bad request: ${JSON.stringify(said)} and ${hindi}`, { content: [said, hindi] });
+      expect(clean).toMatch(/^bad request: "\[input\][^"]*" and \[input\]$/);
+      expect(clean).not.toMatch(/Asha|sha|Phone|Pune|diabetes/);
     }
   });
 

@@ -161,7 +161,8 @@ function keptBytes(provider: 'openai' | 'anthropic', usual: string, text: string
   for (const translator of held.slice(1)) feed(translator);
   const after = memory();
   expect(held).toHaveLength(streams + 1);
-  return { kept: (after - before) / streams, told: held[0]?.keptBytes ?? 0 };
+  const { keptBytes = 0, decoder } = held[0] ?? {};
+  return { kept: (after - before) / streams, told: keptBytes + (decoder?.heldBytes ?? 0) };
 }
 
 describe.each([

@@ -6,6 +6,8 @@ import { ownCopy } from '../../core/own-copy.ts';
 const formatVersion = 1;
 /** Of values that were opened lately, sealed and plain together; what costs more to open again than to keep. */
 const maxOpenedBytes = 16 * 1024 * 1024;
+/** What an entry costs beside its bytes: map slot, links, two Buffer objects. */
+const openedOverheadBytes = 600;
 
 export type SealValue = (plain: Buffer, aad: string) => Buffer;
 /** Null when the value was not sealed for this `aad` by a live key. */
@@ -35,7 +37,7 @@ export class SealedResponseCache implements ResponseCache {
     this.#open = open;
     this.#opened = new LRUCache({
       maxSize: maxOpenedBytes,
-      sizeCalculation: ({ sealed, plain }) => sealed.length + plain.length,
+      sizeCalculation: ({ sealed, plain }) => sealed.length + plain.length + openedOverheadBytes,
     });
   }
 

@@ -24,10 +24,9 @@ export interface ProviderKeyRow {
   readonly createdAtMicros: number;
 }
 
-/** Why there is no key: it may not stand beside those that the user has, or there is no user. */
+/** Why there is no key: it may not stand beside those that the user has, or nobody may ask for it any more. */
 export type KeyRefusal =
-  /** Deleted since the request was let in. */
-  /** The user, or the right to ask, is gone. */
+  /** The user, or the right to ask, is gone since the request was let in. */
   | { readonly kind: 'not-asked' }
   /** Of each vendor there is one key. */
   | { readonly kind: 'taken' }

@@ -1,4 +1,4 @@
-import { ownCopy } from '../../core/own-copy.ts';
+import { ByteBuffer } from '../../core/byte-buffer.ts';
 import { tokenClass } from './head-fields.ts';
 
 /** A size line with its extensions, or a trailer field. */
@@ -26,7 +26,7 @@ for (let digit = 0; digit < 16; digit += 1) {
 /** The first bytes of a buffer, in one that is not much larger than they are: they may be kept for long. */
 function fitting(buffer: Buffer, length: number): Buffer {
   const used = buffer.subarray(0, length);
-  return 2 * length < buffer.length ? ownCopy(used) : used;
+  return 2 * length < buffer.length ? Buffer.from(used) : used;
 }
 
 /**
@@ -37,7 +37,8 @@ function fitting(buffer: Buffer, length: number): Buffer {
  */
 export class ChunkedBody {
   state: 'size' | 'data' | 'data-end' | 'trailer' | 'complete' | 'failed' = 'size';
-  #line = '';
+  /** What there is of a line that is not whole. */
+  #line: ByteBuffer | null = null;
   #left = 0;
   #trailerBytes = 0;
 
@@ -75,18 +76,22 @@ export class ChunkedBody {
 
   /** Gathers a line; the place behind what was taken of it. */
   #takeLine(bytes: Buffer, from: number): number {
-    const behind = this.#line === '' ? this.#takePlainLine(bytes, from) : 0;
+    const behind = this.#line === null ? this.#takePlainLine(bytes, from) : 0;
     if (behind > 0) return behind;
     const feed = bytes.indexOf(lineFeed, from);
     const end = feed < 0 ? bytes.length : feed + 1;
-    if (this.#line.length + end - from > maxLineBytes) {
+    const before = this.#line?.length ?? 0;
+    if (before + end - from > maxLineBytes) {
       this.state = 'failed';
       return end;
     }
-    this.#line += bytes.toString('latin1', from, end);
+    if (feed < 0 || before > 0) {
+      this.#line ??= new ByteBuffer();
+      this.#line.append(bytes.subarray(from, end));
+    }
     if (feed < 0) return end;
-    const line = this.#line;
-    this.#line = '';
+    const line = (this.#line?.view() ?? bytes.subarray(from, end)).toString('latin1');
+    this.#line = null;
     if (line.charCodeAt(line.length - 2) !== carriageReturn) this.state = 'failed';
     else this.#onLine(line.slice(0, -2));
     return end;

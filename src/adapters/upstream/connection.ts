@@ -2,7 +2,6 @@ import type { Socket } from 'node:net';
 import { connectionName } from '../../core/net/client-network.ts';
 import type { IpClass } from '../../core/net/ip-class.ts';
 import { classifyAddress } from '../../core/net/ip-class.ts';
-import { ownCopy } from '../../core/own-copy.ts';
 import { ConnectError } from './connect-error.ts';
 import type { ConnectionOwner, WaitingCall } from './connection-owner.ts';
 import { vendorReadBytes } from './connection-pool.ts';
@@ -62,8 +61,6 @@ export class Connection {
   readonly #owner: ConnectionOwner;
   readonly #monotonicMs: () => number;
   readonly #reading: SocketReading;
-  /** Of a read. A user's server says when the next one comes, and what is small would keep a slab that all share. */
-  readonly #copy: (bytes: Buffer) => Buffer;
   #socket: Socket | null = null;
   /** Who waits for the socket. */
   #opener: WaitingCall | null = null;
@@ -78,7 +75,6 @@ export class Connection {
     this.#owner = owner;
     this.#monotonicMs = monotonicMs;
     this.#reading = new SocketReading(turns);
-    this.#copy = readBytes < vendorReadBytes ? ownCopy : Buffer.from;
     this.read = {
       buffer: readBuffer.subarray(0, readBytes),
       callback: (bytesRead) => {
@@ -180,7 +176,7 @@ export class Connection {
     },
     // The buffer is written again by the next read, on whichever connection.
     onBody: (bytes: Buffer) =>
-      this.#call?.onBody(bytes.buffer === readBuffer.buffer ? this.#copy(bytes) : bytes),
+      this.#call?.onBody(bytes.buffer === readBuffer.buffer ? Buffer.from(bytes) : bytes),
   };
 
   #onBytes(bytes: Buffer): void {

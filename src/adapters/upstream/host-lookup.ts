@@ -184,7 +184,7 @@ function resolveBothFamilies(
     pending -= 1;
     if (finished) return;
     if (error !== null) firstError ??= error;
-    else for (const address of addresses) found.push({ address, family });
+    else for (const address of addresses.slice(0, maxAddresses)) found.push({ address, family });
     if (pending === 0) return finish();
     if (error === null) delay = setTimeout(finish, resolutionDelayMs);
   };

@@ -7,8 +7,8 @@ export interface UserSocketLimits {
 }
 
 /**
- * A socket takes some 50 KiB of this process, so that all of them are 100 MiB where files are no bound. What the kernel
- * takes for one whose client does not keep up, 6 MiB, is not in it: `SentAnswers` bounds that.
+ * A socket takes some 50 KiB of this process, with TLS 100: all of them 100 to 200 MiB, where files are no bound. What
+ * the kernel takes for one whose client does not keep up, 6 MiB, is not in it: `SentAnswers` bounds that.
  */
 const mostUserSockets = 2048;
 

@@ -9,9 +9,9 @@ import { tlsOver } from './open-socket.ts';
 
 /**
  * A server's part of a handshake. Chains of companies take 4 to 10 KB; one that is made to be dear to verify
- * takes 4 ms a kilobyte, at once.
+ * takes 4 ms a kilobyte, at once, and one of many names twenty times its bytes for as long as its socket lives.
  */
-const maxHandshakeBytes = 16 * 1024;
+const maxHandshakeBytes = 12 * 1024;
 /** What may come that says nothing: tickets and changes of keys take 1 ms a kilobyte, and no reader hears of them. */
 const maxSilentBytes = 64 * 1024;
 /** How much longer what comes may be than what it says: a byte alone is a record of 23, three for one chunk of HTTP. */
@@ -27,20 +27,31 @@ const dearMs = 5;
 const restFactor = 4;
 /** Dear servers that are remembered, those of late. */
 const mostDear = 10_000;
+/** For so long behind the last dear piece: a busy process makes an honest server dear now and then. */
+const dearForMs = 60_000;
 
 interface Piece {
   /** Part of a handshake, which costs whatever the server's keys make it cost; what comes later costs by its bytes. */
   readonly isHandshake: boolean;
-  /** The server. */
+  /** The server by its name and port, of which anybody may have many. */
   readonly origin: string;
+  /** And by its address. */
+  readonly server: string;
   /** Hands to TLS what has come. */
   feed(): void;
+}
+
+/** One of each server after the other: a crowd of connections to one of them keeps the others out no longer. */
+function inTurn(pieces: readonly Piece[]): Piece[] {
+  const byServer = [...Map.groupBy(pieces, ({ server }) => server).values()];
+  const longest = Math.max(0, ...byServer.map(({ length }) => length));
+  return Array.from({ length: longest }, (_, round) => byServer.flatMap((of) => of[round] ?? [])).flat();
 }
 
 /** One piece of each connection after the other, for so long in a turn: OpenSSL works on each without a break. */
 export class TlsTurns {
   readonly #waiting: Piece[] = [];
-  readonly #dear = new LRUCache<string, true>({ max: mostDear });
+  readonly #dear = new LRUCache<string, true>({ max: mostDear, ttl: dearForMs });
   /** Of dear servers, while there is a rest. */
   readonly #resting: Piece[] = [];
   #rest: NodeJS.Timeout | null = null;
@@ -80,7 +91,7 @@ export class TlsTurns {
 
   readonly #wake = (): void => {
     this.#rest = null;
-    this.#waiting.push(...this.#resting.splice(0));
+    this.#waiting.push(...inTurn(this.#resting.splice(0)));
     this.#feedSome();
   };
 
@@ -97,6 +108,7 @@ const turns = new TlsTurns();
 /** Stands between a connection and its TLS, which native code would otherwise read by itself. */
 class UserCarrier extends Duplex implements Piece {
   readonly origin: string;
+  readonly server: string;
   readonly #raw: Socket;
   #tls: Socket | null = null;
   #isSecure = false;
@@ -107,6 +119,7 @@ class UserCarrier extends Duplex implements Piece {
     super();
     this.#raw = raw;
     this.origin = origin;
+    this.server = raw.remoteAddress ?? origin;
     raw.on('data', (bytes: Buffer) => this.#onBytes(bytes));
     raw.on('end', () => this.push(null));
     raw.on('error', (error) => this.#tls?.destroy(error));

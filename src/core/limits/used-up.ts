@@ -21,12 +21,9 @@ function costOf(usage: Usage, tried: AttemptRecord | undefined): bigint {
 
 const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
 
-/** What was `stated` of an attempt; of one whose caller gave it up, at least its prompt: counts begin with zeros. */
-function usageOf(
-  tried: AttemptRecord,
-  givenUpCharacters: number | null,
-  stated = tried.usage ?? noUsage,
-): Usage {
+/** What was stated of an attempt; of one whose caller gave it up, at least its prompt. */
+function usageOf(tried: AttemptRecord, givenUpCharacters: number | null): Usage {
+  const stated = tried.usage ?? noUsage;
   if (givenUpCharacters === null || !isGivenUp(tried)) return stated;
   return estimatedUsage(stated, {
     promptCharacters: givenUpCharacters,
@@ -44,11 +41,8 @@ export function usedUp(settled: SettledRequest): UsedUp {
   const { usage: stated, cutAnswer, givenUpCharacters, candidates, costMicroUsd: statedMicroUsd } = settled;
   const tried = candidates.filter((record) => record.kind === 'tried');
   const last = tried.at(-1);
-  // A client that left between two attempts has a row without what the first had stated.
-  const own =
-    last === undefined
-      ? stated
-      : usageOf(last, givenUpCharacters, stated.basis === 'none' ? undefined : stated);
+  // A client that left between two attempts has a row without what the first had stated, and counts begin with zeros.
+  const own = tokensOf(stated) > 0 || last === undefined ? stated : usageOf(last, givenUpCharacters);
   const usage = cutAnswer === null ? own : estimatedUsage(own, cutAnswer);
   let tokens = tokensOf(usage);
   let microUsd = costOf(usage, last);

@@ -120,11 +120,12 @@ export function withoutSecret(body: Buffer, secret: string, cut: boolean): Buffe
 }
 
 /**
- * A vendor's words without the secret, in whatever form; they may have been cut, and end in the middle of it. Before
- * anything else is masked in them: half a secret is not found.
+ * A vendor's words without the secret, in whatever form; where they are as long as words may be, they were cut and may
+ * end in the middle of it. Before anything else is masked in them: half a secret is not found.
  */
 export function maskSecret(text: string, secret: string): string {
-  return isTelling(secret) ? withoutForms(text, [...formsOf(secret)], true) : text;
+  const cut = text.length >= maxReasonLength;
+  return isTelling(secret) ? withoutForms(text, [...formsOf(secret)], cut) : text;
 }
 
 /** Whether a text has the shape of a credential in it. */

@@ -7,10 +7,10 @@ export interface Unescaped {
 
 /**
  * How JSON, PHP, Python and shells, pages and addresses spell a character that they do not write. Of an address only
- * what is ASCII: what is not is more than one of its escapes.
+ * what is ASCII, of a page no pair of surrogates: what is not is more than one of its escapes, or one that is two.
  */
 const escapes =
-  /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([nrtbf"'\\/]))|&(?:#(\d{1,6})|#[xX]([0-9a-fA-F]{1,5})|(quot|amp|apos|lt|gt));|%([0-7][0-9a-fA-F])/g;
+  /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([nrtbf"'\\/]))|&(?:#(\d{1,5})|#[xX]([0-9a-fA-F]{1,4})|(quot|amp|apos|lt|gt));|%([0-7][0-9a-fA-F])/g;
 /** Whether there may be any: most texts have none. */
 const mayEscape = /[\\&%]/;
 /** An error within the error of a proxy is quoted twice. */
@@ -64,7 +64,9 @@ function readOnce({ text, places }: Unescaped): Unescaped | null {
 export function unescapedForms(text: string): readonly Unescaped[] {
   const forms: Unescaped[] = [];
   if (!mayEscape.test(text)) return forms;
-  let last: Unescaped = { text, places: Uint32Array.from({ length: text.length + 1 }, (_, at) => at) };
+  const places = new Uint32Array(text.length + 1);
+  for (let at = 0; at < places.length; at += 1) places[at] = at;
+  let last: Unescaped = { text, places };
   while (forms.length < mostForms) {
     const next = readOnce(last);
     if (next === null) break;

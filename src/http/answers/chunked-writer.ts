@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { ownCopy } from '../../core/own-copy.ts';
 
 const lineEnd = '\r\n';
 const lineEndBytes = Buffer.from(lineEnd);
@@ -28,8 +29,9 @@ export class ChunkedWriter {
   /** False when the client reads too slowly. */
   write(bytes: Buffer | string): boolean {
     const length = Buffer.byteLength(bytes);
+    if (!this.#isChunked) return this.#response.write(this.#fitToWait(bytes));
     // A chunk without bytes would be the last.
-    if (!this.#isChunked || length === 0) return this.#response.write(bytes);
+    if (length === 0) return this.#response.write(bytes);
     const size = length.toString(16) + lineEnd;
     if (typeof bytes === 'string') return this.#send(size + bytes + lineEnd);
     const waits = this.#socket !== null && this.#socket.writableLength > 0;
@@ -54,6 +56,12 @@ export class ChunkedWriter {
     this.#response.end(chunk + lastChunk);
   }
 
+  /** Behind what its client has not taken hundreds of small pieces would each keep a slab that all share. */
+  #fitToWait(bytes: Buffer | string): Buffer | string {
+    const waits = typeof bytes !== 'string' && this.#response.writableLength > 0;
+    return waits ? ownCopy(bytes) : bytes;
+  }
+
   /** One write of the system's. */
   #sendParts(size: string, bytes: Buffer): boolean {
     const socket = this.#socket;
@@ -76,7 +84,7 @@ export class ChunkedWriter {
   }
 }
 
-/** `waits`: behind what its client has not taken; hundreds of small ones would each keep a slab that all share. */
+/** `waits`: in memory of its own, as `#fitToWait` has it. */
 function chunkOf(size: string, bytes: Buffer, waits: boolean): Buffer {
   const length = size.length + bytes.length + lineEnd.length;
   const chunk = waits ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length);

@@ -73,6 +73,11 @@ export class BodyHold {
     return true;
   }
 
+  /** The request is over. */
+  get isReleased(): boolean {
+    return this.#released;
+  }
+
   /** Until `letGo`: what is made of the body may outlive its answer, for others who wait for the same one. */
   keep(): void {
     this.#isKept = true;

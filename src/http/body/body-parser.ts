@@ -71,7 +71,7 @@ function* readWithin(
     const tally = request.jsonAllowance.take(body, mostKeys);
     if (typeof tally === 'string') return costlyJson(tally, null);
     if (!hold.grow(body.length, bodyCost(body, tally.values, tally.spellsByNumber))) {
-      onShortage();
+      if (!hold.isReleased) onShortage();
       return overloaded();
     }
     yield tally.values > manyValues;
@@ -151,9 +151,7 @@ export function acceptOnlyJson(
   });
   // A method that needs no body may name its type all the same, as form posts of curl do.
   app.addContentTypeParser('*', (request, _payload, done) =>
-    request.is404 || hasNoBody(request)
-      ? done(null, undefined)
-      : done(new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE()),
+    done(null, hasNoBody(request) ? undefined : new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE()),
   );
   app.addHook('preValidation', (request, _reply, done) => {
     if (!(request.body instanceof Error)) return done();

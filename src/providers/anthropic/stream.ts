@@ -35,7 +35,7 @@ export class AnthropicStream implements StreamTranslator {
   readonly created: number;
   model: string;
   readonly #maxEventBytes: number;
-  readonly #decoder: SseDecoder;
+  readonly decoder: SseDecoder;
   readonly #usage = new UsageReader();
   readonly #tools: ToolBlocks;
   readonly #output = new ChunkOutput(this);
@@ -49,7 +49,7 @@ export class AnthropicStream implements StreamTranslator {
     this.created = context.createdSeconds;
     this.model = context.model;
     this.#maxEventBytes = context.maxEventBytes;
-    this.#decoder = new SseDecoder(context.maxEventBytes);
+    this.decoder = new SseDecoder(context.maxEventBytes);
     this.#tools = new ToolBlocks(context.fallbackId);
   }
 
@@ -58,7 +58,7 @@ export class AnthropicStream implements StreamTranslator {
   }
 
   get keptBytes(): number {
-    return this.#decoder.heldBytes + this.#tools.keptBytes;
+    return this.#tools.keptBytes;
   }
 
   get answerEnded(): boolean {
@@ -77,7 +77,7 @@ export class AnthropicStream implements StreamTranslator {
     const output: Buffer[] = [];
     let position = 0;
     while (position < chunk.length && !this.#ended) {
-      const plain = this.#decoder.idle ? this.#plain : null;
+      const plain = this.decoder.idle ? this.#plain : null;
       const frames = plain?.translate(chunk, position) ?? null;
       if (plain === null || frames === null) position = this.#decodeEvent(chunk, position);
       else {
@@ -92,7 +92,7 @@ export class AnthropicStream implements StreamTranslator {
 
   end(): Buffer | null {
     if (this.#ended) return null;
-    const last = this.#decoder.flush();
+    const last = this.decoder.flush();
     // An event without its end counts if it is whole; half of one is no event (WHATWG HTML 9.2.6).
     if (last !== null && isRecord(readJson(last.data, eventBounds)?.value)) this.#take(last);
     if (!this.#ended) this.#complete();
@@ -103,11 +103,11 @@ export class AnthropicStream implements StreamTranslator {
   #decodeEvent(chunk: Buffer, from: number): number {
     const end = chunk.indexOf(frameEndBytes, from);
     const next = end === -1 ? chunk.length : end + frameEndBytes.length;
-    for (const event of this.#decoder.push(chunk.subarray(from, next))) {
+    for (const event of this.decoder.push(chunk.subarray(from, next))) {
       this.#take(event);
       if (this.#ended) return next;
     }
-    if (this.#decoder.overflowed) this.#fail(oversizedEvent);
+    if (this.decoder.overflowed) this.#fail(oversizedEvent);
     return next;
   }
 

@@ -46,7 +46,7 @@ export class CompatibleStream implements StreamTranslator {
   wireUsage: WireUsage | null = null;
   readonly #maxEventBytes: number;
   readonly #asked: number;
-  readonly #decoder: SseDecoder;
+  readonly decoder: SseDecoder;
   readonly #chunks: ChunkReader;
   #template: PlainTemplate | null = null;
   /** What the next template is learnt from. */
@@ -59,7 +59,7 @@ export class CompatibleStream implements StreamTranslator {
   constructor(context: StreamContext) {
     this.#maxEventBytes = context.maxEventBytes;
     this.#asked = context.choices;
-    this.#decoder = new SseDecoder(context.maxEventBytes);
+    this.decoder = new SseDecoder(context.maxEventBytes);
     this.#chunks = new ChunkReader(context);
   }
 
@@ -74,7 +74,7 @@ export class CompatibleStream implements StreamTranslator {
   }
 
   get keptBytes(): number {
-    return this.#decoder.heldBytes + this.#chunks.keptBytes;
+    return this.#chunks.keptBytes;
   }
 
   get answerEnded(): boolean {
@@ -117,7 +117,7 @@ export class CompatibleStream implements StreamTranslator {
   end(): Buffer | null {
     if (this.#ended) return null;
     const output: Buffer[] = [];
-    const last = this.#decoder.flush();
+    const last = this.decoder.flush();
     // An event without its end counts if it is whole; half of one is no event (WHATWG HTML 9.2.6).
     if (last !== null && (isDone(last.data) || isRecord(readJson(last.data, eventBounds)?.value))) {
       this.#take(last, output);
@@ -132,7 +132,7 @@ export class CompatibleStream implements StreamTranslator {
   /** Where the plain deltas end that begin at `from`: between events, once one was found plain. */
   #plainUntil(chunk: Buffer, from: number): number {
     const template = this.#learnt();
-    return template !== null && this.#decoder.idle ? template.matchingBytes(chunk, from) : from;
+    return template !== null && this.decoder.idle ? template.matchingBytes(chunk, from) : from;
   }
 
   /** Takes one event, or what there is of it; the place behind it, where the short way may be open again. */
@@ -145,11 +145,11 @@ export class CompatibleStream implements StreamTranslator {
 
   #decode(bytes: Buffer, output: Buffer[]): void {
     if (this.#ended) return;
-    for (const event of this.#decoder.push(bytes)) {
+    for (const event of this.decoder.push(bytes)) {
       this.#take(event, output);
       if (this.#ended) return;
     }
-    if (this.#decoder.overflowed) this.#fail(oversizedEvent);
+    if (this.decoder.overflowed) this.#fail(oversizedEvent);
   }
 
   get #ended(): boolean {

@@ -120,6 +120,7 @@ function watchedTurns() {
   const piece = (name: string, takesMs: number, handshakeWith: string | null = null) => ({
     isHandshake: handshakeWith !== null,
     origin: handshakeWith ?? 'x',
+    server: (handshakeWith ?? 'x').split(':')[0] as string,
     feed: () => {
       fed.push(name);
       nowMs += takesMs;
@@ -164,4 +165,21 @@ test('a server whose handshake was dear waits four times as long before the next
   expect(fed.at(-1)).toBe('dear again');
   vi.advanceTimersByTime(5);
   expect(fed.at(-1)).toBe('dear a third time');
+});
+
+test('a crowd of connections to a dear server keeps another dear one out for no more than one rest', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const { turns, fed, piece } = watchedTurns();
+  turns.enter(piece('honest, once', 6, 'honest:443'));
+  vi.advanceTimersByTime(30);
+  for (let index = 0; index < 40; index += 1) turns.enter(piece(`dear ${index}`, 60, `dear:${index % 3}`));
+  turns.enter(piece('honest', 1, 'honest:443'));
+  vi.advanceTimersByTime(4 * 60 + 10);
+  expect(fed.slice(0, 2)).toEqual(['honest, once', 'dear 0']);
+  vi.advanceTimersByTime(4 * 60 + 10);
+  expect(fed).toContain('honest');
+  expect(fed.length).toBeLessThan(10);
 });

@@ -40,7 +40,8 @@ describe.each(Object.entries(spellings))('a secret that is quoted %s', (_how, sp
 
   test('is masked where it was cut in the middle', () => {
     const said = `before ${spell(secret)}`.slice(0, -4);
-    expect(maskSecret(said, secret)).toBe('before [redacted]');
+    const long = said.padStart(maxReasonLength, '.');
+    expect(maskSecret(long, secret)).toBe(`${long.slice(0, -said.length)}before [redacted]`);
     expect(withoutSecret(Buffer.from(said), secret, true).toString()).toBe('before [redacted]');
   });
 });
@@ -109,6 +110,11 @@ describe("a vendor's words", () => {
 
   test('are kept without a secret to look for', () => {
     expect(redactReason('plain', null)).toBe('plain');
+  });
+
+  test('that end as the key begins, and were not cut, stay as they are', () => {
+    expect(redactReason('Invalid token', 'token-abc123')).toBe('Invalid token');
+    expect(maskSecret('invalid_token', 'token-abc123')).toBe('invalid_token');
   });
 
   test('are not shredded by a secret of three characters', () => {

@@ -83,30 +83,33 @@ describe('the body of a stream', () => {
   });
 });
 
-test('hundreds of small chunks that a client does not take keep no more memory than they are', async () => {
-  const written = Promise.withResolvers<{ waiting: number; kept: number }>();
-  const port = await serving((writer, response) => {
-    const socket = response.socket as Socket;
-    // All that the kernel takes, and more.
-    writer.write(Buffer.alloc(16 * 1024 * 1024, 'x'));
-    setImmediate(() => {
-      const [before, kept] = [socket.writableLength, livingBytes()];
-      for (let count = 0; count < 300; count += 1) {
-        beginSlab();
-        writer.write(Buffer.from(`data: ${'y'.repeat(100)}\n\n`));
-      }
-      written.resolve({ waiting: socket.writableLength - before, kept: livingBytes() - kept });
-      response.destroy();
+test.each(['1.1', '1.0'])(
+  'hundreds of small pieces that an HTTP/%s client does not take keep no more memory than they are',
+  async (version) => {
+    const written = Promise.withResolvers<{ waiting: number; kept: number }>();
+    const port = await serving((writer, response) => {
+      const socket = response.socket as Socket;
+      // All that the kernel takes, and more.
+      writer.write(Buffer.alloc(16 * 1024 * 1024, 'x'));
+      setImmediate(() => {
+        const [before, kept] = [socket.writableLength, livingBytes()];
+        for (let count = 0; count < 300; count += 1) {
+          beginSlab();
+          writer.write(Buffer.from(`data: ${'y'.repeat(100)}\n\n`));
+        }
+        written.resolve({ waiting: socket.writableLength - before, kept: livingBytes() - kept });
+        response.destroy();
+      });
     });
-  });
-  const socket = connect(port, '127.0.0.1');
-  socket.pause().write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  const { waiting, kept } = await written.promise;
-  socket.destroy();
-  expect(waiting).toBeGreaterThan(300 * 100);
-  // 20 MB where each keeps the slab that it was cut from; a Buffer and its place in the queue take half a kilobyte.
-  expect(kept).toBeLessThan(1024 * 1024);
-});
+    const socket = connect(port, '127.0.0.1');
+    socket.pause().write(`GET / HTTP/${version}\r\nHost: x\r\n\r\n`);
+    const { waiting, kept } = await written.promise;
+    socket.destroy();
+    expect(waiting).toBeGreaterThan(300 * 100);
+    // 20 MB where each keeps the slab that it was cut from; a Buffer and its place in the queue take half a kilobyte.
+    expect(kept).toBeLessThan(1024 * 1024);
+  },
+);
 
 test('a connection is used again behind its stream, and a slow reader is told', async () => {
   const told: boolean[] = [];
