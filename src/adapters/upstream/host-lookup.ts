@@ -1,8 +1,9 @@
-import { Resolver, lookup as systemLookup } from 'node:dns';
+import { getServers, lookup as systemLookup } from 'node:dns';
 import { isIP } from 'node:net';
 import { isLocalhostName } from '../../core/net/self-hosted-url.ts';
 import type { HostAddress, NameFiles } from './name-files.ts';
 import { systemNameFiles } from './name-files.ts';
+import { askNameServers } from './name-servers.ts';
 
 export type { HostAddress } from './name-files.ts';
 
@@ -15,9 +16,6 @@ export type HostLookup = (
 
 /** After the first family has answered, the other gets this long (RFC 8305 section 3). */
 const resolutionDelayMs = 50;
-/** One try of one name server; the caller's connect budget bounds the whole. */
-const serverTimeoutMs = 1500;
-const serverTries = 2;
 
 /** RFC 6761 6.3: never asked of a name server, which could answer anything. */
 const loopbackAddresses: readonly HostAddress[] = [
@@ -115,9 +113,7 @@ export function lookupWithoutThread(
       if (signal.aborted) return;
       const listed = hosts.get(withoutDot(host).toLowerCase());
       if (listed !== undefined) return report(null, listed);
-      const resolver = new Resolver({ timeout: serverTimeoutMs, tries: serverTries });
-      if (nameServers !== null) resolver.setServers(nameServers);
-      askInTurn(resolver, namesToAsk(host, search), signal, report);
+      askInTurn(nameServers ?? getServers(), namesToAsk(host, search), signal, report);
     };
     // Users choose the names: whatever goes wrong over one ends that look-up, and not the process.
     ask().catch((error: unknown) => report(error instanceof Error ? error : new Error(String(error)), []));
@@ -138,14 +134,14 @@ function namesToAsk(host: string, search: readonly string[]): readonly string[] 
 
 /** Goes on while DNS denies that a name exists; any other failure is the answer. */
 function askInTurn(
-  resolver: Resolver,
+  servers: readonly string[],
   [name, ...others]: readonly string[],
   signal: AbortSignal,
   callback: Parameters<HostLookup>[2],
 ): void {
-  resolveBothFamilies(resolver, name ?? '', signal, (error, addresses) => {
+  resolveBothFamilies(servers, name ?? '', signal, (error, addresses) => {
     const next = error !== null && deniedCodes.has(codeOf(error)) && others.length > 0 && !signal.aborted;
-    if (next) askInTurn(resolver, others, signal, callback);
+    if (next) askInTurn(servers, others, signal, callback);
     else callback(error, addresses.slice(0, maxAddresses));
   });
 }
@@ -156,12 +152,13 @@ function codeOf(error: Error): string {
 
 /** A and AAAA at once; whichever comes first waits `resolutionDelayMs` for the other. */
 function resolveBothFamilies(
-  resolver: Resolver,
+  servers: readonly string[],
   host: string,
   signal: AbortSignal,
   callback: Parameters<HostLookup>[2],
 ): void {
   const found: HostAddress[] = [];
+  const asking: (() => void)[] = [];
   let firstError: Error | null = null;
   let pending = 2;
   let finished = false;
@@ -172,13 +169,13 @@ function resolveBothFamilies(
     finished = true;
     clearTimeout(delay);
     signal.removeEventListener('abort', giveUp);
-    if (pending > 0) resolver.cancel();
+    for (const stop of asking) stop();
     callback(found.length > 0 ? null : firstError, found);
   };
   const giveUp = (): void => {
     finished = true;
     clearTimeout(delay);
-    resolver.cancel();
+    for (const stop of asking) stop();
   };
   const take = (family: 4 | 6) => (error: Error | null, addresses: readonly string[]) => {
     pending -= 1;
@@ -189,6 +186,5 @@ function resolveBothFamilies(
     if (error === null) delay = setTimeout(finish, resolutionDelayMs);
   };
   signal.addEventListener('abort', giveUp, { once: true });
-  resolver.resolve4(host, take(4));
-  resolver.resolve6(host, take(6));
+  for (const family of [4, 6] as const) asking.push(askNameServers(servers, host, family, take(family)));
 }

@@ -1,7 +1,4 @@
-import type { Socket } from 'node:dgram';
-import { createSocket } from 'node:dgram';
 import dnsModule from 'node:dns';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -12,66 +9,21 @@ import { lookupBySystem, lookupWithoutThread } from '../../../src/adapters/upstr
 import type { HostNames } from '../../../src/adapters/upstream/name-files.ts';
 import { nameFiles } from '../../../src/adapters/upstream/name-files.ts';
 import { expectInTime } from '../../harness/measure/fault-bounds.ts';
+import type { NameServer, Reply } from './name-server.ts';
+import { startNameServer } from './name-server.ts';
 
-const typeA = 1;
-const nxdomain = 3;
 /** Without a network the system's look-up takes its time to fail. */
 const offlineMs = 60_000;
-let dns: Socket | null = null;
+let dns: NameServer | null = null;
 
 afterEach(() => {
   dns?.close();
   dns = null;
 });
 
-type Reply = readonly string[] | 'nxdomain' | 'silence';
-
-/** A name server on loopback; `reply` is asked for each question with the family that is wanted. */
-async function nameServer(
-  reply: (family: 4 | 6, name: string) => Reply,
-): Promise<{ server: string; questions(): number }> {
-  let questions = 0;
-  const socket = createSocket('udp4');
-  dns = socket;
-  socket.on('message', (query, { port, address }) => {
-    questions += 1;
-    const end = query.indexOf(0, 12) + 5;
-    const answers = reply(query.readUInt16BE(end - 4) === typeA ? 4 : 6, nameIn(query.subarray(12, end - 4)));
-    if (answers !== 'silence') socket.send(response(query.subarray(0, end), answers), port, address);
-  });
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  return { server: `127.0.0.1:${socket.address().port}`, questions: () => questions };
-}
-
-/** The labels of a question. */
-function nameIn(question: Buffer): string {
-  const labels: string[] = [];
-  for (let at = 0; (question[at] ?? 0) > 0; at += 1 + (question[at] as number)) {
-    labels.push(question.toString('latin1', at + 1, at + 1 + (question[at] as number)));
-  }
-  return labels.join('.').toLowerCase();
-}
-
-/** RFC 1035 section 4, one question and its addresses. */
-function response(query: Buffer, answers: readonly string[] | 'nxdomain'): Buffer {
-  const records = answers === 'nxdomain' ? [] : answers;
-  const head = Buffer.from(query);
-  head.writeUInt16BE(0x8180 | (answers === 'nxdomain' ? nxdomain : 0), 2);
-  head.writeUInt16BE(records.length, 6);
-  head.writeUInt32BE(0, 8);
-  const type = query.subarray(query.length - 4, query.length - 2);
-  const parts = records.map((text) => {
-    const bytes = Buffer.from(text.includes('.') ? text.split('.').map(Number) : [...Buffer.alloc(15), 1]);
-    return Buffer.concat([
-      Buffer.from('c00c', 'hex'),
-      type,
-      Buffer.from('00010000000000', 'hex'),
-      Buffer.of(bytes.length),
-      bytes,
-    ]);
-  });
-  return Buffer.concat([head, ...parts]);
+async function nameServer(reply: Parameters<typeof startNameServer>[0]): Promise<NameServer> {
+  dns = await startNameServer(reply);
+  return dns;
 }
 
 function resolve(
