@@ -1,7 +1,8 @@
-import { constants } from 'node:crypto';
+import { constants, randomInt } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { LRUCache } from 'lru-cache';
+import { SharedRoom, slotOf } from '../../core/shared-room.ts';
 import type { TlsTarget } from './open-socket.ts';
 import { tlsOver } from './open-socket.ts';
 
@@ -9,9 +10,15 @@ import { tlsOver } from './open-socket.ts';
 
 /**
  * A server's part of a handshake. Chains of companies take 4 to 10 KB; one that is made to be dear to verify
- * takes 4 ms a kilobyte, at once, and one of many names twenty times its bytes for as long as its socket lives.
+ * takes 4 ms a kilobyte, at once.
  */
 const maxHandshakeBytes = 12 * 1024;
+/** Longer ones are counted: a certificate of many names takes so many times its bytes while its socket lives. */
+const longHandshakeBytes = 6 * 1024;
+const memoryPerByte = 16;
+/** For all of them together, beside the heap, where the smallest pod has 205 MiB; no server has more than is left. */
+const chainsRoom = new SharedRoom(64 * 1024 * 1024);
+const seed = randomInt(2 ** 31);
 /** What may come that says nothing: tickets and changes of keys take 1 ms a kilobyte, and no reader hears of them. */
 const maxSilentBytes = 64 * 1024;
 /** How much longer what comes may be than what it says: a byte alone is a record of 23, three for one chunk of HTTP. */
@@ -133,8 +140,21 @@ class UserCarrier extends Duplex implements Piece {
     this.#tls = tls;
     tls.once('secureConnect', () => {
       this.#isSecure = true;
+      this.#keepChain(tls);
     });
     tls.once('close', () => this.destroy());
+  }
+
+  #keepChain(tls: Socket): void {
+    if (this.#came <= longHandshakeBytes) return;
+    const slot = slotOf(this.server, seed);
+    const bytes = memoryPerByte * this.#came;
+    if (!chainsRoom.hasRoom(slot, bytes)) {
+      tls.destroy(new Error('The certificates of the server are too long for so many connections.'));
+      return;
+    }
+    chainsRoom.move(slot, bytes);
+    tls.once('close', () => chainsRoom.move(slot, -bytes));
   }
 
   #onBytes(bytes: Buffer): void {

@@ -1,4 +1,6 @@
 /** TLS with servers of users: what a server may make of it, and that it takes no turn for itself. */
+import { constants } from 'node:crypto';
+import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
@@ -37,6 +39,44 @@ describe('a handshake', () => {
   test('may have the certificates of a company', async () => {
     expect(await getFrom(hello, 10_000)).toBe('hello');
   });
+
+  test('with long certificates is had by as many connections as there is room for, and by others again', async () => {
+    const more = authority.root.repeat(Math.ceil(10_000 / derBytes(authority.root)));
+    // No session of one before, with which no certificates come.
+    const fresh = { maxVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_TICKET } as const;
+    const { port } = await listen(createServer({ cert: cert + more, key, ...fresh }));
+    const connect = createConnector(policy, {
+      userAddress: true,
+      connectTimeoutMs: 30_000,
+      ca: authority.root,
+    });
+    const target = { hostname: '127.0.0.1', protocol: 'https:', port: String(port) };
+    const open = () =>
+      new Promise<Socket>((resolve, reject) => {
+        connect(target as never, (error, socket) => (socket ? resolve(socket) : reject(error)));
+      });
+    const lives = (socket: Socket) =>
+      new Promise<boolean>((resolve) => {
+        socket.on('error', () => undefined);
+        setImmediate(() => resolve(!socket.destroyed));
+      });
+    const opened: Socket[] = [];
+    let refused = 0;
+    while (refused === 0 && opened.length < 400) {
+      const socket = await open();
+      if (await lives(socket)) opened.push(socket);
+      else refused += 1;
+    }
+    // Half of 64 MiB, at sixteen times 10 KB each.
+    expect(opened.length).toBeGreaterThan(150);
+    expect(opened.length).toBeLessThan(250);
+    const closed = opened.map((socket) => once(socket, 'close'));
+    for (const socket of opened) socket.destroy();
+    await Promise.all(closed);
+    const again = await open();
+    expect(await lives(again)).toBe(true);
+    again.destroy();
+  }, 60_000);
 
   test('with more certificates than anybody needs fails before they are looked at', async () => {
     await expect(getFrom(hello, 20_000)).rejects.toMatchObject({ kind: 'tls' });
