@@ -9,9 +9,11 @@ export interface NameAnswer {
   readonly code: number;
   /** No more than `maxRecords`; of an answer that was cut, those that came. */
   readonly addresses: readonly string[];
+  readonly isCut: boolean;
 }
 
 export const noSuchName = 3;
+export const serverRefuses = 5;
 /** How long a datagram may be that comes back: what every path carries whole (DNS Flag Day 2020). */
 export const maxMessageBytes = 1232;
 /** Records of one answer that are looked at, aliases among them; a hostile zone can hold thousands. */
@@ -25,6 +27,7 @@ const addressBytes = { 4: 4, 6: 16 } as const;
 const classInternet = 1;
 const recursionDesired = 0x0100;
 const isResponse = 0x8000;
+const isTruncated = 0x0200;
 const codeMask = 0x000f;
 /** Two bytes that say where a name goes on. */
 const pointer = 0xc0;
@@ -92,5 +95,5 @@ export function readNameAnswer(
     }
     at = from + length;
   }
-  return { code: flags & codeMask, addresses };
+  return { code: flags & codeMask, addresses, isCut: (flags & isTruncated) !== 0 };
 }

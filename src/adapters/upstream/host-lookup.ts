@@ -1,9 +1,9 @@
-import { getServers, lookup as systemLookup } from 'node:dns';
+import { Resolver, lookup as systemLookup } from 'node:dns';
 import { isIP } from 'node:net';
 import { isLocalhostName } from '../../core/net/self-hosted-url.ts';
 import type { HostAddress, NameFiles } from './name-files.ts';
 import { systemNameFiles } from './name-files.ts';
-import { askNameServers } from './name-servers.ts';
+import { askNameServers, isDenied } from './name-servers.ts';
 
 export type { HostAddress } from './name-files.ts';
 
@@ -85,8 +85,6 @@ export const lookupBySystem: HostLookup = (host, signal, callback) => {
   signal.addEventListener('abort', leave, { once: true });
 };
 
-/** DNS has answered, and the answer is no. */
-const deniedCodes = new Set(['ENOTFOUND', 'ENODATA']);
 /** Addresses of one name that are looked at and tried; a hostile zone can hold thousands. */
 const maxAddresses = 32;
 
@@ -113,7 +111,9 @@ export function lookupWithoutThread(
       if (signal.aborted) return;
       const listed = hosts.get(withoutDot(host).toLowerCase());
       if (listed !== undefined) return report(null, listed);
-      askInTurn(nameServers ?? getServers(), namesToAsk(host, search), signal, report);
+      // A new one has read what the system says now.
+      const servers = [...(nameServers ?? new Resolver().getServers())];
+      askInTurn(servers, namesToAsk(host, search), signal, report);
     };
     // Users choose the names: whatever goes wrong over one ends that look-up, and not the process.
     ask().catch((error: unknown) => report(error instanceof Error ? error : new Error(String(error)), []));
@@ -134,13 +134,13 @@ function namesToAsk(host: string, search: readonly string[]): readonly string[] 
 
 /** Goes on while DNS denies that a name exists; any other failure is the answer. */
 function askInTurn(
-  servers: readonly string[],
+  servers: string[],
   [name, ...others]: readonly string[],
   signal: AbortSignal,
   callback: Parameters<HostLookup>[2],
 ): void {
   resolveBothFamilies(servers, name ?? '', signal, (error, addresses) => {
-    const next = error !== null && deniedCodes.has(codeOf(error)) && others.length > 0 && !signal.aborted;
+    const next = error !== null && isDenied(codeOf(error)) && others.length > 0 && !signal.aborted;
     if (next) askInTurn(servers, others, signal, callback);
     else callback(error, addresses.slice(0, maxAddresses));
   });
@@ -152,7 +152,7 @@ function codeOf(error: Error): string {
 
 /** A and AAAA at once; whichever comes first waits `resolutionDelayMs` for the other. */
 function resolveBothFamilies(
-  servers: readonly string[],
+  servers: string[],
   host: string,
   signal: AbortSignal,
   callback: Parameters<HostLookup>[2],

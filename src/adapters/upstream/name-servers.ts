@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import type { Socket } from 'node:dgram';
 import { createSocket } from 'node:dgram';
 import { isIP } from 'node:net';
-import type { AddressFamily } from './dns-message.ts';
-import { isHostName, noSuchName, readNameAnswer, writeQuestion } from './dns-message.ts';
+import type { AddressFamily, NameAnswer } from './dns-message.ts';
+import { isHostName, noSuchName, readNameAnswer, serverRefuses, writeQuestion } from './dns-message.ts';
 
 /** One try of one name server; the caller's connect budget bounds the whole. */
 const serverTimeoutMs = 1500;
@@ -14,11 +14,20 @@ interface NameServer {
   readonly port: number;
 }
 
-/** Why there is no address; `code` as Node's own look-ups have it. */
-export class LookupError extends Error {
-  readonly code: 'ENOTFOUND' | 'ENODATA' | 'ESERVFAIL' | 'ETIMEOUT';
+/** Why there is no address, as Node's own look-ups say it; `ETRUNCATED`: none came in a datagram. */
+type Trouble =
+  | 'ENOTFOUND'
+  | 'ENODATA'
+  | 'ESERVFAIL'
+  | 'EREFUSED'
+  | 'ETIMEOUT'
+  | 'ECONNREFUSED'
+  | 'ETRUNCATED';
 
-  constructor(name: string, code: LookupError['code']) {
+export class LookupError extends Error {
+  readonly code: Trouble;
+
+  constructor(name: string, code: Trouble) {
     super(`query ${code} ${name}`);
     this.code = code;
   }
@@ -32,34 +41,49 @@ function nameServerOf(text: string): NameServer {
   return { address, port: Number(port) };
 }
 
+/** What one server says of a question. */
+function troubleOf({ code, addresses, isCut }: NameAnswer): Trouble | null {
+  if (code === noSuchName) return 'ENOTFOUND';
+  if (code !== 0) return code === serverRefuses ? 'EREFUSED' : 'ESERVFAIL';
+  if (addresses.length > 0) return null;
+  // Never a denial: what did not fit may have been the addresses.
+  return isCut ? 'ETRUNCATED' : 'ENODATA';
+}
+
+/** DNS has answered, and the answer is no. */
+export const isDenied = (code: string): boolean => code === 'ENOTFOUND' || code === 'ENODATA';
+
 /**
- * Asks the servers in their order for the addresses of one family, each for 1.5 s, and all of them once more. Over UDP
- * alone: a hostile zone answers over TCP with 64 KB of addresses, which Node's resolver reads for 60 ms on the event
- * loop. What a datagram holds is more than is tried of a name. Returns how to give up; nothing is told afterwards.
+ * Asks the servers in their order for the addresses of one family, each for 1.5 s, and all of them once more. One that
+ * does not answer goes to the end of `servers`, so that whoever asks them for another name does not wait for it again.
+ * Over UDP alone: a hostile zone answers over TCP with 64 KB of addresses, which Node's resolver reads for 60 ms on the
+ * event loop. Returns how to give up; nothing is told afterwards.
  */
 export function askNameServers(
-  servers: readonly string[],
+  servers: string[],
   name: string,
   family: AddressFamily,
   done: (error: LookupError | null, addresses: readonly string[]) => void,
 ): () => void {
   const tries = [true, false].flatMap((mayBeLong) =>
-    servers.map((server) => ({ ...nameServerOf(server), mayBeLong })),
+    servers.map((server) => ({ ...nameServerOf(server), server, mayBeLong })),
   );
-  const question = { name, family };
   let giveUp = (): void => undefined;
-  const tryFrom = (index: number, trouble: LookupError['code']): void => {
+  const tryFrom = (index: number, trouble: Trouble): void => {
     const next = tries[index];
     if (next === undefined) {
       done(new LookupError(name, trouble), []);
       return;
     }
-    giveUp = askOnce(next, question, next.mayBeLong, (answer) => {
-      if (answer === null) return tryFrom(index + 1, 'ETIMEOUT');
-      if (answer.code === noSuchName) return done(new LookupError(name, 'ENOTFOUND'), []);
-      if (answer.code !== 0) return tryFrom(index + 1, 'ESERVFAIL');
-      if (answer.addresses.length === 0) return done(new LookupError(name, 'ENODATA'), []);
-      return done(null, answer.addresses);
+    giveUp = askOnce(next, { name, family }, next.mayBeLong, (answer) => {
+      if (typeof answer === 'string') {
+        moveToEnd(servers, next.server);
+        return tryFrom(index + 1, answer);
+      }
+      const found = troubleOf(answer);
+      if (found === null) return done(null, answer.addresses);
+      if (isDenied(found)) return done(new LookupError(name, found), []);
+      return tryFrom(index + 1, found);
     });
   };
   if (isHostName(name)) tryFrom(0, 'ESERVFAIL');
@@ -67,31 +91,37 @@ export function askNameServers(
   return () => giveUp();
 }
 
-/** One question from a port of its own, with an id that nobody can guess. Null: no answer came. */
+function moveToEnd(servers: string[], server: string): void {
+  const at = servers.indexOf(server);
+  if (at >= 0) servers.push(...servers.splice(at, 1));
+}
+
+/** One question from a port of its own, with an id that nobody can guess. A text: why no answer came. */
 function askOnce(
   { address, port }: NameServer,
   { name, family }: { readonly name: string; readonly family: AddressFamily },
   mayBeLong: boolean,
-  told: (answer: ReturnType<typeof readNameAnswer>) => void,
+  told: (answer: NameAnswer | Trouble) => void,
 ): () => void {
   const id = randomInt(0x10000);
   const message = writeQuestion(id, name, family, mayBeLong);
   let socket: Socket | null = createSocket(isIP(address) === 6 ? 'udp6' : 'udp4');
-  const end = (answer: ReturnType<typeof readNameAnswer>, isWanted: boolean): void => {
+  const end = (answer: NameAnswer | Trouble | null): void => {
     if (socket === null) return;
     clearTimeout(timer);
     socket.close();
     socket = null;
-    if (isWanted) told(answer);
+    if (answer !== null) told(answer);
   };
-  const timer = setTimeout(() => end(null, true), serverTimeoutMs);
-  socket.on('error', () => end(null, true));
+  const timer = setTimeout(() => end('ETIMEOUT'), serverTimeoutMs);
+  socket.on('error', () => end('ECONNREFUSED'));
+  // Somebody else's words are no answer: the true one may still come.
   socket.on('message', (given: Buffer) => {
     const answer = readNameAnswer(given, id, name, family);
-    // Somebody else's words: the true answer may still come.
-    if (answer !== null) end(answer, true);
+    if (answer !== null) end(answer);
   });
-  // Connected, so that only this server is heard, and its host's refusal too.
-  socket.connect(port, address, () => socket?.send(message));
-  return () => end(null, false);
+  // Connected, so that only this server is heard, and its host's refusal too. A callback would be told of errors alone.
+  socket.once('connect', () => socket?.send(message));
+  socket.connect(port, address);
+  return () => end(null);
 }

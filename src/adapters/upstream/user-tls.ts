@@ -42,7 +42,7 @@ interface Piece {
   readonly isHandshake: boolean;
   /** The server by its name and port, of which anybody may have many. */
   readonly origin: string;
-  /** And by its address. */
+  /** And by the network of its address. */
   readonly server: string;
   /** Hands to TLS what has come. */
   feed(): void;
@@ -122,11 +122,11 @@ class UserCarrier extends Duplex implements Piece {
   #came = 0;
   #piece: Buffer | null = null;
 
-  constructor(raw: Socket, origin: string) {
+  constructor(raw: Socket, origin: string, server: string) {
     super();
     this.#raw = raw;
     this.origin = origin;
-    this.server = raw.remoteAddress ?? origin;
+    this.server = server;
     raw.on('data', (bytes: Buffer) => this.#onBytes(bytes));
     raw.on('end', () => this.push(null));
     raw.on('error', (error) => this.#tls?.destroy(error));
@@ -201,9 +201,12 @@ class UserCarrier extends Duplex implements Piece {
   }
 }
 
-/** TLS over an open connection. It ends with that one, and ends it. The owner listens for errors. */
-export function openUserTls(raw: Socket, target: TlsTarget): Socket {
-  const carrier = new UserCarrier(raw, `${target.host}:${target.port}`);
+/**
+ * TLS over an open connection. It ends with that one, and ends it. The owner listens for errors. `server`: the network
+ * that it leads to, through proxies too; its name where that is not known.
+ */
+export function openUserTls(raw: Socket, target: TlsTarget, server: string): Socket {
+  const carrier = new UserCarrier(raw, `${target.host}:${target.port}`, server);
   const socket = tlsOver({ socket: carrier, secureOptions: constants.SSL_OP_NO_RENEGOTIATION }, target);
   carrier.carry(socket);
   // Asked for by who looks at connections; TLS over a stream has none of its own.

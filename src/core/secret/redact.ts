@@ -10,6 +10,9 @@ const credentialShapes =
 
 /** Fewer characters of a secret than this give nothing away, and are all too likely by chance. */
 const shortestSecret = 4;
+/** The same of the beginning of one, where nobody knows whether the text was cut. */
+const shortestBeginning = 8;
+const notCut = Number.POSITIVE_INFINITY;
 
 /**
  * As vendors echo it, beside what escapes spell: plain, with its blanks collapsed, URL-escaped, and in base64, whose
@@ -50,11 +53,11 @@ function bordersOf(pattern: string): Uint32Array {
 type Place = readonly [from: number, to: number];
 
 /**
- * Where `secret` stands in the text; of one that was `cut`, also what may be the beginning of one at its end. By
+ * Where `secret` stands in the text, and at its end what may be the beginning of one, of `beginning` characters. By
  * Knuth, Morris and Pratt: whoever has a server of their own chooses 64 KB of text and 8 KB of secret, and what is
  * built in looks at every place of the one for all of the other.
  */
-function placesOf(text: string, secret: string, cut: boolean): Place[] {
+function placesOf(text: string, secret: string, beginning: number): Place[] {
   const borders = bordersOf(secret);
   const places: Place[] = [];
   let matched = 0;
@@ -66,7 +69,7 @@ function placesOf(text: string, secret: string, cut: boolean): Place[] {
     places.push([at + 1 - matched, at + 1]);
     matched = 0;
   }
-  if (cut && matched >= shortestSecret) places.push([text.length - matched, text.length]);
+  if (matched >= beginning) places.push([text.length - matched, text.length]);
   return places;
 }
 
@@ -85,10 +88,11 @@ function withMasked(text: string, places: readonly Place[]): string {
 const halfEscape = /(?:\\(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?|&[#a-zA-Z0-9]{0,7}|%[0-9a-fA-F]?)$/;
 
 /** Where escapes, undone once or twice, spell one of `secrets`; in the order of the text. */
-function spelledPlaces(text: string, secrets: readonly string[], cut: boolean): Place[] {
+function spelledPlaces(text: string, secrets: readonly string[], beginning: number): Place[] {
+  const cut = beginning < notCut;
   const found: Place[] = [];
   for (const { text: said, places } of unescapedForms(cut ? text.replace(halfEscape, '') : text)) {
-    for (const [from, to] of secrets.flatMap((secret) => placesOf(said, secret, cut))) {
+    for (const [from, to] of secrets.flatMap((secret) => placesOf(said, secret, beginning))) {
       const end = cut && to === said.length ? text.length : places[to];
       found.push([places[from] as number, end as number]);
     }
@@ -97,13 +101,13 @@ function spelledPlaces(text: string, secrets: readonly string[], cut: boolean): 
 }
 
 /** The text without the secret in any of `forms`, and without what spells the first of them with escapes. */
-function withoutForms(text: string, forms: readonly string[], cut: boolean): string {
+function withoutForms(text: string, forms: readonly string[], beginning: number): string {
   let clean = text;
-  for (const form of forms) clean = withMasked(clean, placesOf(clean, form, cut));
+  for (const form of forms) clean = withMasked(clean, placesOf(clean, form, beginning));
   const [secret = ''] = forms;
   // What looks like an escape in a secret reads as one where it is quoted.
   const secrets = [secret, ...unescapedForms(secret).map((form) => form.text)].filter(isTelling);
-  return withMasked(clean, spelledPlaces(clean, secrets, cut));
+  return withMasked(clean, spelledPlaces(clean, secrets, beginning));
 }
 
 /**
@@ -115,17 +119,18 @@ export function withoutSecret(body: Buffer, secret: string, cut: boolean): Buffe
   // A character for each byte: what is no UTF-8 stays as it is.
   const text = body.toString('latin1');
   const forms = [...formsOf(secret)].map((form) => Buffer.from(form).toString('latin1'));
-  const clean = withoutForms(text, forms, cut);
+  const clean = withoutForms(text, forms, cut ? shortestSecret : notCut);
   return clean === text ? body : Buffer.from(clean, 'latin1');
 }
 
 /**
- * A vendor's words without the secret, in whatever form; where they are as long as words may be, they were cut and may
- * end in the middle of it. Before anything else is masked in them: half a secret is not found.
+ * A vendor's words without the secret, in whatever form; where they are as long as words may be, they were cut, and
+ * others may have been, in the middle of it. Before anything else is masked in them: half a secret is not found.
  */
 export function maskSecret(text: string, secret: string): string {
-  const cut = text.length >= maxReasonLength;
-  return isTelling(secret) ? withoutForms(text, [...formsOf(secret)], cut) : text;
+  if (!isTelling(secret)) return text;
+  const beginning = text.length >= maxReasonLength ? shortestSecret : shortestBeginning;
+  return withoutForms(text, [...formsOf(secret)], beginning);
 }
 
 /** Whether a text has the shape of a credential in it. */

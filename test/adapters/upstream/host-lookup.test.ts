@@ -209,6 +209,18 @@ describe('names of the own network', () => {
     expect(asked).toHaveLength(questions);
   });
 
+  test('are not looked for in search domains where an answer was cut: what did not fit may have been addresses', async () => {
+    const asked: string[] = [];
+    dns = await startNameServer((_family, name) => {
+      asked.push(name);
+      return 'cut';
+    });
+    await expect(resolve(lookupWithoutThread([dns.server], files()), 'llm.example')).rejects.toMatchObject({
+      code: 'ETRUNCATED',
+    });
+    expect(new Set(asked)).toEqual(new Set(['llm.example']));
+  });
+
   test('are looked for in eight search domains, however many there are', async () => {
     const { server, asked } = await cluster();
     const domains = Array.from({ length: 20 }, (_, at) => `d${at}.example`);

@@ -3,8 +3,9 @@ import { once } from 'node:events';
 
 const typeA = 1;
 const nxdomain = 3;
+const truncated = 0x0200;
 
-export type Reply = readonly string[] | 'nxdomain' | 'silence';
+export type Reply = readonly string[] | 'nxdomain' | 'cut' | 'silence';
 
 export interface NameServer {
   readonly server: string;
@@ -41,10 +42,13 @@ function nameIn(question: Buffer): string {
 }
 
 /** RFC 1035 section 4, one question and its addresses. */
-export function response(query: Buffer, answers: readonly string[] | 'nxdomain'): Buffer {
-  const records = answers === 'nxdomain' ? [] : answers;
+export function response(query: Buffer, answers: readonly string[] | 'nxdomain' | 'cut'): Buffer {
+  const records = typeof answers === 'string' ? [] : answers;
   const head = Buffer.from(query);
-  head.writeUInt16BE(0x8180 | (answers === 'nxdomain' ? nxdomain : 0), 2);
+  head.writeUInt16BE(
+    0x8180 | (answers === 'nxdomain' ? nxdomain : 0) | (answers === 'cut' ? truncated : 0),
+    2,
+  );
   head.writeUInt16BE(records.length, 6);
   head.writeUInt32BE(0, 8);
   const type = query.subarray(query.length - 4, query.length - 2);

@@ -57,7 +57,7 @@ function withCode(code: number) {
   };
 }
 
-function ask(servers: readonly string[], name = 'host.example', family: AddressFamily = 4) {
+function ask(servers: string[], name = 'host.example', family: AddressFamily = 4) {
   return new Promise<readonly string[] | string>((resolve) => {
     askNameServers(servers, name, family, (error, addresses) => resolve(error?.code ?? addresses));
   });
@@ -69,6 +69,7 @@ describe('a name server', () => {
     ['that denies it', [withCode(3)], 'ENOTFOUND', 1],
     ['that has no address of this family', [found()], 'ENODATA', 1],
     ['in trouble, both times', [withCode(2)], 'ESERVFAIL', 2],
+    ['that refuses, both times', [withCode(5)], 'EREFUSED', 2],
     ['that refuses long answers', [withCode(1), found('10.0.0.1')], ['10.0.0.1'], 2],
     ['that loses a question', [() => null, found('10.0.0.1')], ['10.0.0.1'], 2],
   ])('%s', async (_what, answers, told, questions) => {
@@ -87,6 +88,23 @@ describe('a name server', () => {
     expect(bad.questions).toHaveLength(1);
   });
 
+  test.each([
+    ['has no address that can be reached', '255.255.255.255'],
+    ['is of a network that is not there', 'fe80::1'],
+  ])('that %s is passed over at once, and ends nothing', async (_what, address) => {
+    const good = await server(found('10.0.0.1'));
+    expect(await ask([address, good.at])).toEqual(['10.0.0.1']);
+    expect(await ask([address])).toBe('ECONNREFUSED');
+  });
+
+  test('that says nothing is asked last for the next name', async () => {
+    const [silent, good] = [await server(() => null), await server(found('10.0.0.1'))];
+    const servers = [silent.at, good.at];
+    expect(await ask(servers)).toEqual(['10.0.0.1']);
+    expect(await ask(servers)).toEqual(['10.0.0.1']);
+    expect(silent.questions).toHaveLength(1);
+  });
+
   test('that is not there is passed over at once', async () => {
     const gone = createSocket('udp4');
     gone.bind(0, '127.0.0.1');
@@ -95,6 +113,7 @@ describe('a name server', () => {
     gone.close();
     const good = await server(found('10.0.0.1'));
     expect(await ask([`127.0.0.1:${port}`, good.at])).toEqual(['10.0.0.1']);
+    expect(await ask([`127.0.0.1:${port}`])).toBe('ECONNREFUSED');
   });
 
   test('whose answer is cut is taken by what came, and is not asked over TCP', async () => {
@@ -111,7 +130,8 @@ describe('a name server', () => {
     await once(tcp.listen(Number(full.at.split(':')[1]), '127.0.0.1'), 'listening');
     expect((tcp.address() as AddressInfo).port).toBeGreaterThan(0);
     expect(await ask([full.at])).toEqual(['10.0.0.1']);
-    expect(await ask([empty.at])).toBe('ENODATA');
+    expect(await ask([empty.at])).toBe('ETRUNCATED');
+    expect(await ask([empty.at, full.at])).toEqual(['10.0.0.1']);
     expect(connections).toBe(0);
   });
 
@@ -162,6 +182,7 @@ describe('an answer', () => {
     expect(readNameAnswer(response(asked(question), ['::1']), 7, 'host.example', 6)).toEqual({
       code: 0,
       addresses: ['::1'],
+      isCut: false,
     });
   });
 
@@ -202,7 +223,11 @@ describe('an answer', () => {
         const name = labels.join('.');
         expect(isHostName(name)).toBe(true);
         const answer = response(asked(writeQuestion(9, name, 4, true)), ['192.0.2.1']);
-        expect(readNameAnswer(answer, 9, name, 4)).toEqual({ code: 0, addresses: ['192.0.2.1'] });
+        expect(readNameAnswer(answer, 9, name, 4)).toEqual({
+          code: 0,
+          addresses: ['192.0.2.1'],
+          isCut: false,
+        });
       }),
     );
   });
