@@ -61,6 +61,11 @@ export class AnswerBudget {
     this.#room.move(slot, more);
     return true;
   }
+
+  /** The same; how much it holds afterwards. */
+  held(userId: string, held: number, wanted: number): number {
+    return wanted === held || this.move(userId, held, wanted) ? wanted : held;
+  }
 }
 
 /** The budgets of the process, by what is counted. */
@@ -107,7 +112,11 @@ export class AnswerHold {
   /** The same as one of the large, or of the small ones. */
   countAs(isLarge: boolean, bytes: number): boolean {
     const isSmall = this.#countsSmall && !isLarge && bytes > uncountedBytes;
-    return this.#countLarge(isLarge ? bytes : 0) && this.#countSmall(isSmall ? bytes : 0);
+    const [large, small] = [isLarge ? bytes : 0, isSmall ? bytes : 0];
+    this.#large = this.#budgets.large.held(this.#userId, this.#large, large);
+    if (this.#large !== large) return false;
+    this.#small = this.#budgets.small.held(this.#userId, this.#small, small);
+    return this.#small === small;
   }
 
   /** The same for an answer that is about to be parsed. */
@@ -115,19 +124,5 @@ export class AnswerHold {
     return values > smallAnswerValues
       ? this.count(Math.max(bytes, valueBytes * values, smallAnswerBytes + 1))
       : this.count(bytes);
-  }
-
-  #countLarge(wanted: number): boolean {
-    if (wanted === this.#large) return true;
-    if (!this.#budgets.large.move(this.#userId, this.#large, wanted)) return false;
-    this.#large = wanted;
-    return true;
-  }
-
-  #countSmall(wanted: number): boolean {
-    if (wanted === this.#small) return true;
-    if (!this.#budgets.small.move(this.#userId, this.#small, wanted)) return false;
-    this.#small = wanted;
-    return true;
   }
 }

@@ -47,9 +47,7 @@ export class KeptAnswer {
   }
 
   #count(bytes: number): boolean {
-    if (bytes === this.#counted) return true;
-    if (!this.#budget.move(this.#userId, this.#counted, bytes)) return false;
-    this.#counted = bytes;
-    return true;
+    this.#counted = this.#budget.held(this.#userId, this.#counted, bytes);
+    return this.#counted === bytes;
   }
 }

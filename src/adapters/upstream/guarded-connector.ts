@@ -1,6 +1,5 @@
 import type { OnReadOpts, Socket } from 'node:net';
 import { isIP } from 'node:net';
-import { clientNetwork } from '../../core/net/client-network.ts';
 import type { EgressTarget } from '../../core/net/egress.ts';
 import { proxyFor } from '../../core/net/egress.ts';
 import type { EgressProxy } from '../../core/net/egress-proxy.ts';
@@ -185,7 +184,8 @@ class Connecting {
     const { onread } = this.#target;
     const secure = this.#place.protocol === 'https:';
     this.#handshaking = secure;
-    const socket = secure ? this.#openTlsWithin(carrier, address) : carrier;
+    const openWithin = this.#options.userAddress ? openUserTls : openTlsWithin;
+    const socket = secure ? openWithin(carrier, this.#tlsTarget(), address) : carrier;
     if (secure) this.#hold(socket);
     const opened = (): void => {
       // Not the socket's own doing: it reads for TLS, or read what the proxy said, before it reads for its owner.
@@ -194,12 +194,6 @@ class Connecting {
     };
     if (secure) socket.once('secureConnect', opened);
     else opened();
-  }
-
-  #openTlsWithin(carrier: Socket, address: string | null): Socket {
-    const target = this.#tlsTarget();
-    if (!this.#options.userAddress) return openTlsWithin(carrier, target);
-    return openUserTls(carrier, target, address === null ? target.host : clientNetwork(address));
   }
 
   #tcpTarget() {

@@ -140,14 +140,10 @@ function askInTurn(
   callback: Parameters<HostLookup>[2],
 ): void {
   resolveBothFamilies(servers, name ?? '', signal, (error, addresses) => {
-    const next = error !== null && isDenied(codeOf(error)) && others.length > 0 && !signal.aborted;
+    const next = error !== null && isDenied(error) && others.length > 0 && !signal.aborted;
     if (next) askInTurn(servers, others, signal, callback);
     else callback(error, addresses.slice(0, maxAddresses));
   });
-}
-
-function codeOf(error: Error): string {
-  return (error as NodeJS.ErrnoException).code ?? '';
 }
 
 /** A and AAAA at once; whichever comes first waits `resolutionDelayMs` for the other. */
@@ -164,18 +160,16 @@ function resolveBothFamilies(
   let finished = false;
   let delay: NodeJS.Timeout | undefined;
 
-  const finish = (): void => {
-    if (finished) return;
-    finished = true;
-    clearTimeout(delay);
-    signal.removeEventListener('abort', giveUp);
-    for (const stop of asking) stop();
-    callback(found.length > 0 ? null : firstError, found);
-  };
   const giveUp = (): void => {
     finished = true;
     clearTimeout(delay);
     for (const stop of asking) stop();
+  };
+  const finish = (): void => {
+    if (finished) return;
+    giveUp();
+    signal.removeEventListener('abort', giveUp);
+    callback(found.length > 0 ? null : firstError, found);
   };
   const take = (family: 4 | 6) => (error: Error | null, addresses: readonly string[]) => {
     pending -= 1;

@@ -51,7 +51,8 @@ function troubleOf({ code, addresses, isCut }: NameAnswer): Trouble | null {
 }
 
 /** DNS has answered, and the answer is no. */
-export const isDenied = (code: string): boolean => code === 'ENOTFOUND' || code === 'ENODATA';
+export const isDenied = ({ code }: { readonly code?: string | undefined }): boolean =>
+  code === 'ENOTFOUND' || code === 'ENODATA';
 
 /**
  * Asks the servers in their order for the addresses of one family, each for 1.5 s, and all of them once more. One that
@@ -80,10 +81,10 @@ export function askNameServers(
         moveToEnd(servers, next.server);
         return tryFrom(index + 1, answer);
       }
-      const found = troubleOf(answer);
-      if (found === null) return done(null, answer.addresses);
-      if (isDenied(found)) return done(new LookupError(name, found), []);
-      return tryFrom(index + 1, found);
+      const code = troubleOf(answer);
+      if (code === null) return done(null, answer.addresses);
+      if (isDenied({ code })) return done(new LookupError(name, code), []);
+      return tryFrom(index + 1, code);
     });
   };
   if (isHostName(name)) tryFrom(0, 'ESERVFAIL');

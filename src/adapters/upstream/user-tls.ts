@@ -2,6 +2,7 @@ import { constants, randomInt } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { LRUCache } from 'lru-cache';
+import { clientNetwork } from '../../core/net/client-network.ts';
 import { SharedRoom, slotOf } from '../../core/shared-room.ts';
 import type { TlsTarget } from './open-socket.ts';
 import { tlsOver } from './open-socket.ts';
@@ -202,10 +203,11 @@ class UserCarrier extends Duplex implements Piece {
 }
 
 /**
- * TLS over an open connection. It ends with that one, and ends it. The owner listens for errors. `server`: the network
- * that it leads to, through proxies too; its name where that is not known.
+ * TLS over an open connection. It ends with that one, and ends it. The owner listens for errors. `address`: where it
+ * leads to, through proxies too; null: nobody knows.
  */
-export function openUserTls(raw: Socket, target: TlsTarget, server: string): Socket {
+export function openUserTls(raw: Socket, target: TlsTarget, address: string | null): Socket {
+  const server = address === null ? target.host : clientNetwork(address);
   const carrier = new UserCarrier(raw, `${target.host}:${target.port}`, server);
   const socket = tlsOver({ socket: carrier, secureOptions: constants.SSL_OP_NO_RENEGOTIATION }, target);
   carrier.carry(socket);

@@ -12,11 +12,14 @@ const idleMs = 2_000;
 const leastBytes = 16 * 1024;
 const longestMs = 20_000;
 
+/** True where a body comes with these headers, or came. */
+export function announcesBody(headers: IncomingMessage['headers']): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
 /** True while there is body still to come. */
 export function isBodyComing(raw: IncomingMessage): boolean {
-  if (raw.complete || raw.destroyed) return false;
-  const { 'content-length': length, 'transfer-encoding': coding } = raw.headers;
-  return coding !== undefined || (length !== undefined && length !== '0');
+  return !raw.complete && !raw.destroyed && announcesBody(raw.headers);
 }
 
 /** Writes a whole answer at once, then reads and discards what the client still sends, within limits. */

@@ -11,6 +11,7 @@ import { parseStrictJson } from '../../core/json/strict-json.ts';
 import { clientNetwork } from '../../core/net/client-network.ts';
 import { TimedTurns } from '../../timed-turns.ts';
 import { peerAddress } from '../access/peer-address.ts';
+import { announcesBody } from '../answers/linger.ts';
 import { gatewayHeaders } from '../gateway-headers.ts';
 import { notJson, shownParam } from '../schemas/parse.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
@@ -93,10 +94,6 @@ function* readWithin(
   }
 }
 
-function hasNoBody({ headers }: FastifyRequest): boolean {
-  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
-}
-
 function lastOf<Result>(steps: Iterator<unknown, Result>): Result {
   for (;;) {
     const step = steps.next();
@@ -151,7 +148,7 @@ export function acceptOnlyJson(
   });
   // A method that needs no body may name its type all the same, as form posts of curl do.
   app.addContentTypeParser('*', (request, _payload, done) =>
-    done(null, hasNoBody(request) ? undefined : new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE()),
+    done(null, announcesBody(request.headers) ? new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE() : undefined),
   );
   app.addHook('preValidation', (request, _reply, done) => {
     if (!(request.body instanceof Error)) return done();
