@@ -2,11 +2,11 @@
 import type { Attributes } from '@opentelemetry/api';
 import { TraceFlags } from '@opentelemetry/api';
 import { expect, test } from 'vitest';
-import type { AttemptRecord } from '../../src/core/attempt-record.ts';
 import { ChatSpans } from '../../src/telemetry/chat-spans.ts';
 import { RequestSpan } from '../../src/telemetry/request-span.ts';
 import type { OpenSpan, SpanMaker } from '../../src/telemetry/tracing.ts';
 import { logRow } from '../adapters/postgres/log-rows.ts';
+import { servedRecord } from '../chat/attempt-records.ts';
 import { callOf, candidateOf, testTables } from '../chat/story.ts';
 
 const tables = testTables();
@@ -49,20 +49,7 @@ function begin() {
   return { events, noted, ended, request, spans: new ChatSpans(maker, []), call };
 }
 
-const served: AttemptRecord = {
-  kind: 'tried',
-  candidate,
-  number: 1,
-  isSent: true,
-  addressClass: null,
-  end: { kind: 'served' },
-  startedAtMs: 0,
-  durationMs: 9_000,
-  firstTokenMs: 100,
-  usage: null,
-  answer: null,
-  dropped: [],
-};
+const served = servedRecord(candidate, { durationMs: 9_000 });
 
 /** Whatever stands where a name belongs, a server of one's own, or a broken one, may have put there. */
 test.each([

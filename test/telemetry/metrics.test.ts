@@ -20,6 +20,7 @@ import { statusLabel } from '../../src/telemetry/http-metrics.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { Families, Histogram } from '../../src/telemetry/series.ts';
 import { logRow } from '../adapters/postgres/log-rows.ts';
+import { servedRecord } from '../chat/attempt-records.ts';
 import { callOf, candidateOf, testTables } from '../chat/story.ts';
 import type { Exposition } from './exposition.ts';
 import { readExposition, sumOf } from './exposition.ts';
@@ -32,21 +33,7 @@ const usage: Usage = { ...noUsage, basis: 'complete', inputTokens: 11, outputTok
 
 function recordOf(model: string, additions: Partial<AttemptRecord> = {}): AttemptRecord {
   const candidate = { ...candidateOf('openai', tables), model };
-  return {
-    kind: 'tried',
-    candidate,
-    number: 1,
-    isSent: true,
-    addressClass: null,
-    end: { kind: 'served' },
-    startedAtMs: performance.now(),
-    durationMs: 200,
-    firstTokenMs: 100,
-    usage,
-    answer: null,
-    dropped: [],
-    ...additions,
-  };
+  return servedRecord(candidate, { startedAtMs: performance.now(), usage, ...additions });
 }
 
 function rowOf(additions: Partial<SettledRequest> = {}): SettledRequest {

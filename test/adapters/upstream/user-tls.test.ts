@@ -143,6 +143,14 @@ test('a server that sends ever more session tickets is left', async () => {
   expect((await failed).message).toContain('too many TLS session tickets');
 });
 
+/** Until the end of the test, timers go on when it says so. */
+function holdTimers(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+}
+
 /** Turns by a clock of their own, and the names of what was fed. */
 function watchedTurns() {
   let nowMs = 0;
@@ -182,10 +190,7 @@ test('what takes long is done in a turn of its own, one after the other', async 
 });
 
 test('a server whose handshake was dear waits four times as long before the next, and nobody else does', () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate'] });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
+  holdTimers();
   const { turns, fed, piece } = watchedTurns();
   turns.enter(piece('dear', 60, 'dear:443'));
   turns.enter(piece('dear again', 60, 'dear:443'));
@@ -203,10 +208,7 @@ test('a server whose handshake was dear waits four times as long before the next
 });
 
 test('a crowd of connections to a dear server keeps another dear one out for no more than one rest', () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate'] });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
+  holdTimers();
   const { turns, fed, piece } = watchedTurns();
   turns.enter(piece('honest, once', 6, 'honest:443'));
   vi.advanceTimersByTime(30);
