@@ -1,6 +1,7 @@
 import type { Feature, FeatureNeed, RequestNeeds } from '../capability.ts';
 import type { ChatMessage, ChatRequest } from './chat-request.ts';
 import { contentFields } from './content-fields.ts';
+import { stopSequences } from './stop-sequences.ts';
 
 /**
  * Characters per token for a lower bound. Ordinary text has about four, indented and padded text up to seven;
@@ -106,9 +107,9 @@ function addFormatNeeds(request: ChatRequest, features: FeatureNeed[]): void {
     features.push({ feature: 'json_object', param });
 }
 
-function addStopNeeds({ stop }: ChatRequest, features: FeatureNeed[]): void {
-  if (stop === undefined) return;
-  const sequences = (typeof stop === 'string' ? [stop] : stop).filter((sequence) => sequence !== '');
+function addStopNeeds(request: ChatRequest, features: FeatureNeed[]): void {
+  if (request.stop === undefined) return;
+  const sequences = stopSequences(request);
   if (sequences.length === 0) return;
   features.push({ feature: 'stop', param: 'stop' });
   if (sequences.some((sequence) => sequence.trim() === ''))

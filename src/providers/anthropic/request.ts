@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ChatRequest } from '../../core/request/chat-request.ts';
+import { stopSequences } from '../../core/request/stop-sequences.ts';
 import type { ModelFacts } from '../../core/tables/model-facts.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
@@ -60,10 +61,8 @@ function sampling(
   return fields;
 }
 
-function stopSequences(request: ChatRequest): Pick<MessagesRequest, 'stop_sequences'> {
-  const given = typeof request.stop === 'string' ? [request.stop] : (request.stop ?? []);
-  // To stop at nothing is no wish.
-  const sequences = given.filter((sequence) => sequence !== '');
+function stopFields(request: ChatRequest): Pick<MessagesRequest, 'stop_sequences'> {
+  const sequences = stopSequences(request);
   return sequences.length === 0 ? {} : { stop_sequences: sequences };
 }
 
@@ -101,7 +100,7 @@ export function translateAnthropicRequest(
     ...(system.length > 0 && { system }),
     messages,
     ...sampling(request, facts, dropped),
-    ...stopSequences(request),
+    ...stopFields(request),
     ...(request.user !== undefined &&
       request.user !== '' && { metadata: { user_id: opaqueUser(request.user) } }),
     ...translateTools(request, dropped),

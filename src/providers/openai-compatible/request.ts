@@ -1,5 +1,6 @@
 import type { ChatRequest } from '../../core/request/chat-request.ts';
 import { isForced } from '../../core/request/request-needs.ts';
+import { stopSequences } from '../../core/request/stop-sequences.ts';
 import type { ModelFacts } from '../../core/tables/model-facts.ts';
 import type { TranslationContext, UpstreamRequest } from '../provider.ts';
 import type { Dialect } from './dialect.ts';
@@ -56,6 +57,12 @@ function fitSampling(body: RequestBody, facts: ModelFacts, dropped: string[]): v
   if (!facts.temperature_with_top_p) drop(body, topP, dropped);
 }
 
+function fitStop(body: RequestBody, request: ChatRequest, { stopAsList }: Dialect): void {
+  const sequences = stopSequences(request);
+  if (sequences.length === 0) body.stop = undefined;
+  else if (stopAsList || typeof body.stop !== 'string') body.stop = sequences;
+}
+
 function fitMaxTokens(body: RequestBody, request: ChatRequest, facts: ModelFacts): void {
   const limit = request.max_tokens ?? request.max_completion_tokens ?? facts.default_max_tokens;
   // A field that is not there is not added: each changes the shape of the object.
@@ -94,7 +101,7 @@ export function translateCompatibleRequest(
   if (!dialect.verbatim) {
     drop(body, dialect.lackedFields(facts), dropped);
     if (request.stream !== true || !facts.stream_usage) drop(body, streamOptions, dropped);
-    if (dialect.stopAsList && typeof body.stop === 'string') body.stop = [body.stop];
+    if (body.stop !== undefined) fitStop(body, request, dialect);
     fitSampling(body, facts, dropped);
     fitMaxTokens(body, request, facts);
     fitTools(body, request, dropped);
