@@ -7,6 +7,7 @@ import { adminRouteList } from '../admin/admin-routes.ts';
 import { requestIdHeader } from '../request-id.ts';
 import type { Route } from '../route-table.ts';
 import { pathParameters, routeList } from '../route-table.ts';
+import { answerHeadersOf, errorHeaders, isOfAdminApi, vendorsRetryHeader } from './answer-header-schemas.ts';
 import { errorBodySchema } from './answer-schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -19,47 +20,10 @@ function jsonSchema(schema: z.ZodType): Json {
 const text = { type: 'string' } as const;
 const jsonContent = (schema: Json) => ({ 'application/json': { schema } });
 
-/** Every answer carries it. */
-const requestId = { [requestIdHeader.name]: { description: 'Id of the request', schema: text } };
-const tablesVersion = {
-  'X-Gateway-Tables-Version': { description: 'Of the tables that the request began with', schema: text },
-};
-
-/** On chat answers of users with such limits. */
-const limitHeaders = Object.fromEntries(
-  ['requests', 'tokens'].flatMap((what) => [
-    [
-      `X-RateLimit-Limit-${what}`,
-      { description: `How many ${what} a minute the user may have`, schema: text },
-    ],
-    [`X-RateLimit-Remaining-${what}`, { description: `How many of these ${what} are left`, schema: text }],
-    [
-      `X-RateLimit-Reset-${what}`,
-      { description: `When there are as many ${what} again: \`250ms\`, \`12s\`, \`1m0s\``, schema: text },
-    ],
-  ]),
-);
-
-const isOfAdminApi = ({ auth }: Route): boolean => auth === 'admin-token';
-
-/** No tables have a say in what operators ask. */
-const answerHeadersOf = (route: Route): Json => ({
-  ...requestId,
-  ...(!isOfAdminApi(route) && tablesVersion),
-  ...(route.story === true && limitHeaders),
-});
-
 const errorSchema = { $ref: '#/components/schemas/Error' };
 const failure = (route: Route) => ({
   description: 'Error',
-  headers: {
-    ...answerHeadersOf(route),
-    'Retry-After': { description: 'Seconds until a repeat may help', schema: text },
-    'X-Should-Retry': {
-      description: 'Whether the OpenAI SDKs are to repeat it by themselves',
-      schema: { type: 'string', enum: ['true', 'false'] },
-    },
-  },
+  headers: { ...answerHeadersOf(route), ...errorHeaders },
   content: jsonContent(errorSchema),
 });
 /** Without a type: readers of such a stream disagree on whether one event is a text or an object. */
@@ -70,7 +34,12 @@ const verbatim = { description: "An override's vendor answered it: its own words
 function failureOf(route: Route): Json {
   if (route.story !== true) return failure(route);
   const error = { anyOf: [errorSchema, verbatim] };
-  return { ...failure(route), content: { ...jsonContent(error), '*/*': { schema: verbatim } } };
+  const { headers, ...described } = failure(route);
+  return {
+    ...described,
+    headers: { ...headers, ...vendorsRetryHeader },
+    content: { ...jsonContent(error), '*/*': { schema: verbatim } },
+  };
 }
 
 /** Optional fields of a chat body may be null, which is as if they were left out. */
