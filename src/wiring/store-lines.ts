@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { RequestLogOptions } from '../adapters/postgres/request-log-contract.ts';
 import type { RedisOptions } from '../adapters/redis/connection.ts';
+import type { OnCertificates } from '../adapters/system/certificate-files.ts';
 
 /** Of one outage. They may take turns (no connection, no answer), and be asked for twice a second. */
 const mostReasons = 5;
@@ -39,10 +40,23 @@ export function listeningLines(log: Logger): (listening: boolean, reason: string
   };
 }
 
-export function redisLines(log: Logger): Pick<RedisOptions, 'onUp' | 'onDown'> {
+/** The last good ones are used on, until they expire: nothing else says that the new ones never came. */
+export function certificateLines(log: Pick<Logger, 'info' | 'error'>, setting: string): OnCertificates {
+  return (trouble) => {
+    if (trouble === null) log.info({ setting }, 'renewed certificates are used');
+    else
+      log.error(
+        { setting, trouble },
+        'renewed certificates cannot be used: the ones before them are used on',
+      );
+  };
+}
+
+export function redisLines(log: Logger): Pick<RedisOptions, 'onUp' | 'onDown' | 'onCertificates'> {
   const isDown = 'cache store is down; answers are not cached, and each replica counts limits alone';
   return {
     onUp: () => log.info('cache store is up'),
     onDown: (message) => log.warn({ message }, isDown),
+    onCertificates: certificateLines(log, 'REDIS_URL'),
   };
 }

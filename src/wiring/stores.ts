@@ -19,24 +19,21 @@ import type { SchemaGate } from '../adapters/postgres/schema-gate.ts';
 import { openSchemaGate } from '../adapters/postgres/schema-gate.ts';
 import type { SealedKeyCounts } from '../adapters/postgres/sealed-key-counts.ts';
 import { countSealedKeys, watchSealedKeys } from '../adapters/postgres/sealed-key-counts.ts';
-import type { RedisConnection } from '../adapters/redis/connection.ts';
-import { connectRedis } from '../adapters/redis/connection.ts';
 import type { CacheStats } from '../adapters/redis/response-cache.ts';
 import { RedisResponseCache } from '../adapters/redis/response-cache.ts';
 import { RedisLimits } from '../adapters/redis/shared-limits.ts';
-import { SharedWindows } from '../adapters/redis/shared-windows.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
 import type { NamedEndpoint } from '../adapters/upstream/own-endpoints.ts';
 import type { Accounts, Clock, RequestLog, ResponseCache } from '../chat/ports.ts';
 import { parseDatabaseUrl } from '../core/net/database-url.ts';
 import { parseRedisUrl } from '../core/net/redis-url.ts';
 import type { ReadSpent, SharedCount, SharedLimits } from '../limits/ports.ts';
-import { countedWindowMs } from '../limits/window-counter.ts';
 import type { Settings } from '../settings.ts';
 import type { StdoutLines } from '../telemetry/stdout-lines.ts';
 import type { StoreMetrics } from '../telemetry/store-metrics.ts';
+import { countIn, openRedis } from './redis-connections.ts';
 import { refusedBatches } from './refused-batches.ts';
-import { listeningLines, redisLines, requestLogLines } from './store-lines.ts';
+import { certificateLines, listeningLines, requestLogLines } from './store-lines.ts';
 
 /** Connections to Postgres beside those for accounts and keys; the chart and the settings' texts reckon with them. */
 export const poolSizes = {
@@ -134,25 +131,32 @@ function createPools(
   directUrl: string,
   directHosts: HostChoice,
   poolSize: number,
+  log: Logger,
 ): Pools {
   // A second address is only given where the first one is a pooler's.
   const pooled = directUrl !== databaseUrl;
   const through = { pooled, hosts: pooled ? new HostChoice(databaseUrl) : directHosts };
   return {
-    pool: createPool(databaseUrl, poolSize, through),
+    pool: createPool(databaseUrl, poolSize, {
+      ...through,
+      onCertificates: certificateLines(log, 'DATABASE_URL'),
+    }),
     queryPool: createPool(databaseUrl, poolSizes.query, through),
-    logPool: createPool(directUrl, poolSizes.log, { hosts: directHosts }),
+    logPool: createPool(directUrl, poolSizes.log, {
+      hosts: directHosts,
+      onCertificates: pooled ? certificateLines(log, 'DATABASE_DIRECT_URL') : undefined,
+    }),
     operatorsPool: createPool(databaseUrl, poolSizes.operators, through),
     spendPool: createPool(databaseUrl, poolSizes.spend, { ...through, ...spendPatience }),
   };
 }
 
 async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
-  const { settings, databaseUrl, sealer, clock, log, lines, metrics, onKept } = io;
+  const { settings, databaseUrl, sealer, clock, log, lines, metrics, onKept, onStore } = io;
   const stopping = new AbortController();
   const directUrl = settings.databaseDirectUrl ?? databaseUrl;
   const directHosts = new HostChoice(directUrl);
-  const pools = createPools(databaseUrl, directUrl, directHosts, settings.databasePool);
+  const pools = createPools(databaseUrl, directUrl, directHosts, settings.databasePool, log);
   const { pool, queryPool, logPool } = pools;
   opened.push(() => Promise.all(Object.values(pools).map((one) => one.end())));
   const { migrateAtBoot, spoolDir, spoolBytes, spoolFull, logRetentionDays } = settings;
@@ -182,7 +186,7 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   const partitionsKeptAtMs = keepPartitions(pool, gate.opened, logRetentionDays, log, stopping.signal);
   keepRollups(pool, gate.opened, log, stopping.signal);
   if (migrateAtBoot) keepOnlineIndexes(directUrl, gate.opened, log, stopping.signal);
-  const redis = settings.redisUrl === null ? null : openRedis(settings.redisUrl, io);
+  const redis = settings.redisUrl === null ? null : openRedis(settings.redisUrl, log, onStore);
   opened.push(() => redis?.disconnect());
   const shared = redis === null ? null : new RedisResponseCache(redis.answers, maxCacheValueBytes);
   return {
@@ -211,31 +215,6 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
     cacheStats: shared === null ? null : () => shared.stats(),
     close: () => closeAll(opened),
   };
-}
-
-interface RedisConnections {
-  readonly answers: RedisConnection;
-  readonly counts: RedisConnection;
-  disconnect(): void;
-}
-
-/** Replies come in their order on each: a megabyte of an answer must keep no count of a limit waiting. */
-function openRedis(url: string, { log, onStore }: StoresIo): RedisConnections {
-  const answers = connectRedis(url, { ...redisLines(log), onServer: onStore });
-  const counts = connectRedis(url, { onServer: onStore });
-  return {
-    answers,
-    counts,
-    disconnect: () => {
-      answers.disconnect();
-      counts.disconnect();
-    },
-  };
-}
-
-function countIn(redis: RedisConnection, group: string): SharedCount {
-  const windows = new SharedWindows(redis, group, countedWindowMs);
-  return (limits) => windows.take(limits);
 }
 
 /** Where our own stores listen, by name: no user may reach them through a base_url. */

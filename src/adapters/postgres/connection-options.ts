@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import type { SecureContext, ConnectionOptions as TlsOptions } from 'node:tls';
 import type { DatabaseTls } from '../../core/net/database-url.ts';
 import { DatabaseUrlError, parseDatabaseUrl } from '../../core/net/database-url.ts';
+import type { OnCertificates } from '../system/certificate-files.ts';
 import { CertificateFilesError, followCertificates } from '../system/certificate-files.ts';
 
 /**
@@ -24,9 +25,9 @@ export interface ConnectionOptions {
 }
 
 /** Throws DatabaseUrlError. */
-function certificatesOf(tls: DatabaseTls): () => SecureContext {
+function certificatesOf(tls: DatabaseTls, onChange: OnCertificates | undefined): () => SecureContext {
   try {
-    return followCertificates(tls);
+    return followCertificates(tls, onChange);
   } catch (error) {
     if (!(error instanceof CertificateFilesError)) throw error;
     // The URL was read before, where its setting is known: this is said later, of either.
@@ -37,7 +38,7 @@ function certificatesOf(tls: DatabaseTls): () => SecureContext {
   }
 }
 
-function tlsOptions(tls: DatabaseTls, host: string): TlsOptions {
+function tlsOptions(tls: DatabaseTls, host: string, onCertificates?: OnCertificates): TlsOptions {
   const options: TlsOptions = {
     // The name that the certificate must hold. An address is checked too, but never sent as a server name (RFC 6066 3).
     host,
@@ -46,7 +47,7 @@ function tlsOptions(tls: DatabaseTls, host: string): TlsOptions {
   };
   if (tls.verify === 'chain') options.checkServerIdentity = () => undefined;
   if (tls.rootCertPath === null && tls.certPath === null) return options;
-  const get = certificatesOf(tls);
+  const get = certificatesOf(tls, onCertificates);
   // Both drivers copy the options for each connection, which asks anew.
   return Object.defineProperty(options, 'secureContext', { get, enumerable: true });
 }
@@ -58,7 +59,12 @@ export const hostCount = (url: string): number => parseDatabaseUrl(url).hosts.le
  * `purpose` follows our name in `application_name`; `at` is the place of the host in the URL. Throws DatabaseUrlError:
  * bad URL, or an unreadable file.
  */
-function connectionOptions(url: string, purpose: string, at: number): ConnectionOptions {
+function connectionOptions(
+  url: string,
+  purpose: string,
+  at: number,
+  onCertificates?: OnCertificates,
+): ConnectionOptions {
   const target = parseDatabaseUrl(url);
   const place = target.hosts[at];
   if (place === undefined) throw new RangeError(`the URL names no host number ${at}`);
@@ -70,15 +76,15 @@ function connectionOptions(url: string, purpose: string, at: number): Connection
     password: () => target.password,
     applicationName: target.applicationName ?? `model-gateway${purpose}`,
     options: target.options,
-    tls: target.tls === null ? false : tlsOptions(target.tls, place.host),
+    tls: target.tls === null ? false : tlsOptions(target.tls, place.host, onCertificates),
     directTls: target.tls?.direct ?? false,
   };
 }
 
 /** For `pg`. */
-export function pgOptions(url: string, purpose = '', at = 0) {
+export function pgOptions(url: string, purpose = '', at = 0, onCertificates?: OnCertificates) {
   const { host, port, user, database, password, applicationName, options, tls, directTls } =
-    connectionOptions(url, purpose, at);
+    connectionOptions(url, purpose, at, onCertificates);
   return {
     ...{ host, port, user, database, password, application_name: applicationName, ssl: tls },
     ...(options === null ? {} : { options }),

@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
+import type { OnCertificates } from '../system/certificate-files.ts';
 import { pgOptions } from './connection-options.ts';
 import type { HostChoice, PlacedConnection } from './host-choice.ts';
 import { expectWritable } from './host-choice.ts';
@@ -31,7 +32,7 @@ export class HostsPool extends pg.Pool {
 
   /**
    * `begin` readies a new connection; `choice` is one of this URL; a query may take `answerMs`, or what its
-   * `query_timeout` says. Throws DatabaseUrlError.
+   * `query_timeout` says; `onCertificates` is told of the files that the URL names. Throws DatabaseUrlError.
    */
   constructor(
     url: string,
@@ -39,8 +40,9 @@ export class HostsPool extends pg.Pool {
     config: pg.PoolConfig,
     answerMs: number,
     begin: (client: pg.ClientBase) => Promise<void>,
+    onCertificates?: OnCertificates,
   ) {
-    const places = Array.from({ length: choice.count }, (_, at) => pgOptions(url, '', at));
+    const places = Array.from({ length: choice.count }, (_, at) => pgOptions(url, '', at, onCertificates));
 
     class PlacedClient extends pg.Client implements PlacedConnection {
       readonly at: number;

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { StoreAway } from '../../core/store-away.ts';
+import type { OnCertificates } from '../system/certificate-files.ts';
 import { isConnectionError } from './connection-errors.ts';
 import { HostChoice, ReadOnlyServer } from './host-choice.ts';
 import { crowdedMessage, HostsPool } from './hosts-pool.ts';
@@ -36,8 +37,14 @@ function limits(set: 'SET' | 'SET LOCAL', patienceMs: number): string {
 class PooledPool extends HostsPool {
   readonly opening: string;
 
-  constructor(url: string, hosts: HostChoice, config: pg.PoolConfig, patienceMs: number) {
-    super(url, hosts, config, patienceMs + queryGraceMs, () => Promise.resolve());
+  constructor(
+    url: string,
+    hosts: HostChoice,
+    config: pg.PoolConfig,
+    patienceMs: number,
+    onCertificates?: OnCertificates,
+  ) {
+    super(url, hosts, config, patienceMs + queryGraceMs, () => Promise.resolve(), onCertificates);
     this.opening = `BEGIN; ${limits('SET LOCAL', patienceMs)}`;
     const query = (text: pg.QueryConfig, values?: unknown[]) =>
       inTransaction(this, (client) => client.query(text, values));
@@ -54,6 +61,8 @@ export interface PoolOptions {
   readonly pooled?: boolean;
   /** Shared with other connections of the same URL, so that what one of them finds out they all know. */
   readonly hosts?: HostChoice;
+  /** Of pools whose URLs name the same files one is enough. */
+  readonly onCertificates?: OnCertificates | undefined;
 }
 
 /**
@@ -63,7 +72,7 @@ export interface PoolOptions {
  */
 export function createPool(url: string, max: number, options: PoolOptions = {}): pg.Pool {
   const { patienceMs = statementTimeoutMs, connectMs = poolConnectMs } = options;
-  const { pooled = false, hosts = new HostChoice(url) } = options;
+  const { pooled = false, hosts = new HostChoice(url), onCertificates } = options;
   const config: pg.PoolConfig = {
     max,
     connectionTimeoutMillis: connectMs,
@@ -72,11 +81,12 @@ export function createPool(url: string, max: number, options: PoolOptions = {}):
     keepAliveInitialDelayMillis: keepAliveDelayMs,
     allowExitOnIdle: true,
   };
+  const setLimits = async (client: pg.ClientBase): Promise<void> => {
+    await client.query(limits('SET', patienceMs));
+  };
   const pool = pooled
-    ? new PooledPool(url, hosts, config, patienceMs)
-    : new HostsPool(url, hosts, config, patienceMs + queryGraceMs, async (client) => {
-        await client.query(limits('SET', patienceMs));
-      });
+    ? new PooledPool(url, hosts, config, patienceMs, onCertificates)
+    : new HostsPool(url, hosts, config, patienceMs + queryGraceMs, setLimits, onCertificates);
   // An idle connection that the server closes is replaced by the next query; unheard, the event ends the process.
   pool.on('error', () => {});
   return pool;

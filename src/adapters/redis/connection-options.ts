@@ -1,6 +1,7 @@
 import type { SecureContext, ConnectionOptions as TlsOptions } from 'node:tls';
 import type { ClusterOptions, RedisOptions } from 'ioredis';
 import type { RedisTarget, RedisTls } from '../../core/net/redis-url.ts';
+import type { OnCertificates } from '../system/certificate-files.ts';
 import { CertificateFilesError, followCertificates } from '../system/certificate-files.ts';
 
 /** A cache that takes longer is worth less than the call it would save: see docs/decisions/0008. */
@@ -19,6 +20,11 @@ const mapAgeMs = 1000;
 /** One for a shard that moved, one for one that is moving; more would outlast the time for a command. */
 const mostRedirections = 3;
 
+interface OptionsOfRedis {
+  readonly commandTimeoutMs?: number | undefined;
+  readonly onCertificates?: OnCertificates | undefined;
+}
+
 /** Half of the delay is random, so that replicas do not come back in step. */
 function delayMs(attempt: number, longestMs: number): number {
   const wholeMs = Math.min(firstReconnectMs * 2 ** Math.min(attempt, 16), longestMs);
@@ -26,9 +32,9 @@ function delayMs(attempt: number, longestMs: number): number {
 }
 
 /** Throws CertificateFilesError that names the setting. */
-function certificatesOf(tls: RedisTls): () => SecureContext {
+function certificatesOf(tls: RedisTls, onChange?: OnCertificates): () => SecureContext {
   try {
-    return followCertificates({ ...tls, keyPassphrase: null });
+    return followCertificates({ ...tls, keyPassphrase: null }, onChange);
   } catch (error) {
     if (!(error instanceof CertificateFilesError)) throw error;
     throw new CertificateFilesError(
@@ -38,17 +44,20 @@ function certificatesOf(tls: RedisTls): () => SecureContext {
 }
 
 /** Throws CertificateFilesError. */
-function tlsOptions(tls: RedisTls): TlsOptions {
+function tlsOptions(tls: RedisTls, onCertificates?: OnCertificates): TlsOptions {
   const options: TlsOptions = { rejectUnauthorized: true };
   if (tls.serverName !== null) options.servername = tls.serverName;
   if (tls.rootCertPath === null && tls.certPath === null) return options;
-  const get = certificatesOf(tls);
+  const get = certificatesOf(tls, onCertificates);
   // The driver copies the options for each connection, which asks anew.
   return Object.defineProperty(options, 'secureContext', { get, enumerable: true });
 }
 
 /** What is the same of every connection to a server that keeps data. Throws CertificateFilesError. */
-function serverOptions(target: RedisTarget, commandTimeoutMs = defaultCommandTimeoutMs) {
+function serverOptions(
+  target: RedisTarget,
+  { commandTimeoutMs = defaultCommandTimeoutMs, onCertificates }: OptionsOfRedis,
+) {
   return {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
@@ -59,15 +68,15 @@ function serverOptions(target: RedisTarget, commandTimeoutMs = defaultCommandTim
     connectionName: 'model-gateway',
     ...(target.user === null ? {} : { username: target.user }),
     ...(target.password === null ? {} : { password: target.password }),
-    ...(target.tls === null ? {} : { tls: tlsOptions(target.tls) }),
+    ...(target.tls === null ? {} : { tls: tlsOptions(target.tls, onCertificates) }),
     // After a failover the old primary is read-only; the address now leads to another server.
     reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   } satisfies RedisOptions;
 }
 
 /** One server, or the one that sentinels name. Throws CertificateFilesError. */
-export function singleOptions(target: RedisTarget, commandTimeoutMs?: number) {
-  const common = { ...serverOptions(target, commandTimeoutMs), db: target.database };
+export function singleOptions(target: RedisTarget, options: OptionsOfRedis = {}) {
+  const common = { ...serverOptions(target, options), db: target.database };
   const [first] = target.hosts;
   if (target.kind === 'server') {
     const retryStrategy = (attempt: number) => delayMs(attempt, longestReconnectMs);
@@ -90,9 +99,9 @@ export function singleOptions(target: RedisTarget, commandTimeoutMs?: number) {
 }
 
 /** A cluster. What cannot be served at once is refused rather than waited for. Throws CertificateFilesError. */
-export function clusterOptions(target: RedisTarget, commandTimeoutMs?: number) {
+export function clusterOptions(target: RedisTarget, options: OptionsOfRedis = {}) {
   return {
-    redisOptions: serverOptions(target, commandTimeoutMs),
+    redisOptions: serverOptions(target, options),
     enableOfflineQueue: false,
     clusterRetryStrategy: (attempt: number) => delayMs(attempt, longestSearchMs),
     maxRedirections: mostRedirections,

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { Cluster, Redis } from 'ioredis';
 import type { RedisHost } from '../../core/net/redis-url.ts';
 import { parseRedisUrl } from '../../core/net/redis-url.ts';
+import type { OnCertificates } from '../system/certificate-files.ts';
 import { clusterOptions, singleOptions } from './connection-options.ts';
 
 /** Commands are the same, be it one server, the one that sentinels name, or a cluster. */
@@ -15,6 +16,8 @@ export interface RedisOptions {
   readonly onDown?: (message: string) => void;
   /** Each server that is connected to, of which sentinels and clusters name others than the URL. */
   readonly onServer?: (server: RedisHost) => void;
+  /** Of connections whose URLs name the same files one is enough. */
+  readonly onCertificates?: OnCertificates;
 }
 
 /**
@@ -24,13 +27,13 @@ export interface RedisOptions {
  */
 export function connectRedis(url: string, options: RedisOptions = {}): RedisConnection {
   const target = parseRedisUrl(url);
-  const { commandTimeoutMs, onServer = () => {} } = options;
+  const { onServer = () => {} } = options;
   let redis: RedisConnection;
   if (target.kind === 'cluster') {
-    redis = new Cluster([...target.hosts], clusterOptions(target, commandTimeoutMs));
+    redis = new Cluster([...target.hosts], clusterOptions(target, options));
     redis.on('+node', ({ options: { host = '', port = 0 } }: Redis) => onServer({ host, port }));
   } else {
-    const single = new Redis(singleOptions(target, commandTimeoutMs));
+    const single = new Redis(singleOptions(target, options));
     single.on('connect', () => {
       const { remoteAddress: host, remotePort: port } = single.stream as Partial<Socket>;
       if (host !== undefined && port !== undefined) onServer({ host, port });

@@ -10,8 +10,13 @@ export interface CertificateFiles {
   readonly keyPassphrase: string | null;
 }
 
+/** Told when renewed files cannot be used, with the code of the failure, and with null when they can be again. */
+export type OnCertificates = (trouble: string | null) => void;
+
 /** Files that cannot be used; the message is the code of the failure and names no path. */
 export class CertificateFilesError extends Error {}
+
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'not a certificate';
 
 /** PEM texts and the passphrase, as `createSecureContext` takes them. Throws what the file system throws. */
 function read({ rootCertPath, certPath, keyPath, keyPassphrase }: CertificateFiles): SecureContextOptions {
@@ -29,7 +34,10 @@ function read({ rootCertPath, certPath, keyPath, keyPassphrase }: CertificateFil
  * later on, the last good ones stay: a volume that is being swapped must end no connection, and what `tls.connect`
  * throws inside a driver would end the process. Throws CertificateFilesError at once.
  */
-export function followCertificates(files: CertificateFiles): () => SecureContext {
+export function followCertificates(
+  files: CertificateFiles,
+  onChange: OnCertificates = () => {},
+): () => SecureContext {
   let last: { readonly text: string; readonly context: SecureContext };
   const load = (known: string | null): void => {
     const options = read(files);
@@ -39,13 +47,19 @@ export function followCertificates(files: CertificateFiles): () => SecureContext
   try {
     load(null);
   } catch (error) {
-    throw new CertificateFilesError((error as NodeJS.ErrnoException).code ?? 'not a certificate');
+    throw new CertificateFilesError(codeOf(error));
   }
+  let told: string | null = null;
+  const tell = (trouble: string | null): void => {
+    if (trouble !== told) onChange(trouble);
+    told = trouble;
+  };
   return () => {
     try {
       load(last.text);
-    } catch {
-      // the last good ones stay
+      tell(null);
+    } catch (error) {
+      tell(codeOf(error));
     }
     return last.context;
   };
