@@ -100,7 +100,8 @@ export function readErrorBody(body: Buffer): VendorError {
   const text = body.toString('utf8');
   const value = parseJson(text);
   if (value !== undefined) return readErrorValue(value);
-  return readErrorValue(/^\s*</.test(text) ? '' : text);
+  // Markup, or JSON that was cut: what stands in it may be the request.
+  return readErrorValue(/^\s*[<{[]/.test(text) ? '' : text);
 }
 
 /** True for a 200 body or a stream event that is an error object in one of the shapes in use. */

@@ -148,3 +148,10 @@ describe('what reads texts of users and vendors', () => {
     ['the reason of a failure', (text) => redactReason(text, 'sk-secret')],
   ])('%s', (_name, look) => expect(slowText(look)).toBeUndefined());
 });
+
+test.each(['{"request":{"messages":[{"content":"my PIN is 12', '  [{"input":"my PIN', '<html>my PIN'])(
+  'an error that was cut is not quoted: %s',
+  (text) => {
+    expect(readErrorBody(Buffer.from(text)).message).toBe('');
+  },
+);

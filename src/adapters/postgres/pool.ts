@@ -117,10 +117,17 @@ export const isNameTaken = (error: unknown): boolean => sqlState(error) === dupl
 /** Of SQLSTATE: data, constraints, and what is too large for the server (an index entry, say). */
 const dataErrorClasses: ReadonlySet<string> = new Set(['22', '23', '54']);
 
+/** No partition of the table takes the row: so it is with every row of its week. A constraint would be named. */
+function lacksPartition(error: unknown): boolean {
+  if (!isCheckViolation(error)) return false;
+  const { constraint, table } = error as pg.DatabaseError;
+  return constraint === undefined && table !== undefined;
+}
+
 /** The row's own values are at fault. */
 export function isDataError(error: unknown): boolean {
   const state = sqlState(error);
-  return state !== null && dataErrorClasses.has(state.slice(0, 2));
+  return state !== null && dataErrorClasses.has(state.slice(0, 2)) && !lacksPartition(error);
 }
 
 /** Classes in which the server says "not now": connection, resources, intervention, system, read-only standby. */
@@ -129,7 +136,7 @@ const awayStates = new Set(['25006', '40001', '40P01', '55P03', '42P01', '3D000'
 
 /** True when Postgres is away, overloaded, not migrated yet, or refuses the connection: try again later. */
 export function isAway(error: unknown): boolean {
-  if (error instanceof ReadOnlyServer) return true;
+  if (error instanceof ReadOnlyServer || lacksPartition(error)) return true;
   const state = sqlState(error);
   if (state !== null) return awayClasses.has(state.slice(0, 2)) || awayStates.has(state);
   return isConnectionError(error);

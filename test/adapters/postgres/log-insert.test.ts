@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from 'vitest';
 import type { LogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { lineOf } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { insertLogRows, newRowsInto } from '../../../src/adapters/postgres/log-insert.ts';
-import { createPool, isDataError } from '../../../src/adapters/postgres/pool.ts';
+import { createPool, isAway, isDataError, sqlState } from '../../../src/adapters/postgres/pool.ts';
 import { noUsage } from '../../../src/core/answer/usage.ts';
 import { logColumnNames, logColumns, newRowType } from '../../../src/core/log/log-columns.ts';
 import { residencyBinders } from '../../../src/core/request/residency.ts';
@@ -144,6 +144,22 @@ test.each([
   expect(isDataError(error)).toBe(true);
   expect(refused).toHaveLength(1);
   expect(await rolledUp(pool)).toBe(before);
+});
+
+test.each([
+  ['no partition for it', '', false],
+  ['a check against it', 'CREATE TABLE part PARTITION OF parted DEFAULT;', true],
+])('a row with %s is refused as data: %s', async (_name, partition, isData) => {
+  const own = createPool(database.url, 1);
+  const error = await own
+    .query(
+      `BEGIN; CREATE TABLE parted (n int CHECK (n > 1)) PARTITION BY RANGE (n); ${partition} INSERT INTO parted VALUES (${isData ? 0 : 2})`,
+    )
+    .catch((reason: unknown) => reason);
+  await own.end();
+  expect(sqlState(error)).toBe('23514');
+  expect(isDataError(error)).toBe(isData);
+  expect(isAway(error)).toBe(!isData);
 });
 
 test('a database that was made anew, with another type, takes rows', async () => {
