@@ -136,7 +136,7 @@ const awayStates = new Set(['25006', '40001', '40P01', '55P03', '42P01', '3D000'
 
 /** True when Postgres is away, overloaded, not migrated yet, or refuses the connection: try again later. */
 export function isAway(error: unknown): boolean {
-  if (error instanceof ReadOnlyServer || lacksPartition(error)) return true;
+  if (error instanceof ReadOnlyServer) return true;
   const state = sqlState(error);
   if (state !== null) return awayClasses.has(state.slice(0, 2)) || awayStates.has(state);
   return isConnectionError(error);

@@ -73,6 +73,11 @@ const troubles: [what: string, begin: () => Promise<unknown>, end: () => Promise
     () => lacks('unsummed_requests'),
     () => has('unsummed_requests'),
   ],
+  [
+    'without a partition for the rows',
+    () => pool.query('ALTER TABLE request_logs DETACH PARTITION request_logs_default'),
+    () => pool.query('ALTER TABLE request_logs ATTACH PARTITION request_logs_default DEFAULT'),
+  ],
 ];
 
 /** Resolves when the log has looked so often without finding Postgres well. */
