@@ -50,6 +50,8 @@ export interface Route {
   readonly undescribed?: true;
 }
 
+export const isOfAdminApi = ({ auth }: Route): boolean => auth === 'admin-token';
+
 export type RouteTable = Readonly<Record<string, Route>>;
 
 /** All routes of the API port, in the order of the description. */

@@ -1,5 +1,5 @@
 /** Whatever header of ours an answer has, the description names it of that operation. */
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { chatBody, chatPath } from '../harness/gateway/chat.ts';
 import { setLimits } from '../harness/gateway/set-limits.ts';
 import { tables } from '../harness/gateway/tables.ts';
@@ -20,6 +20,12 @@ interface Document {
 const name = 'oldname';
 const gateway = useGateway({ tables: tables({ legacy: { name, sunset: '2999-01-01T00:00:00Z' } }) });
 const user = useUser(gateway);
+let paths: Document['paths'];
+
+beforeAll(async () => {
+  await setLimits(gateway, user, { requests_per_minute: 1000, tokens_per_minute: 1_000_000 });
+  ({ paths } = (await user.client.get('/openapi.json')).json<Document>());
+});
 
 interface Case {
   readonly what: string;
@@ -65,7 +71,6 @@ test.each<Case>([
   { what: 'a page of logs', method: 'get', path: '/v1/logs', status: 200, has: [] },
   { what: 'a wrong query', method: 'get', path: '/v1/stats?since=x', status: 422, has: [] },
 ])('$what has no header that is not described', async ({ method, path, body, sent, status, has }) => {
-  await setLimits(gateway, user, { requests_per_minute: 1000, tokens_per_minute: 1_000_000 });
   const waits = {
     'retry-after': '7',
     'retry-after-ms': '7000',
@@ -75,7 +80,6 @@ test.each<Case>([
   if (sent === override) gateway.vendors.openai.script(respond(429, '{}', waits));
 
   const answer = await user.client.request(method.toUpperCase(), path, { body, headers: sent ?? {} });
-  const { paths } = (await user.client.get('/openapi.json')).json<Document>();
 
   const { [String(answer.status)]: success, default: failure } =
     paths[path.split('?', 1)[0] as string]?.[method]?.responses ?? {};

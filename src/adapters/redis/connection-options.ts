@@ -20,9 +20,12 @@ const mapAgeMs = 1000;
 /** One for a shard that moved, one for one that is moving; more would outlast the time for a command. */
 const mostRedirections = 3;
 
-interface OptionsOfRedis {
-  readonly commandTimeoutMs?: number | undefined;
-  readonly onCertificates?: OnCertificates | undefined;
+/** What is the caller's choice of each connection to a server. */
+export interface ServerOptions {
+  /** Longest wait for one command, and so the most that a sick cache costs a request. */
+  readonly commandTimeoutMs?: number;
+  /** Of connections whose URLs name the same files one is enough. */
+  readonly onCertificates?: OnCertificates;
 }
 
 /** Half of the delay is random, so that replicas do not come back in step. */
@@ -56,7 +59,7 @@ function tlsOptions(tls: RedisTls, onCertificates?: OnCertificates): TlsOptions 
 /** What is the same of every connection to a server that keeps data. Throws CertificateFilesError. */
 function serverOptions(
   target: RedisTarget,
-  { commandTimeoutMs = defaultCommandTimeoutMs, onCertificates }: OptionsOfRedis,
+  { commandTimeoutMs = defaultCommandTimeoutMs, onCertificates }: ServerOptions,
 ) {
   return {
     enableOfflineQueue: false,
@@ -75,7 +78,7 @@ function serverOptions(
 }
 
 /** One server, or the one that sentinels name. Throws CertificateFilesError. */
-export function singleOptions(target: RedisTarget, options: OptionsOfRedis = {}) {
+export function singleOptions(target: RedisTarget, options: ServerOptions = {}) {
   const common = { ...serverOptions(target, options), db: target.database };
   const [first] = target.hosts;
   if (target.kind === 'server') {
@@ -99,7 +102,7 @@ export function singleOptions(target: RedisTarget, options: OptionsOfRedis = {})
 }
 
 /** A cluster. What cannot be served at once is refused rather than waited for. Throws CertificateFilesError. */
-export function clusterOptions(target: RedisTarget, options: OptionsOfRedis = {}) {
+export function clusterOptions(target: RedisTarget, options: ServerOptions = {}) {
   return {
     redisOptions: serverOptions(target, options),
     enableOfflineQueue: false,

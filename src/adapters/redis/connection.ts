@@ -2,22 +2,18 @@ import type { Socket } from 'node:net';
 import { Cluster, Redis } from 'ioredis';
 import type { RedisHost } from '../../core/net/redis-url.ts';
 import { parseRedisUrl } from '../../core/net/redis-url.ts';
-import type { OnCertificates } from '../system/certificate-files.ts';
+import type { ServerOptions } from './connection-options.ts';
 import { clusterOptions, singleOptions } from './connection-options.ts';
 
 /** Commands are the same, be it one server, the one that sentinels name, or a cluster. */
 export type RedisConnection = Redis | Cluster;
 
-export interface RedisOptions {
-  /** Longest wait for one command, and so the most that a sick cache costs a request. */
-  readonly commandTimeoutMs?: number;
+export interface RedisOptions extends ServerOptions {
   readonly onUp?: () => void;
   /** Once per loss, not once per failed attempt to come back; the message holds no credentials. */
   readonly onDown?: (message: string) => void;
   /** Each server that is connected to, of which sentinels and clusters name others than the URL. */
   readonly onServer?: (server: RedisHost) => void;
-  /** Of connections whose URLs name the same files one is enough. */
-  readonly onCertificates?: OnCertificates;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { requestIdHeader } from '../request-id.ts';
 import type { Route } from '../route-table.ts';
+import { isOfAdminApi } from '../route-table.ts';
 
 /** What OpenAPI says of headers on answers, by their names. */
 type HeaderSchemas = Readonly<Record<string, { readonly description: string; readonly schema: object }>>;
@@ -7,7 +8,7 @@ type HeaderSchemas = Readonly<Record<string, { readonly description: string; rea
 const text = { type: 'string' } as const;
 
 /** On errors. */
-export const errorHeaders: HeaderSchemas = {
+const retry: HeaderSchemas = {
   'Retry-After': { description: 'Seconds until a repeat may help', schema: text },
   'X-Should-Retry': {
     description: 'Whether the OpenAI SDKs are to repeat it by themselves',
@@ -16,7 +17,7 @@ export const errorHeaders: HeaderSchemas = {
 };
 
 /** On the errors of overrides, which are their vendors'. */
-export const vendorsRetryHeader: HeaderSchemas = {
+const vendorsRetry: HeaderSchemas = {
   'Retry-After-Ms': { description: 'As the vendor of an override says it', schema: text },
 };
 
@@ -49,12 +50,16 @@ const formerNameHeaders: HeaderSchemas = {
   Sunset: { description: 'When it ends (RFC 8594)', schema: text },
 };
 
-export const isOfAdminApi = ({ auth }: Route): boolean => auth === 'admin-token';
-
 /** No tables have a say in what operators ask. */
 export const answerHeadersOf = (route: Route): HeaderSchemas => ({
   ...requestId,
   ...(!isOfAdminApi(route) && tablesVersion),
   ...(route.auth === 'service-key' && formerNameHeaders),
   ...(route.story === true && limitHeaders),
+});
+
+export const errorHeadersOf = (route: Route): HeaderSchemas => ({
+  ...answerHeadersOf(route),
+  ...retry,
+  ...(route.story === true && vendorsRetry),
 });

@@ -6,8 +6,8 @@ import type { RegistrationPolicy } from '../access/registration-policy.ts';
 import { adminRouteList } from '../admin/admin-routes.ts';
 import { requestIdHeader } from '../request-id.ts';
 import type { Route } from '../route-table.ts';
-import { pathParameters, routeList } from '../route-table.ts';
-import { answerHeadersOf, errorHeaders, isOfAdminApi, vendorsRetryHeader } from './answer-header-schemas.ts';
+import { isOfAdminApi, pathParameters, routeList } from '../route-table.ts';
+import { answerHeadersOf, errorHeadersOf } from './answer-header-schemas.ts';
 import { errorBodySchema } from './answer-schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -23,7 +23,7 @@ const jsonContent = (schema: Json) => ({ 'application/json': { schema } });
 const errorSchema = { $ref: '#/components/schemas/Error' };
 const failure = (route: Route) => ({
   description: 'Error',
-  headers: { ...answerHeadersOf(route), ...errorHeaders },
+  headers: errorHeadersOf(route),
   content: jsonContent(errorSchema),
 });
 /** Without a type: readers of such a stream disagree on whether one event is a text or an object. */
@@ -34,12 +34,7 @@ const verbatim = { description: "An override's vendor answered it: its own words
 function failureOf(route: Route): Json {
   if (route.story !== true) return failure(route);
   const error = { anyOf: [errorSchema, verbatim] };
-  const { headers, ...described } = failure(route);
-  return {
-    ...described,
-    headers: { ...headers, ...vendorsRetryHeader },
-    content: { ...jsonContent(error), '*/*': { schema: verbatim } },
-  };
+  return { ...failure(route), content: { ...jsonContent(error), '*/*': { schema: verbatim } } };
 }
 
 /** Optional fields of a chat body may be null, which is as if they were left out. */
