@@ -38,6 +38,7 @@ const allowedFields = new Set([
   'report',
   'request_id',
   'rows',
+  'setting',
   'share_percent',
   'span_id',
   'status',

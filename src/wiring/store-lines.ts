@@ -42,13 +42,10 @@ export function listeningLines(log: Logger): (listening: boolean, reason: string
 
 /** The last good ones are used on, until they expire: nothing else says that the new ones never came. */
 export function certificateLines(log: Pick<Logger, 'info' | 'error'>, setting: string): OnCertificates {
-  return (trouble) => {
-    if (trouble === null) log.info({ setting }, 'renewed certificates are used');
+  return (reason) => {
+    if (reason === null) log.info({ setting }, 'renewed certificates are used');
     else
-      log.error(
-        { setting, trouble },
-        'renewed certificates cannot be used: the ones before them are used on',
-      );
+      log.error({ setting, reason }, 'renewed certificates cannot be used: the ones before them are used on');
   };
 }
 
