@@ -365,13 +365,19 @@ describe('networks of companies', () => {
   test('have addresses of either family', () => {
     expect(env('everything')).toMatchObject({ GW_HOST: '::', GW_ADMIN_HOST: '::' });
     expect(env('defaults')).toMatchObject({ GW_HOST: '0.0.0.0', GW_ADMIN_HOST: '0.0.0.0' });
-    for (const ending of ['everything', '-metrics']) {
-      expect(find('everything', 'Service', ending)?.spec).toMatchObject({
-        ipFamilyPolicy: 'PreferDualStack',
-        ipFamilies: ['IPv6', 'IPv4'],
-      });
+    expect(find('everything', 'Service', 'everything')?.spec).toMatchObject({
+      ipFamilyPolicy: 'PreferDualStack',
+      ipFamilies: ['IPv6', 'IPv4'],
+    });
+    // With both, Prometheus would find each pod twice.
+    expect(find('everything', 'Service', '-metrics')?.spec).toMatchObject({
+      ipFamilyPolicy: 'SingleStack',
+      ipFamilies: ['IPv6'],
+    });
+    for (const ending of ['model-gateway', '-metrics']) {
+      expect(find('defaults', 'Service', ending)?.spec).not.toHaveProperty('ipFamilies');
+      expect(find('defaults', 'Service', ending)?.spec).not.toHaveProperty('ipFamilyPolicy');
     }
-    expect(find('defaults', 'Service')?.spec).not.toHaveProperty('ipFamilies');
   });
 });
 

@@ -57,12 +57,18 @@ describe.each(sources)('$path', ({ text }) => {
     for (const [, name] of text.matchAll(/include "([^"]+)"/g)) expect(all).toContain(`define "${name}"`);
   });
 
-  test('generates no secret, looks nothing up, mounts no subPath, replaces no pod by a checksum', () => {
+  test('generates no secret, looks nothing up, mounts no subPath', () => {
     expect(text).not.toMatch(/\b(rand\w+|gen\w+(Key|Cert|CA)|htpasswd|derivePassword|lookup)\b/);
-    expect(text).not.toMatch(/subPath|checksum\/|sha256sum/);
+    expect(text).not.toMatch(/subPath/);
     expect(text).not.toMatch(/kind: (Secret|ClusterRole|ClusterRoleBinding)\b/);
     expect(text).not.toContain('helm.sh/resource-policy');
   });
+});
+
+test('a checksum replaces pods for the collector’s configuration only, since it is read once', () => {
+  expect(all.match(/checksum\/.*|.*sha256sum.*/g)?.map((line) => line.trim())).toEqual([
+    'checksum/otel-collector: {{ include "model-gateway.otelCollectorConfig" . | sha256sum }}',
+  ]);
 });
 
 test('every value is read by a template', () => {

@@ -155,6 +155,33 @@ describe('an edit of the tables', () => {
   });
 });
 
+describe('the collector beside the gateway', () => {
+  const collector = (more: Values = {}): Values => ({
+    otelCollector: { enabled: true, exportEndpoint: 'http://o:4318', ...more },
+  });
+  const configOf = (objects: readonly KubernetesObject[]) =>
+    parse(
+      objects.find(({ metadata }) => metadata.name.endsWith('-otel-collector'))?.data?.['config.yaml'] ?? '',
+    );
+
+  test('is replaced when what it reads at its start changes, and for nothing else', async () => {
+    const before = podTemplate(await render(defaults, collector()));
+    expect(podTemplate(await render(defaults, collector({ exportEndpoint: 'http://p:4318' })))).not.toEqual(
+      before,
+    );
+    const labelled = { ...collector(), commonLabels: { team: 'platform' } };
+    expect(podTemplate(await render(defaults, labelled))).toEqual(before);
+  });
+
+  test.each([
+    ['0.0.0.0', '0.0.0.0:13133'],
+    ['::', '[::]:13133'],
+  ])('tells its health on %s, as the gateway does', async (listenAddress, endpoint) => {
+    const config = configOf(await render(defaults, { ...collector(), listenAddress }));
+    expect(config.extensions.health_check).toEqual({ endpoint });
+  });
+});
+
 describe('ingress.preset', () => {
   test.each([
     [

@@ -82,7 +82,7 @@ private
 {{- end -}}
 {{- end -}}
 
-{{/* Families of the Services. Two go with a policy for two only. */}}
+{{/* Families of the API's Service. Two go with a policy for two only. */}}
 {{- define "model-gateway.ipFamilies" -}}
 {{- $families := default list .Values.service.ipFamilies -}}
 {{- with default (ternary "PreferDualStack" "" (gt (len $families) 1)) .Values.service.ipFamilyPolicy }}
@@ -90,6 +90,17 @@ ipFamilyPolicy: {{ . }}
 {{- end }}
 {{- with $families }}
 ipFamilies: {{ toJson . }}
+{{- end }}
+{{- end -}}
+
+{{/* One family of those: with two, Prometheus would find each pod twice, and sums would be double. */}}
+{{- define "model-gateway.metricsIpFamily" -}}
+{{- $families := default list .Values.service.ipFamilies -}}
+{{- if or $families .Values.service.ipFamilyPolicy }}
+ipFamilyPolicy: SingleStack
+{{- end }}
+{{- with $families }}
+ipFamilies: {{ list (first .) | toJson }}
 {{- end }}
 {{- end -}}
 

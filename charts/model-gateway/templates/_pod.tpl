@@ -372,6 +372,26 @@ gateway's own, such as its spool.
 {{- end }}
 {{- end -}}
 
+{{- define "model-gateway.otelCollectorConfig" -}}
+{{- $host := ternary (printf "[%s]" .Values.listenAddress) .Values.listenAddress (contains ":" .Values.listenAddress) -}}
+extensions:
+  health_check: { endpoint: '{{ $host }}:13133' }
+receivers:
+  otlp:
+    protocols:
+      http: { endpoint: '127.0.0.1:4318' }
+      grpc: { endpoint: '127.0.0.1:4317' }
+processors:
+  memory_limiter: { check_interval: 1s, limit_percentage: 80, spike_limit_percentage: 20 }
+  batch: { timeout: 1s }
+exporters:
+  otlphttp: { endpoint: {{ .Values.otelCollector.exportEndpoint | quote }} }
+service:
+  extensions: [health_check]
+  pipelines:
+    traces: { receivers: [otlp], processors: [memory_limiter, batch], exporters: [otlphttp] }
+{{- end -}}
+
 {{- define "model-gateway.otelCollector" -}}
 name: otel-collector
 image: {{ .Values.otelCollector.image }}
