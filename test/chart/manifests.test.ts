@@ -70,3 +70,17 @@ test('the overlays enforce the restricted standard on their namespaces', () => {
   for (const { object } of namespaces)
     expect(object.metadata.labels).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'restricted' });
 });
+
+test('the production overlay has as many pods as values-ha.yaml, and pools as small', () => {
+  const poolIn = (path: string) => {
+    const deployment = readObjects(path).find(({ kind }) => kind === 'Deployment') as KubernetesObject;
+    const containers = template(deployment)?.['containers'] as Fields[];
+    const env = containers.find(({ name }) => name === 'model-gateway')?.['env'] as Fields[];
+    return env.find(({ name }) => name === 'GW_DATABASE_POOL')?.['value'];
+  };
+  const mostPodsIn = (path: string) =>
+    readObjects(path).find(({ kind }) => kind === 'HorizontalPodAutoscaler')?.spec?.['maxReplicas'];
+  const [overlay, chart] = ['k8s/overlays/production', 'test/chart/rendered/ha.yaml'];
+  expect(mostPodsIn(`${overlay}/hpa.yaml`)).toBe(mostPodsIn(chart));
+  expect(poolIn(`${overlay}/deployment.yaml`)).toBe(poolIn(chart));
+});
