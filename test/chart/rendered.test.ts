@@ -323,6 +323,8 @@ describe('networks of companies', () => {
     expect(mounted(gatewayOf('everything'))).toEqual(
       expect.arrayContaining([...places, '/etc/model-gateway/redis-tls']),
     );
+    const [collector] = deploymentPod(objectsOf('everything'))['initContainers'] as Fields[];
+    expect(mounted(collector)).toContain('/etc/model-gateway/ca');
     for (const ending of ['migrate', 'reseal']) {
       const job = find('everything', 'Job', ending);
       expect(volumesOf(job)).toEqual(expect.arrayContaining([ca, database]));

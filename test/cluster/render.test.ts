@@ -53,6 +53,10 @@ const podTemplate = (objects: readonly KubernetesObject[]): unknown =>
   find(objects, 'Deployment')?.spec?.['template'];
 const tablesOf = (objects: readonly KubernetesObject[]): string =>
   objects.find((object) => object.metadata.name === 'model-gateway-tables')?.data?.['tables.yaml'] ?? '';
+const collectorConfig = (objects: readonly KubernetesObject[]) =>
+  parse(
+    objects.find(({ metadata }) => metadata.name.endsWith('-otel-collector'))?.data?.['config.yaml'] ?? '',
+  );
 
 test('the committed renderings are what Helm makes of the chart: npm run render:chart', async () => {
   expect(staleFiles(await renderedFiles()).map(({ path }) => path)).toEqual([]);
@@ -159,10 +163,6 @@ describe('the collector beside the gateway', () => {
   const collector = (more: Values = {}): Values => ({
     otelCollector: { enabled: true, exportEndpoint: 'http://o:4318', ...more },
   });
-  const configOf = (objects: readonly KubernetesObject[]) =>
-    parse(
-      objects.find(({ metadata }) => metadata.name.endsWith('-otel-collector'))?.data?.['config.yaml'] ?? '',
-    );
 
   test('is replaced when what it reads at its start changes, and for nothing else', async () => {
     const before = podTemplate(await render(defaults, collector()));
@@ -177,9 +177,21 @@ describe('the collector beside the gateway', () => {
     ['0.0.0.0', '0.0.0.0:13133'],
     ['::', '[::]:13133'],
   ])('tells its health on %s, as the gateway does', async (listenAddress, endpoint) => {
-    const config = configOf(await render(defaults, { ...collector(), listenAddress }));
+    const config = collectorConfig(await render(defaults, { ...collector(), listenAddress }));
     expect(config.extensions.health_check).toEqual({ endpoint });
   });
+});
+
+test.each([
+  [{}, undefined],
+  [
+    { caBundle: { secret: 'company-ca' } },
+    { ca_file: '/etc/model-gateway/ca/ca.crt', include_system_ca_certs_pool: true },
+  ],
+])('the collector trusts what the gateway trusts: %j', async (values, tls) => {
+  const exporting = { enabled: true, exportEndpoint: 'https://otlp.example.com/@team' };
+  const objects = await render(defaults, { ...values, otelCollector: exporting });
+  expect(collectorConfig(objects).exporters.otlphttp).toEqual({ endpoint: exporting.exportEndpoint, tls });
 });
 
 describe('ingress.preset', () => {

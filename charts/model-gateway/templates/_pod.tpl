@@ -385,7 +385,11 @@ processors:
   memory_limiter: { check_interval: 1s, limit_percentage: 80, spike_limit_percentage: 20 }
   batch: { timeout: 1s }
 exporters:
-  otlphttp: { endpoint: {{ .Values.otelCollector.exportEndpoint | quote }} }
+  otlphttp:
+    endpoint: {{ .Values.otelCollector.exportEndpoint | quote }}
+    {{- if or .Values.caBundle.configMap .Values.caBundle.secret }}
+    tls: { ca_file: '/etc/model-gateway/ca/{{ .Values.caBundle.key }}', include_system_ca_certs_pool: true }
+    {{- end }}
 service:
   extensions: [health_check]
   pipelines:
@@ -409,6 +413,9 @@ resources:
   {{- toYaml .Values.otelCollector.resources | nindent 2 }}
 volumeMounts:
   - { name: otel-collector, mountPath: /etc/otel-collector, readOnly: true }
+  {{- if or .Values.caBundle.configMap .Values.caBundle.secret }}
+  - { name: ca, mountPath: /etc/model-gateway/ca, readOnly: true }
+  {{- end }}
 {{- end -}}
 
 {{/* What pods of Jobs and tests share with the gateway's. */}}
