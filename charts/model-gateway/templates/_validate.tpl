@@ -7,6 +7,7 @@
   (include "model-gateway.refuseScaling" . | fromYamlArray)
   (include "model-gateway.refuseDisruption" . | fromYamlArray)
   (include "model-gateway.refuseTables" . | fromYamlArray)
+  (include "model-gateway.refuseLabels" . | fromYamlArray)
   (include "model-gateway.refuseEdges" . | fromYamlArray)
   (include "model-gateway.refuseNetwork" . | fromYamlArray)
   (include "model-gateway.refuseSidecar" . | fromYamlArray) -}}
@@ -65,6 +66,8 @@
 - 'resources.limits.memory is {{ $memory }}, from which no heap size can be computed: write it as 512Mi, 1.5Gi, 1500M or in bytes.'
 {{- else if and $memory (lt (int $heap) 16) }}
 - 'resources.limits.memory is {{ $memory }}, in which no process fits: give it a unit, for instance 512Mi.'
+{{- else if and $memory (not .Values.redis.existingSecret) (ge (int64 .Values.cache.memoryBytes) (include "model-gateway.bytes" $memory | int64)) }}
+- 'cache.memoryBytes is {{ int64 .Values.cache.memoryBytes }}, but resources.limits.memory is {{ $memory }}, of which the heap alone gets three fifths: the pod would be killed. Lower the former, raise the latter, or name a Redis.'
 {{- end }}
 {{- end -}}
 
@@ -111,6 +114,19 @@
 {{- range $candidates }}{{ $providers = append $providers .provider }}{{ end }}
 {{- if not (has "sarvam" $providers) }}
 - 'tables.document.tiers.{{ $tier }} needs a candidate with India residency (sarvam), or X-Gateway-Residency: india can never be served.'
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* A key twice in a map is what the Kubernetes API refuses, or what moves pods out of reach of their Services. */}}
+{{- define "model-gateway.refuseLabels" -}}
+{{- $ofPods := list "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" }}
+{{- $ofAll := concat $ofPods (list "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "helm.sh/chart") }}
+{{- range $value, $own := dict "podLabels" $ofPods "commonLabels" $ofAll }}
+{{- range $key, $_ := get $.Values $value }}
+{{- if has $key $own }}
+- '{{ $value }} has {{ $key }}, which the chart sets itself: leave it out{{ if eq $key "app.kubernetes.io/name" }}, or set nameOverride{{ end }}.'
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end -}}
