@@ -306,9 +306,11 @@ describe('networks of companies', () => {
     expect(env('watch')['NODE_EXTRA_CA_CERTS']).toBe('/etc/model-gateway/ca/ca.crt');
     expect(volumesOf(find('watch', 'Deployment'))).toContainEqual({
       name: 'ca',
-      secret: { secretName: 'company-ca', defaultMode: 288 },
+      secret: { secretName: 'company-ca', items: [{ key: 'ca.crt', path: 'ca.crt' }], defaultMode: 288 },
     });
-    const ca = { name: 'ca', configMap: { name: 'company-ca' } };
+    // Named, so that no pod starts without it.
+    const items = [{ key: 'bundle.pem', path: 'bundle.pem' }];
+    const ca = { name: 'ca', configMap: { name: 'company-ca', items } };
     const database = {
       name: 'database-tls',
       secret: { secretName: 'database-certificates', defaultMode: 288 },

@@ -249,12 +249,43 @@ describe('what depends on the cluster', () => {
     [{ telemetry: { propagateTo: ['self_hosted'] } }, 'telemetry.propagateTo has no effect'],
     [{ resources: { limits: { cpu: '1' } } }, 'resources.limits.cpu throttles'],
     [{ ingress: shortIngress }, 'sets proxy-read-timeout to 60 s'],
+    [{ ingress: shortIngress }, 'one client may use up registration.perMinute for all'],
+    [{ service: { type: 'NodePort' } }, 'one client may use up registration.perMinute for all'],
+    [{ service: { type: 'LoadBalancer' } }, 'service.type is LoadBalancer: clients may all have the address'],
   ])('warns about %j', async (values, warning) => {
     const notes = (await dryInstall(values)).split('NOTES:')[1] ?? '';
     expect(notes).toContain(warning);
     expect(notes).toContain('/v1/chat/completions');
   });
 });
+
+test.each([
+  [{ mode: 'open' }, `curl -s http://127.0.0.1:8080/v1/users \\`],
+  [
+    { mode: 'token', existingSecret: 'strangers', tokenKey: 'a.b' },
+    '/v1/users -H "Authorization: Bearer $TOKEN"',
+  ],
+  [
+    { mode: 'token', existingSecret: 'strangers', tokenKey: 'a.b' },
+    `get secret strangers -o go-template='{{ index .data "a.b"`,
+  ],
+  [{ mode: 'closed' }, 'exec deployment/model-gateway -c model-gateway -- node dist/main.js users add'],
+])('the first user is made as registration lets it: %j', async (registration, line) => {
+  const notes = (await dryInstall({ registration })).split('NOTES:')[1] ?? '';
+  expect(notes).toContain(line);
+  expect(notes.includes('curl -s http://127.0.0.1:8080/v1/users')).toBe(registration.mode !== 'closed');
+});
+
+test.each<[Values]>([
+  [{ podLabels: { 'app.kubernetes.io/version': '1' }, commonLabels: { 'app.kubernetes.io/part-of': 'llm' } }],
+  [{ cache: { memoryBytes: 2147483648 }, redis: { existingSecret: 'redis' } }],
+  [{ cache: { memoryBytes: 2147483648 }, resources: { limits: { memory: null } } }],
+])(
+  'labels that are not the chart’s, and a cache that is not used or has no limit, pass: %j',
+  async (values) => {
+    expect(await tryRender(defaults, values)).toMatchObject({ code: 0 });
+  },
+);
 
 test.each([
   [{}, 10],

@@ -12,10 +12,14 @@
 {{- join "," ($networks | uniq) -}}
 {{- end -}}
 
+{{/* Whether something stands between clients and pods: a proxy, or nodes and balancers. */}}
+{{- define "model-gateway.isProxied" -}}
+{{- if or .Values.ingress.enabled .Values.httpRoute.enabled (ne .Values.service.type "ClusterIP") }}true{{ end -}}
+{{- end -}}
+
 {{/* Behind a proxy that is not believed all clients have one address: a limit for each would be one for all. */}}
 {{- define "model-gateway.registrationsPerIp" -}}
-{{- $proxied := or .Values.ingress.enabled .Values.httpRoute.enabled (ne .Values.service.type "ClusterIP") -}}
-{{- if and $proxied (eq (int .Values.trustedProxyHops) 0) -}}0{{- else -}}{{ .Values.registration.perMinutePerIp | int }}{{- end -}}
+{{- if and (include "model-gateway.isProxied" .) (eq (int .Values.trustedProxyHops) 0) -}}0{{- else -}}{{ .Values.registration.perMinutePerIp | int }}{{- end -}}
 {{- end -}}
 
 {{/* Settings of every process of the image: stores and keys, all read from files. */}}
@@ -216,13 +220,15 @@ volumeMounts:
 {{- end }}
 {{- end -}}
 
+{{/* The entry of caBundle is named: without it no pod starts, rather than one that trusts the public authorities only. */}}
 {{- define "model-gateway.certificateVolumes" -}}
+{{- $ca := printf "[{ key: %s, path: %s }]" (quote .Values.caBundle.key) (quote .Values.caBundle.key) }}
 {{- if .Values.caBundle.secret }}
 - name: ca
-  secret: { secretName: {{ .Values.caBundle.secret }}, defaultMode: 288 } # 0440
+  secret: { secretName: {{ .Values.caBundle.secret }}, items: {{ $ca }}, defaultMode: 288 } # 0440
 {{- else if .Values.caBundle.configMap }}
 - name: ca
-  configMap: { name: {{ .Values.caBundle.configMap }} }
+  configMap: { name: {{ .Values.caBundle.configMap }}, items: {{ $ca }} }
 {{- end }}
 {{- if .Values.database.tlsSecret }}
 - name: database-tls

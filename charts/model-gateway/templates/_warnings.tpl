@@ -74,11 +74,16 @@
 {{- if and (not .Values.redis.existingSecret) (gt $replicas 1) }}
   - No Redis: each replica has a cache of its own, so equal requests hit less often.
 {{- end }}
-{{- if and (eq .Values.registration.mode "open") (or .Values.ingress.enabled .Values.httpRoute.enabled) (eq (include "model-gateway.registrationsPerIp" .) "0") }}
-  - Anybody who reaches the ingress may register, and one client may use up registration.perMinute for all: set registration.mode to token, or trustedProxyHops and registration.perMinutePerIp.
+{{- $isProxied := and (eq .Values.profile "server") (include "model-gateway.isProxied" .) }}
+{{- if and $isProxied (eq .Values.registration.mode "open") (eq (include "model-gateway.registrationsPerIp" .) "0") }}
+  - Anybody who reaches the API from outside may register, and one client may use up registration.perMinute for all: set registration.mode to token, or trustedProxyHops and registration.perMinutePerIp.
 {{- end }}
-{{- if and (or .Values.ingress.enabled .Values.httpRoute.enabled) (eq (int .Values.trustedProxyHops) 0) }}
+{{- if and $isProxied (eq (int .Values.trustedProxyHops) 0) }}
+{{- if or .Values.ingress.enabled .Values.httpRoute.enabled }}
   - trustedProxyHops is 0 behind a proxy: every client has the proxy's address in logs, and registration.perMinutePerIp is not applied. Set it to the number of your proxies.
+{{- else }}
+  - trustedProxyHops is 0 and service.type is {{ .Values.service.type }}: clients may all have the address of a node or a balancer in logs, and registration.perMinutePerIp is not applied. Set it where every request passes proxies that write X-Forwarded-For.
+{{- end }}
 {{- end }}
 {{- if and .Values.tables.existingConfigMap (kindIs "invalid" .Values.drain.requestSeconds) }}
   - tables.existingConfigMap is not read by the chart: if its timeouts.request_seconds is above 300, set drain.requestSeconds to it.
