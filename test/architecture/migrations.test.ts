@@ -15,6 +15,10 @@ const forbidden: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['narrows a column', /\bALTER\s+COLUMN\s+\w+\s+(SET\s+NOT\s+NULL|(SET\s+DATA\s+)?TYPE)\b/i],
   ['keeps writers of request_logs out', /\bCREATE\s+(UNIQUE\s+)?INDEX\s+\w+\s+ON\s+request_logs\b/i],
   ['cannot run in a transaction', /\bCONCURRENTLY\b/i],
+  [
+    'breaks the insert of the release before',
+    /\bADD\s+COLUMN\b(?!(?:[^,;()]|\([^()]*\))*\bDEFAULT\b)(?:[^,;()]|\([^()]*\))*\bNOT\s+NULL\b/i,
+  ],
   ['rewrites rows', /^\s*(UPDATE|DELETE)\b/im],
   ['reads all rows under its lock', /\bADD\s+CONSTRAINT\b(?![^;]*\bNOT\s+VALID\b)/i],
 ];
@@ -39,6 +43,15 @@ test.each(files)('%s can run while gateways serve', (name) => {
 
 test.each([
   ['ALTER TABLE a ADD COLUMN b text;', []],
+  ['ALTER TABLE a ADD COLUMN b numeric(38, 0) NOT NULL;', ['breaks the insert of the release before']],
+  [
+    'ALTER TABLE a ADD COLUMN b text NOT NULL, ADD COLUMN c bigint NOT NULL DEFAULT 0;',
+    ['breaks the insert of the release before'],
+  ],
+  [
+    'ALTER TABLE a ADD COLUMN b numeric(38, 0) NOT NULL DEFAULT 0, ADD COLUMN c bigint DEFAULT 0 NOT NULL;',
+    [],
+  ],
   ['ALTER TABLE a DROP COLUMN b;', ['drops or renames what is there']],
   ['-- oldest-code: 0012\nALTER TABLE a DROP COLUMN b;', []],
   ['UPDATE a SET b = 1;', ['rewrites rows']],

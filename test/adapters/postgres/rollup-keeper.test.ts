@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { aroundEach, expect, test } from 'vitest';
 import { newRowsInto } from '../../../src/adapters/postgres/log-insert.ts';
 import { sumUp } from '../../../src/adapters/postgres/rollup-keeper.ts';
+import { summedColumns, unsummedColumns } from '../../../src/adapters/postgres/rollup-sums.ts';
 import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 import { logRow } from './log-rows.ts';
 import { readStats } from './stored.ts';
@@ -72,4 +73,17 @@ test('while another replica sums up, nothing is done twice and nobody waits', as
   await other.query('COMMIT');
   other.release();
   expect(await sumUp(pool)).toBe(1);
+});
+
+/** A null would make the sum of its hour null for good. */
+test.each([
+  ['request_rollups', summedColumns],
+  ['unsummed_requests', unsummedColumns],
+])('no column of %s that is summed up may be null', async (table, columns) => {
+  const { rows } = await pool.query<{ column_name: string }>(
+    `SELECT column_name FROM information_schema.columns
+     WHERE table_schema = current_schema() AND table_name = $1 AND is_nullable = 'NO'`,
+    [table],
+  );
+  expect(rows.map((row) => row.column_name)).toEqual(expect.arrayContaining([...columns]));
 });
