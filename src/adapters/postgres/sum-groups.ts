@@ -30,15 +30,10 @@ export interface SumsGroup {
 export type SumsRow = Record<SummedColumn | StatsGroup, string> & { readonly latency_buckets: string };
 
 class Adding {
-  readonly #sums: Record<SummedColumn, bigint> = {
-    requests: 0n,
-    successes: 0n,
-    cache_hits: 0n,
-    input_tokens: 0n,
-    output_tokens: 0n,
-    cost_micro_usd: 0n,
-    saved_micro_usd: 0n,
-  };
+  readonly #sums = Object.fromEntries(summedColumns.map((name) => [name, 0n])) as Record<
+    SummedColumn,
+    bigint
+  >;
   readonly #buckets = new Array<number>(latencyBucketCount).fill(0);
 
   /** `buckets`: of the same row, taken apart. */
