@@ -3,7 +3,8 @@ import type { Route } from './route-table.ts';
 import { routeList } from './route-table.ts';
 
 const methodOrder = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'] as const;
-type Method = (typeof methodOrder)[number];
+/** What some route may take. */
+export type Method = (typeof methodOrder)[number];
 
 /** Every method that some route of a list takes, as an `Allow` header lists them. HEAD comes with GET. */
 export function methodsOf(list: readonly Route[]): readonly Method[] {

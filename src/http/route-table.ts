@@ -6,6 +6,7 @@ import {
 } from '../core/account/account-requests.ts';
 import { chatRequestSchema } from '../core/request/chat-request.ts';
 import { gatewayHeaders } from './gateway-headers.ts';
+import type { Method } from './route-methods.ts';
 import {
   chatCompletionSchema,
   keyCheckSchema,
@@ -26,7 +27,7 @@ import { logsQuerySchema, statsQuerySchema } from './schemas/query-schemas.ts';
  * from it.
  */
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: Exclude<Method, 'HEAD'>;
   /** As the description writes it: `/v1/keys/{key_id}`. */
   readonly path: string;
   /** Its one parameter, at the end, may hold slashes, encoded or not. */
