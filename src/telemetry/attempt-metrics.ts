@@ -10,7 +10,7 @@ import type { ModelLabels } from './model-label.ts';
 import type { Families, HistogramSeries } from './series.ts';
 
 /** Why an answer was not priced; the name of its provider where that has no prices. */
-const unpricedReasons = ['no_price', 'no_usage', 'partial_usage'] as const;
+export const unpricedReasons = ['no_price', 'no_usage', 'partial_usage'] as const;
 type UnpricedReason = (typeof unpricedReasons)[number] | UnpricedProviderName;
 
 /** Too short a burst to tell a speed from. */

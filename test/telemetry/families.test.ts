@@ -1,5 +1,14 @@
 /** The names, labels and texts of the metric families against the conventions. */
 import { describe, expect, test } from 'vitest';
+import { streamEndings } from '../../src/chat/telemetry-port.ts';
+import { keyVerdicts } from '../../src/core/account/key-verdict.ts';
+import { breakerStates } from '../../src/core/breaker-state.ts';
+import { refusingLimits } from '../../src/core/limits/limit-table.ts';
+import { isPriced, providerNames } from '../../src/core/provider-name.ts';
+import { cacheResults } from '../../src/core/settled-request.ts';
+import { authFailures, legacySurfaces, shortages } from '../../src/http/http-telemetry.ts';
+import { storeResults } from '../../src/limits/user-minutes.ts';
+import { unpricedReasons } from '../../src/telemetry/attempt-metrics.ts';
 import { countedFamilies } from '../../src/telemetry/families/counted-families.ts';
 import { metricFamilies } from '../../src/telemetry/families/families.ts';
 import type { ReadFamily } from '../../src/telemetry/families/family.ts';
@@ -28,4 +37,20 @@ describe.each(families)('%s', (name, { kind, help, labels }) => {
 
 test('none is both counted here and read from others', () => {
   expect(Object.keys(countedFamilies).filter((name) => name in readFamilies)).toEqual([]);
+});
+
+test.each<[name: keyof typeof metricFamilies, values: readonly string[]]>([
+  ['gw_auth_failures_total', authFailures],
+  ['gw_cache_requests_total', cacheResults],
+  ['gw_key_checks_total', keyVerdicts],
+  ['gw_legacy_use_total', legacySurfaces],
+  ['gw_limit_refusals_total', refusingLimits],
+  ['gw_limit_store_total', storeResults],
+  ['gw_provider_circuit_transitions_total', breakerStates],
+  ['gw_shed_requests_total', shortages],
+  ['gw_streams_total', streamEndings],
+  ['gw_unpriced_responses_total', [...unpricedReasons, ...providerNames.filter((name) => !isPriced(name))]],
+])('%s says every value of its closed list', (name, values) => {
+  const words = new Set(metricFamilies[name].help.match(/\w+/g));
+  expect(values.filter((value) => !words.has(value))).toEqual([]);
 });
