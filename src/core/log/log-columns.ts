@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { usageBases } from '../answer/usage.ts';
 import { residencyBinders } from '../request/residency.ts';
+import { maxReasonLength } from '../secret/redact.ts';
 import type { SettledRequest } from '../settled-request.ts';
 import {
   requestStatuses,
@@ -98,7 +99,7 @@ export const logColumns = {
   cache_hit: column('boolean', ({ cachedFrom }) => cachedFrom !== null, z.boolean(), 'lists'),
   stream: column('boolean', ({ stream }) => stream, z.boolean(), 'details'),
   status: column('plain', ({ end }) => end.status, z.enum(requestStatuses), 'lists'),
-  error: column('text', ({ end }) => errorText(end), z.string().max(500).nullable(), 'lists'),
+  error: column('text', ({ end }) => errorText(end), z.string().max(maxReasonLength).nullable(), 'lists'),
   residency_requested: column(
     'plain',
     ({ residencyBound }) => residencyBound,

@@ -6,6 +6,7 @@ import { allErrorCodes } from '../../core/error-codes.ts';
 import { errorTypes } from '../../core/errors.ts';
 import { providerNames } from '../../core/provider-name.ts';
 import { residencies } from '../../core/request/residency.ts';
+import { maxReasonLength } from '../../core/secret/redact.ts';
 import { answeringProviders, shownResidencies } from '../../core/settled-request.ts';
 import { shownCount, shownInstant, usd } from '../../core/shown-values.ts';
 import { statsGroups } from '../../core/stats-group.ts';
@@ -59,7 +60,7 @@ export const keyCheckSchema = z.strictObject({
   /** Where the server stands that was asked. */
   residency: z.enum(residencies),
   verdict: z.enum(keyVerdicts),
-  reason: z.string().max(500),
+  reason: z.string().max(maxReasonLength),
   /** The server's; null when no answer came. */
   status: z.int().nullable(),
   latency_ms: shownCount,
