@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Migration } from './migration-files.ts';
 import { sqlState } from './pool.ts';
+import { sqlStates } from './sql-states.ts';
 
 /** A row of `schema_migrations`. */
 export interface AppliedMigration {
@@ -30,14 +31,12 @@ const appliedSql = `
     (to_jsonb(applied) ->> 'oldest_code')::integer AS "oldestCode"
   FROM schema_migrations AS applied ORDER BY version`;
 
-const missingTable = '42P01';
-
 /** In their order; none for an empty database. Rejects with the error of `pg`. */
 export async function readApplied(db: Pick<pg.ClientBase, 'query'>): Promise<readonly AppliedMigration[]> {
   try {
     return (await db.query<AppliedMigration>(appliedSql)).rows;
   } catch (error) {
-    if (sqlState(error) === missingTable) return [];
+    if (sqlState(error) === sqlStates.undefinedTable) return [];
     throw error;
   }
 }

@@ -3,16 +3,21 @@ import type pg from 'pg';
 import type { Logger } from 'pino';
 import { SchemaProblem } from './applied-migrations.ts';
 import { sqlState } from './pool.ts';
+import { sqlStates } from './sql-states.ts';
 
 /** Whoever queues for a strong lock holds up every query behind it: better to step back and queue again. */
-const lockTimeoutMs = 500;
+export const lockTimeoutMs = 500;
 /** So long may others wait for one statement that changes the schema; what takes longer is done without such a lock. */
 export const briefStatementMs = 1_000;
 /** About a minute of tries, with the pauses between them. */
 const lockTries = 40;
 const lockPauseMs = 1_000;
 /** A lock that did not come in time, a statement that took too long, a deadlock: all of it is undone. */
-const againStates = new Set(['55P03', '57014', '40P01']);
+const againStates = new Set<string>([
+  sqlStates.lockNotAvailable,
+  sqlStates.queryCanceled,
+  sqlStates.deadlockDetected,
+]);
 
 export interface BriefWork {
   readonly client: pg.Client;

@@ -6,6 +6,9 @@ import { DatabaseUrlError, parseDatabaseUrl } from '../../core/net/database-url.
 import type { OnCertificates } from '../system/certificate-files.ts';
 import { CertificateFilesError, followCertificates } from '../system/certificate-files.ts';
 
+/** After this long without a sign the network is asked whether the server is still there. */
+export const keepAliveDelayMs = 10_000;
+
 /**
  * One meaning of a database URL for both drivers: everything that says where to connect, as whom, and what TLS has
  * to prove is decided here, and each driver gets it in its own words. See docs/decisions/0014.

@@ -6,9 +6,8 @@ import { pgOptions } from './connection-options.ts';
 import type { HostChoice, PlacedConnection } from './host-choice.ts';
 import { expectWritable } from './host-choice.ts';
 import { QueryWatch } from './query-watch.ts';
+import { sqlStates } from './sql-states.ts';
 
-/** What a server that takes no writes answers to one. */
-const readOnlyState = '25006';
 /** What `pg` says when all connections of the pool are in use for too long; of a silent server it says otherwise. */
 export const crowdedMessage = 'timeout exceeded when trying to connect';
 /** Of a query that is not answered, as `pg` says it too. */
@@ -67,7 +66,7 @@ export class HostsPool extends pg.Pool {
           choice.open.delete(this);
         });
         this.#inner.connection.on('errorMessage', ({ code }: { code?: string }) => {
-          if (code === readOnlyState) choice.leave(at);
+          if (code === sqlStates.readOnlyTransaction) choice.leave(at);
         });
       }
 

@@ -6,6 +6,7 @@ import { briefly } from './brief-transaction.ts';
 import { keepDoing } from './keep-doing.ts';
 import { withOwnClient } from './own-client.ts';
 import { sqlState } from './pool.ts';
+import { sqlStates } from './sql-states.ts';
 
 /** An index of a partitioned table that has rows: built beside writers, a partition at a time. */
 export interface OnlineIndex {
@@ -21,8 +22,6 @@ export const onlineIndexes: readonly OnlineIndex[] = [];
 
 /** Where the one who builds dies, another goes on this much later. */
 const everyMs = 3_600_000;
-/** Retention dropped the partition meanwhile. */
-const missingTable = '42P01';
 
 const isValidSql = 'SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass($1)';
 
@@ -63,7 +62,8 @@ async function build(work: BriefWork, index: OnlineIndex): Promise<void> {
     try {
       await buildOne(work, index, partition.name);
     } catch (error) {
-      if (sqlState(error) !== missingTable) throw error;
+      // Else retention dropped the partition meanwhile.
+      if (sqlState(error) !== sqlStates.undefinedTable) throw error;
     }
     log?.info(
       { index: name, partition: partition.name, done: at + 1, of: rows.length },

@@ -1,9 +1,8 @@
 import type pg from 'pg';
+import { keepAliveDelayMs } from './connection-options.ts';
 import { connectClient } from './host-choice.ts';
 
 const connectTimeoutMs = 5000;
-/** After this long without a sign the network is asked whether the server is still there. */
-const keepAliveDelayMs = 10_000;
 
 /** A connection for work that outlasts every request, held to its end; an abort closes it. */
 export async function withOwnClient<Result>(

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { advisoryLocks } from './advisory-locks.ts';
+import { lockTimeoutMs } from './brief-transaction.ts';
 import { inTransaction, isCheckViolation, isNameTaken } from './pool.ts';
 
 const dayMs = 86_400_000;
@@ -12,9 +13,6 @@ const weeksAhead = 5;
 const weeksBehind = 1;
 /** Rollups outlive the rows: thirteen months, so that a month can be compared with the same of last year. */
 const rollupRetentionDays = 400;
-/** Attaching and dropping need a strong lock; better to try again in an hour than to queue every query behind it. */
-const lockTimeoutMs = 500;
-
 /** Moving stray rows or deleting old ones may take longer than a management call. */
 const statementTimeoutMs = 60_000;
 

@@ -2,8 +2,10 @@ import pg from 'pg';
 import { StoreAway } from '../../core/store-away.ts';
 import type { OnCertificates } from '../system/certificate-files.ts';
 import { isConnectionError } from './connection-errors.ts';
+import { keepAliveDelayMs } from './connection-options.ts';
 import { HostChoice, ReadOnlyServer } from './host-choice.ts';
 import { crowdedMessage, HostsPool } from './hosts-pool.ts';
+import { sqlStates } from './sql-states.ts';
 
 /**
  * Bounds that together keep every management call under 2 s when the server hangs: waiting for a
@@ -15,7 +17,6 @@ const statementTimeoutMs = 900;
 const queryGraceMs = 100;
 /** Keeps a forgotten transaction from holding locks. */
 const idleInTransactionTimeoutMs = 5000;
-const keepAliveDelayMs = 10_000;
 const idleTimeoutMs = 30_000;
 
 /**
@@ -102,17 +103,13 @@ export function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
 }
 
-const checkViolationState = '23514';
-
 /** A row is none that its table, or its partition, may hold. */
 export function isCheckViolation(error: unknown): boolean {
-  return sqlState(error) === checkViolationState;
+  return sqlState(error) === sqlStates.checkViolation;
 }
 
-const duplicateTableState = '42P07';
-
 /** Some other relation has the name. */
-export const isNameTaken = (error: unknown): boolean => sqlState(error) === duplicateTableState;
+export const isNameTaken = (error: unknown): boolean => sqlState(error) === sqlStates.duplicateTable;
 
 /** Of SQLSTATE: data, constraints, and what is too large for the server (an index entry, say). */
 const dataErrorClasses: ReadonlySet<string> = new Set(['22', '23', '54']);
@@ -132,7 +129,16 @@ export function isDataError(error: unknown): boolean {
 
 /** Classes in which the server says "not now": connection, resources, intervention, system, read-only standby. */
 const awayClasses = new Set(['08', '53', '57', '58']);
-const awayStates = new Set(['25006', '40001', '40P01', '55P03', '42P01', '3D000', '28P01', 'XX000']);
+const awayStates = new Set<string>([
+  sqlStates.readOnlyTransaction,
+  sqlStates.serializationFailure,
+  sqlStates.deadlockDetected,
+  sqlStates.lockNotAvailable,
+  sqlStates.undefinedTable,
+  sqlStates.invalidCatalogName,
+  sqlStates.invalidPassword,
+  sqlStates.internalError,
+]);
 
 /** True when Postgres is away, overloaded, not migrated yet, or refuses the connection: try again later. */
 export function isAway(error: unknown): boolean {
@@ -143,9 +149,13 @@ export function isAway(error: unknown): boolean {
 }
 
 /** A table or a column is not there. */
-const schemaStates = new Set(['42P01', '42703']);
+const schemaStates = new Set<string>([sqlStates.undefinedTable, sqlStates.undefinedColumn]);
 /** A wrong password or role, a role that may not enter, a database that does not exist. */
-const refusedStates = new Set(['28P01', '28000', '3D000']);
+const refusedStates = new Set<string>([
+  sqlStates.invalidPassword,
+  sqlStates.invalidAuthorization,
+  sqlStates.invalidCatalogName,
+]);
 
 /** The error, or what it was made of. */
 const causeOf = (error: unknown): unknown => (error instanceof StoreAway ? error.cause : error);
@@ -167,7 +177,11 @@ function storeError(error: unknown): unknown {
 }
 
 /** The server undid the work before it said so: serialization failure, deadlock, shutdown. */
-const retryableStates = new Set(['40001', '40P01', '57P01']);
+const retryableStates = new Set<string>([
+  sqlStates.serializationFailure,
+  sqlStates.deadlockDetected,
+  sqlStates.adminShutdown,
+]);
 
 /**
  * Runs `work`, once more if the server rolled it back, and maps the error. `work` is one statement or one
