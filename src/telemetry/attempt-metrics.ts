@@ -6,7 +6,7 @@ import { isPriced, providerNames } from '../core/provider-name.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { tierNames } from '../core/tables/mode.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
-import type { ModelLabels } from './model-label.ts';
+import { modelLabel } from './model-label.ts';
 import type { Families, HistogramSeries } from './series.ts';
 
 /** Why an answer was not priced; the name of its provider where that has no prices. */
@@ -42,7 +42,6 @@ interface ModelSeries {
 
 /** Upstream attempts under the names of the OpenTelemetry GenAI conventions, and what we add to them. */
 export class AttemptMetrics {
-  readonly #models: ModelLabels;
   readonly #durations;
   readonly #firstChunks;
   readonly #tokenUsage;
@@ -56,8 +55,7 @@ export class AttemptMetrics {
   /** Seconds that a provider last asked us to wait. */
   readonly retryAfterSeconds = new Map<ProviderName, number>(providerNames.map((name) => [name, 0]));
 
-  constructor(families: Families, models: ModelLabels) {
-    this.#models = models;
+  constructor(families: Families) {
     this.#durations = families.histogram('gen_ai_client_operation_duration_seconds');
     this.#firstChunks = families.histogram('gen_ai_client_operation_time_to_first_chunk_seconds');
     this.#tokenUsage = families.histogram('gen_ai_client_token_usage');
@@ -85,7 +83,7 @@ export class AttemptMetrics {
   attemptEnded(call: ChatCall, record: AttemptRecord): void {
     const { candidate, firstTokenMs, usage, end } = record;
     const { provider } = candidate;
-    const model = this.#models.of(call.tables, provider, candidate.model);
+    const model = modelLabel(call.tables, provider, candidate.model);
     const series = this.#seriesOf(provider, model);
     const errorType = errorTypeOf(record);
     const duration =

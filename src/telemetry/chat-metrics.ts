@@ -14,7 +14,7 @@ import { cacheResults, outcomeOf, shownProvider } from '../core/settled-request.
 import { modeOf, modes, tierNames } from '../core/tables/mode.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
 import { LabelTree } from './label-tree.ts';
-import type { ModelLabels } from './model-label.ts';
+import { modelLabel } from './model-label.ts';
 import type { CounterSeries, Families, HistogramSeries } from './series.ts';
 
 /** How requests that were sent to a candidate may end; their series exist, at 0, from the start. */
@@ -46,7 +46,6 @@ interface ModelSeries {
 
 /** Requests, streams, cache, fallbacks, tokens and money: the story as a whole. */
 export class ChatMetrics {
-  readonly #models: ModelLabels;
   readonly #requests;
   readonly #duration;
   readonly #fallbacks;
@@ -62,8 +61,7 @@ export class ChatMetrics {
   /** Streams between their first token and their last byte. */
   openStreams = 0;
 
-  constructor(families: Families, models: ModelLabels) {
-    this.#models = models;
+  constructor(families: Families) {
     this.#requests = families.counter('gw_requests_total');
     this.#duration = families.histogram('gw_request_duration_seconds');
     this.#fallbacks = families.counter('gw_fallbacks_total');
@@ -119,13 +117,13 @@ export class ChatMetrics {
     const { mode, target, cache, cachedFrom, usage, savedMicroUsd } = settled;
     const served = cachedFrom === null ? target : null;
     const provider = shownProvider(settled);
-    const model = served === null ? provider : this.#models.of(call.tables, served.provider, served.model);
+    const model = served === null ? provider : modelLabel(call.tables, served.provider, served.model);
     const series = this.#seriesOf(mode, provider, model);
     this.#endingOf(series, settled, provider, model).add();
     this.#cache.of(cache).add();
     series.duration.observe(settled.latencyMs / 1000, call.trace);
     if (cachedFrom !== null && savedMicroUsd > 0n) {
-      const storedModel = this.#models.of(call.tables, cachedFrom.provider, cachedFrom.model);
+      const storedModel = modelLabel(call.tables, cachedFrom.provider, cachedFrom.model);
       this.#saved.of(mode, cachedFrom.provider, storedModel).add(Number(savedMicroUsd));
     }
     if (served === null || usage.basis === 'none') return;

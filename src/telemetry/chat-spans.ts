@@ -4,6 +4,7 @@ import type { StoringTrace, TraceHeaders } from '../chat/telemetry-port.ts';
 import type { Usage } from '../core/answer/usage.ts';
 import type { AttemptRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
+import { otherName } from '../core/other-name.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
 import type { ProviderName } from '../core/provider-name.ts';
@@ -29,7 +30,7 @@ const short = (text: string): string => text.slice(0, maxTextLength);
 /** What vendors call an answer, a model, a reason. A sentence in its place may be a piece of the prompt. */
 const vendorsName = /^[A-Za-z0-9_.:/@+-]+$/;
 const nameOrOther = (text: string): string =>
-  vendorsName.test(text) && !looksSecret(text) ? short(text) : '_other';
+  vendorsName.test(text) && !looksSecret(text) ? short(text) : otherName;
 
 /**
  * What is noted of a request that is recorded: one CLIENT span per attempt below its SERVER span. No prompt, answer,

@@ -5,7 +5,6 @@ import { ChatMetrics } from './chat-metrics.ts';
 import type { FamilyNameOf, LabelsOf } from './families/families.ts';
 import { metricFamilies } from './families/families.ts';
 import { HttpMetrics } from './http-metrics.ts';
-import { ModelLabels } from './model-label.ts';
 import { Families } from './series.ts';
 import { StoreMetrics } from './store-metrics.ts';
 
@@ -28,13 +27,12 @@ export class Metrics {
   readonly attempts: AttemptMetrics;
   readonly http: HttpMetrics;
   readonly stores: StoreMetrics;
-  readonly #models = new ModelLabels();
 
   constructor() {
     this.registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
     const families = new Families(this.registry);
-    this.chat = new ChatMetrics(families, this.#models);
-    this.attempts = new AttemptMetrics(families, this.#models);
+    this.chat = new ChatMetrics(families);
+    this.attempts = new AttemptMetrics(families);
     this.http = new HttpMetrics(families);
     this.stores = new StoreMetrics(families);
     collectDefaultMetrics({ register: this.registry });

@@ -3,11 +3,9 @@ import type { ProviderName } from '../core/provider-name.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
 
 /**
- * Model names that may be label values: those of the tables a request began with. An override may name anything, a
- * metric may not.
+ * A model as a label value: by its name where the tables that its request began with have it. An override may name
+ * anything, a metric may not.
  */
-export class ModelLabels {
-  of(tables: RoutingTables, provider: ProviderName, model: string): string {
-    return tables.names(provider, model) ? model : otherName;
-  }
+export function modelLabel(tables: RoutingTables, provider: ProviderName, model: string): string {
+  return tables.names(provider, model) ? model : otherName;
 }

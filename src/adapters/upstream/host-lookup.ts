@@ -5,8 +5,6 @@ import type { HostAddress, NameFiles } from './name-files.ts';
 import { systemNameFiles } from './name-files.ts';
 import { askNameServers, isDenied } from './name-servers.ts';
 
-export type { HostAddress } from './name-files.ts';
-
 /** Calls back once: addresses (at least one), or the error. `signal` firing gives up without a call back. */
 export type HostLookup = (
   host: string,

@@ -1,7 +1,7 @@
 import type { LookupFunction, OnReadOpts, Socket } from 'node:net';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type { HostAddress } from './host-lookup.ts';
+import type { HostAddress } from './name-files.ts';
 
 /** One address of several gets this long before the next is tried beside the budget (RFC 8305 section 5). */
 const attemptDelayMs = 500;
