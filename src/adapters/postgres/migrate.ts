@@ -75,7 +75,7 @@ async function bringUp(work: Work): Promise<SchemaState> {
  */
 export function migrate(databaseUrl: string, options: MigrateOptions = {}): Promise<SchemaState> {
   const { migrations = readMigrations(), signal } = options;
-  return withOwnClient(databaseUrl, signal, async (client) => {
+  return withOwnClient(databaseUrl, 'migrate', signal, async (client) => {
     await client.query(`SET statement_timeout = ${patientTimeoutMs}`);
     await client.query('SELECT pg_advisory_lock($1)', [advisoryLocks.migration]);
     return await bringUp({ ...options, migrations, client });

@@ -83,7 +83,7 @@ export async function buildOnlineIndexes(
   { log, signal }: Omit<BriefWork, 'client'> = {},
 ): Promise<void> {
   if (indexes.length === 0) return;
-  await withOwnClient(databaseUrl, signal, async (client) => {
+  await withOwnClient(databaseUrl, 'indexes', signal, async (client) => {
     // A build takes as long as it takes: it waits for transactions of others, who do not wait for it.
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
     const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [

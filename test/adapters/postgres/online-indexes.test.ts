@@ -54,7 +54,8 @@ test('rows are written all the while, also behind one whose transaction is open'
   const building = build();
   await eventually(async () => {
     const { rows } = await pool.query(
-      `SELECT FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY%' AND wait_event_type = 'Lock'`,
+      `SELECT FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY%' AND wait_event_type = 'Lock'
+         AND application_name = 'model-gateway-indexes'`,
     );
     return rows.length > 0 || undefined;
   });
