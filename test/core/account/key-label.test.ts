@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { canBeNamed } from '../../src/core/account/account-requests.ts';
+import { canBeNamed } from '../../../src/core/account/account-requests.ts';
 
 test.each<[label: string, named: boolean]>([
   ['gpu-box', true],

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { createSealer } from '../src/adapters/system/sealer.ts';
-import { readSettings } from '../src/settings.ts';
-import { Metrics } from '../src/telemetry/metrics.ts';
-import { openStores } from '../src/wiring/stores.ts';
-import { createDatabase } from './harness/servers/postgres.ts';
+import { createSealer } from '../../src/adapters/system/sealer.ts';
+import { readSettings } from '../../src/settings.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
+import { openStores } from '../../src/wiring/stores.ts';
+import { createDatabase } from '../harness/servers/postgres.ts';
 
 test('stores that cannot be opened leave no connection and nothing that asks for one', async () => {
   const database = await createDatabase();
