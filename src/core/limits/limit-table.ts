@@ -47,3 +47,12 @@ export type MinuteLimit = LimitRowOf<'minute'>['refusal'];
 export type RefusingLimit = LimitRow['refusal'];
 export const minuteLimits: readonly MinuteLimit[] = minuteRows.map(({ refusal }) => refusal);
 export const refusingLimits: readonly RefusingLimit[] = rows.map(({ refusal }) => refusal);
+
+/** Counted up within a minute, which all replicas share; streams come and go. */
+export type Counted = Exclude<MinuteLimit, 'streams'>;
+/** Requests that were admitted, tokens of answers that are settled. */
+export type Counts = Readonly<Record<Counted, number>>;
+export const countedRows = minuteRows.filter(
+  (row): row is Extract<LimitRow, { readonly refusal: Counted }> => row.refusal !== 'streams',
+);
+export const countedLimits: readonly Counted[] = countedRows.map(({ refusal }) => refusal);

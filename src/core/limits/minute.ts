@@ -1,5 +1,5 @@
-import type { MinuteLimit } from './limit-table.ts';
-import { minuteRows } from './limit-table.ts';
+import type { Counts, MinuteLimit } from './limit-table.ts';
+import { countedRows, minuteRows } from './limit-table.ts';
 import type { Refusal } from './refusal.ts';
 import type { Limits } from './user-limits.ts';
 
@@ -12,11 +12,7 @@ const streamWaitMs = 1_000;
 export const streamLeaseMs = 15_000;
 
 /** What a user's window holds of all that has a limit. */
-export interface MinuteCounts extends Readonly<Record<MinuteLimit, number>> {
-  /** Those that were admitted. */
-  readonly requests: number;
-  /** Of answers that are settled. */
-  readonly tokens: number;
+export interface MinuteCounts extends Counts {
   /** Streams under way, beside the one that asks. */
   readonly streams: number;
   /** Until the window ends. */
@@ -73,13 +69,12 @@ export function durationText(ms: number): string {
  */
 export function rateLimitHeaders(limits: Limits, counts: MinuteCounts): Record<string, string> {
   const headers: Record<string, string> = {};
-  const say = (name: string, most: number | null, used: number): void => {
-    if (most === null) return;
+  for (const { field, refusal: name } of countedRows) {
+    const most = limits[field];
+    if (most === null) continue;
     headers[`x-ratelimit-limit-${name}`] = String(most);
-    headers[`x-ratelimit-remaining-${name}`] = String(Math.max(0, most - used));
+    headers[`x-ratelimit-remaining-${name}`] = String(Math.max(0, most - counts[name]));
     headers[`x-ratelimit-reset-${name}`] = durationText(counts.leftMs);
-  };
-  say('requests', limits.requestsPerMinute, counts.requests);
-  say('tokens', limits.tokensPerMinute, counts.tokens);
+  }
   return headers;
 }

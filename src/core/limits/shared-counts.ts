@@ -1,10 +1,8 @@
-import type { MinuteLimit } from './limit-table.ts';
+import type { Counts, MinuteLimit } from './limit-table.ts';
 
 /** What a replica tells of a user: counted there since it last did so. */
-export interface UserNews {
+export interface UserNews extends Counts {
   readonly userId: string;
-  readonly requests: number;
-  readonly tokens: number;
   /** Streams under way there, a new one included; null: not limited, or nothing new. */
   readonly streams: number | null;
 }
@@ -17,11 +15,9 @@ export interface SharedRequest extends UserNews {
 }
 
 /** What all replicas together have of a user, this request included where it was admitted. */
-export interface SharedAnswer {
+export interface SharedAnswer extends Counts {
   /** Null: it is admitted. */
   readonly refusedBy: MinuteLimit | null;
-  readonly requests: number;
-  readonly tokens: number;
   readonly leftMs: number;
   readonly otherStreams: number;
 }

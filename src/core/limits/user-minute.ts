@@ -1,6 +1,13 @@
+import type { Counted, Counts } from './limit-table.ts';
+import { countedLimits } from './limit-table.ts';
 import type { MinuteCounts } from './minute.ts';
 import { minuteMs, streamLeaseMs } from './minute.ts';
 import type { SharedAnswer, UserNews } from './shared-counts.ts';
+
+const countsOf = (count: (limit: Counted) => number): Counts =>
+  Object.fromEntries(countedLimits.map((limit) => [limit, count(limit)])) as Counts;
+const sumOf = (one: Counts, other: Counts): Counts => countsOf((limit) => one[limit] + other[limit]);
+const none = countsOf(() => 0);
 
 /**
  * What this replica knows of one user's minute: what all replicas counted, as the store last said, and what was counted
@@ -17,10 +24,8 @@ export class UserMinute {
   /** It is in the list of those that the store is told of next. */
   isListed = false;
   #endsAtMs = 0;
-  #requests = 0;
-  #tokens = 0;
-  #untoldRequests = 0;
-  #untoldTokens = 0;
+  #counts = none;
+  #untold = none;
   #otherStreams = 0;
   #otherStreamsUntilMs = 0;
 
@@ -34,7 +39,7 @@ export class UserMinute {
   }
 
   get hasNews(): boolean {
-    return this.#untoldRequests > 0 || this.#untoldTokens > 0;
+    return countedLimits.some((limit) => this.#untold[limit] > 0);
   }
 
   /** `streams`: those of others, and here those beside the one that asks. */
@@ -44,53 +49,51 @@ export class UserMinute {
     // The sum of two floats is a hair beyond a minute now and then, which would be a second more in a header.
     const leftMs = Math.round(this.#endsAtMs - nowMs);
     const streams = this.streams + others - Number(asksForStream);
-    return { requests: this.#requests, tokens: this.#tokens, streams, leftMs };
+    return { ...this.#counts, streams, leftMs };
   }
 
   /** One more was admitted by this replica alone; `isTold`: the store may have counted it all the same. */
   admitAlone(nowMs: number, isTold: boolean): void {
     this.#roll(nowMs);
-    this.#requests += 1;
-    if (!isTold) this.#untoldRequests += 1;
+    this.#add({ ...none, requests: 1 }, !isTold);
   }
 
   spend(tokens: number, nowMs: number): void {
     this.#roll(nowMs);
-    this.#tokens += tokens;
-    this.#untoldTokens += tokens;
+    this.#add({ ...none, tokens }, true);
+  }
+
+  #add(counts: Counts, isNews: boolean): void {
+    this.#counts = sumOf(this.#counts, counts);
+    if (isNews) this.#untold = sumOf(this.#untold, counts);
   }
 
   /** Takes over what all replicas counted. What was counted here meanwhile comes on top. */
-  hear({ requests, tokens, leftMs, otherStreams }: SharedAnswer, isStream: boolean, nowMs: number): void {
-    this.#endsAtMs = nowMs + leftMs;
-    this.#requests = requests + this.#untoldRequests;
-    this.#tokens = tokens + this.#untoldTokens;
+  hear(answer: SharedAnswer, isStream: boolean, nowMs: number): void {
+    this.#endsAtMs = nowMs + answer.leftMs;
+    this.#counts = sumOf(answer, this.#untold);
     if (!isStream) return;
-    this.#otherStreams = otherStreams;
+    this.#otherStreams = answer.otherStreams;
     this.#otherStreamsUntilMs = nowMs + streamLeaseMs;
   }
 
   /** What the store is to be told; it counts as told until `untold` takes it back. */
   tell(streams: number | null, nowMs: number): UserNews {
     this.#roll(nowMs);
-    const news = { userId: this.userId, requests: this.#untoldRequests, tokens: this.#untoldTokens, streams };
-    this.#untoldRequests = 0;
-    this.#untoldTokens = 0;
+    const news = { ...this.#untold, userId: this.userId, streams };
+    this.#untold = none;
     return news;
   }
 
-  untold({ requests, tokens }: UserNews): void {
-    this.#untoldRequests += requests;
-    this.#untoldTokens += tokens;
+  untold(news: UserNews): void {
+    this.#untold = sumOf(this.#untold, news);
   }
 
   /** A window begins with the first call after the last one: nothing of that one is told any more. */
   #roll(nowMs: number): void {
     if (nowMs < this.#endsAtMs) return;
     this.#endsAtMs = nowMs + minuteMs;
-    this.#requests = 0;
-    this.#tokens = 0;
-    this.#untoldRequests = 0;
-    this.#untoldTokens = 0;
+    this.#counts = none;
+    this.#untold = none;
   }
 }

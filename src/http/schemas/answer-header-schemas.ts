@@ -1,3 +1,4 @@
+import { countedLimits } from '../../core/limits/limit-table.ts';
 import { requestIdHeader } from '../request-id.ts';
 import type { Route } from '../route-table.ts';
 import { isOfAdminApi } from '../route-table.ts';
@@ -31,7 +32,7 @@ const tablesVersion: HeaderSchemas = {
 
 /** On chat answers of users with such limits. */
 const limitHeaders: HeaderSchemas = Object.fromEntries(
-  ['requests', 'tokens'].flatMap((what) => [
+  countedLimits.flatMap((what) => [
     [
       `X-RateLimit-Limit-${what}`,
       { description: `How many ${what} a minute the user may have`, schema: text },
