@@ -1,7 +1,6 @@
 import type { MinuteCounts } from '../core/limits/minute.ts';
 import { minuteMosts, minuteRefusal, refusalBy } from '../core/limits/minute.ts';
 import type { Refusal } from '../core/limits/refusal.ts';
-import type { UserNews } from '../core/limits/shared-counts.ts';
 import type { Limits } from '../core/limits/user-limits.ts';
 import { UserMinute } from '../core/limits/user-minute.ts';
 import type { NoAnswer, SharedLimits } from './ports.ts';
@@ -112,7 +111,7 @@ export class UserMinutes {
     const answer = await store.admit({ ...told, most: minuteMosts(limits), isStream });
     if (typeof answer === 'string') {
       this.#io.onDecided(answer);
-      if (answer === 'unsent') minute.untold(told);
+      if (answer === 'unsent') minute.untold(told, this.#io.monotonicMs());
       return this.#alone(minute, limits, isStream, answer === 'unanswered');
     }
     this.#io.onDecided('shared');
@@ -192,11 +191,12 @@ export class UserMinutes {
 
   #tellSome(store: SharedLimits, minutes: readonly UserMinute[]): void {
     const nowMs = this.#io.monotonicMs();
-    const news: readonly UserNews[] = minutes.map((minute) =>
-      minute.tell(minute.sharesStreams ? minute.streams : null, nowMs),
-    );
+    const news = minutes.map((minute) => minute.tell(minute.sharesStreams ? minute.streams : null, nowMs));
     // The next admission tells it, or the next look.
-    const takeBack = (place: number): void => minutes[place]?.untold(news[place] as UserNews);
+    const takeBack = (place: number): void => {
+      const untold = news[place];
+      if (untold !== undefined) minutes[place]?.untold(untold, this.#io.monotonicMs());
+    };
     if (!store.settle(news, takeBack)) for (const place of news.keys()) takeBack(place);
   }
 

@@ -9,6 +9,11 @@ const countsOf = (count: (limit: Counted) => number): Counts =>
 const sumOf = (one: Counts, other: Counts): Counts => countsOf((limit) => one[limit] + other[limit]);
 const none = countsOf(() => 0);
 
+/** News with the end of the window that they are of. */
+interface DatedNews extends UserNews {
+  readonly endsAtMs: number;
+}
+
 /**
  * What this replica knows of one user's minute: what all replicas counted, as the store last said, and what was counted
  * here since. So it decides alone, from where all stood, when the store does not answer. Times are monotonic ms.
@@ -78,15 +83,16 @@ export class UserMinute {
   }
 
   /** What the store is to be told; it counts as told until `untold` takes it back. */
-  tell(streams: number | null, nowMs: number): UserNews {
+  tell(streams: number | null, nowMs: number): DatedNews {
     this.#roll(nowMs);
-    const news = { ...this.#untold, userId: this.userId, streams };
+    const news = { ...this.#untold, userId: this.userId, streams, endsAtMs: this.#endsAtMs };
     this.#untold = none;
     return news;
   }
 
-  untold(news: UserNews): void {
-    this.#untold = sumOf(this.#untold, news);
+  /** News of a window that is over meanwhile are dropped: the next one would have too many. */
+  untold(news: DatedNews, nowMs: number): void {
+    if (nowMs < news.endsAtMs) this.#untold = sumOf(this.#untold, news);
   }
 
   /** A window begins with the first call after the last one: nothing of that one is told any more. */
