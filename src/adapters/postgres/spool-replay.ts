@@ -6,6 +6,7 @@ import type { SpoolFolder } from '../spool/spool-slots.ts';
 import { abandonedSpools } from '../spool/spool-slots.ts';
 import { insertLogRows } from './log-insert.ts';
 import { isDataError, sqlState } from './pool.ts';
+import { sqlStates } from './sql-states.ts';
 
 export interface SpoolReplayOptions {
   readonly pool: pg.Pool;
@@ -19,7 +20,6 @@ export interface SpoolReplayOptions {
 
 const mostRows = 200;
 const fewestRows = 5;
-const statementTimeoutState = '57014';
 
 /** Takes spooled rows to Postgres, once each whatever happens in between. Counts what it did. */
 export class SpoolReplay {
@@ -97,7 +97,7 @@ export class SpoolReplay {
       if (written > 0) onWritten();
       this.#rowsAtOnce = Math.min(this.#rowsAtOnce * 2, mostRows);
     } catch (error) {
-      if (sqlState(error) === statementTimeoutState) {
+      if (sqlState(error) === sqlStates.queryCanceled) {
         this.#rowsAtOnce = Math.max(Math.floor(this.#rowsAtOnce / 2), fewestRows);
       }
       if (!isDataError(error)) throw error;
