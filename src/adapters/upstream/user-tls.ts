@@ -1,11 +1,12 @@
 import { constants, randomInt } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { LRUCache } from 'lru-cache';
-import { clientNetwork } from '../../core/net/client-network.ts';
+import { serverNetwork } from '../../core/net/client-network.ts';
 import { SharedRoom, slotOf } from '../../core/shared-room.ts';
 import type { TlsTarget } from './open-socket.ts';
 import { tlsOver } from './open-socket.ts';
+import type { TlsPiece } from './tls-turns.ts';
+import { TlsTurns } from './tls-turns.ts';
 
 /** TLS with a server that a user chose: what it costs to listen to one is bounded, and shared out over turns. */
 
@@ -24,110 +25,26 @@ const seed = randomInt(2 ** 31);
 const maxSilentBytes = 64 * 1024;
 /** How much longer what comes may be than what it says: a byte alone is a record of 23, three for one chunk of HTTP. */
 const maxOverhead = 16;
-/** TLS may take one turn of the event loop so long. */
-const longestTurnMs = 25;
-/** A handshake's piece that takes longer makes its server a dear one: verifying a company's chain takes 1 to 2 ms. */
-const dearMs = 5;
-/**
- * Handshakes with dear servers rest for so many times what the last of them took: a chain is one piece, takes up to
- * 65 ms, and fifteen a second would take all there is.
- */
-const restFactor = 4;
-/** Dear servers that are remembered, those of late. */
-const mostDear = 10_000;
-/** For so long behind the last dear piece: a busy process makes an honest server dear now and then. */
-const dearForMs = 60_000;
-
-interface Piece {
-  /** Part of a handshake, which costs whatever the server's keys make it cost; what comes later costs by its bytes. */
-  readonly isHandshake: boolean;
-  /** The server by its name and port, of which anybody may have many. */
-  readonly origin: string;
-  /** And by the network of its address. */
-  readonly server: string;
-  /** Hands to TLS what has come. */
-  feed(): void;
-}
-
-/** One of each server after the other: a crowd of connections to one of them keeps the others out no longer. */
-function inTurn(pieces: readonly Piece[]): Piece[] {
-  const byServer = [...Map.groupBy(pieces, ({ server }) => server).values()];
-  const longest = Math.max(0, ...byServer.map(({ length }) => length));
-  return Array.from({ length: longest }, (_, round) => byServer.flatMap((of) => of[round] ?? [])).flat();
-}
-
-/** One piece of each connection after the other, for so long in a turn: OpenSSL works on each without a break. */
-export class TlsTurns {
-  readonly #waiting: Piece[] = [];
-  readonly #dear = new LRUCache<string, true>({ max: mostDear, ttl: dearForMs });
-  /** Of dear servers, while there is a rest. */
-  readonly #resting: Piece[] = [];
-  #rest: NodeJS.Timeout | null = null;
-  #spentMs = 0;
-  #ends = false;
-
-  /** Fed now, or in a later turn where this one has no time left. */
-  enter(piece: Piece): void {
-    this.#waiting.push(piece);
-    this.#feedSome();
-  }
-
-  #feedSome(): void {
-    while (this.#spentMs < longestTurnMs) {
-      const piece = this.#waiting.shift();
-      if (piece === undefined) return;
-      if (this.#rest !== null && piece.isHandshake && this.#dear.has(piece.origin)) {
-        this.#resting.push(piece);
-        continue;
-      }
-      // As it was: with this piece the handshake may be over.
-      const { isHandshake } = piece;
-      const beganMs = performance.now();
-      piece.feed();
-      const tookMs = performance.now() - beganMs;
-      this.#spentMs += tookMs;
-      if (isHandshake && tookMs > dearMs) this.#restFrom(piece, tookMs);
-      if (!this.#ends) setImmediate(this.#end);
-      this.#ends = true;
-    }
-  }
-
-  #restFrom({ origin }: Piece, tookMs: number): void {
-    this.#dear.set(origin, true);
-    this.#rest ??= setTimeout(this.#wake, restFactor * tookMs);
-  }
-
-  readonly #wake = (): void => {
-    this.#rest = null;
-    this.#waiting.push(...inTurn(this.#resting.splice(0)));
-    this.#feedSome();
-  };
-
-  readonly #end = (): void => {
-    this.#ends = false;
-    this.#spentMs = 0;
-    this.#feedSome();
-  };
-}
-
 /** One, as there is one event loop. */
 const turns = new TlsTurns();
 
 /** Stands between a connection and its TLS, which native code would otherwise read by itself. */
-class UserCarrier extends Duplex implements Piece {
-  readonly origin: string;
-  readonly server: string;
+class UserCarrier extends Duplex implements TlsPiece {
+  readonly network: string | null;
+  /** Whose share of the room for certificates it takes from. */
+  readonly #slot: number;
   readonly #raw: Socket;
   #tls: Socket | null = null;
   #isSecure = false;
   #came = 0;
   #piece: Buffer | null = null;
 
-  constructor(raw: Socket, origin: string, server: string) {
+  /** `host`: stands for a network that nobody knows. */
+  constructor(raw: Socket, network: string | null, host: string) {
     super();
     this.#raw = raw;
-    this.origin = origin;
-    this.server = server;
+    this.network = network;
+    this.#slot = slotOf(network ?? host, seed);
     raw.on('data', (bytes: Buffer) => this.#onBytes(bytes));
     raw.on('end', () => this.push(null));
     raw.on('error', (error) => this.#tls?.destroy(error));
@@ -148,8 +65,8 @@ class UserCarrier extends Duplex implements Piece {
 
   #keepChain(tls: Socket): void {
     if (this.#came <= longHandshakeBytes) return;
-    const slot = slotOf(this.server, seed);
     const bytes = memoryPerByte * this.#came;
+    const slot = this.#slot;
     if (!chainsRoom.hasRoom(slot, bytes)) {
       tls.destroy(new Error('The certificates of the server are too long for so many connections.'));
       return;
@@ -207,8 +124,7 @@ class UserCarrier extends Duplex implements Piece {
  * leads to, through proxies too; null: nobody knows.
  */
 export function openUserTls(raw: Socket, target: TlsTarget, address: string | null): Socket {
-  const server = address === null ? target.host : clientNetwork(address);
-  const carrier = new UserCarrier(raw, `${target.host}:${target.port}`, server);
+  const carrier = new UserCarrier(raw, address === null ? null : serverNetwork(address), target.host);
   const socket = tlsOver({ socket: carrier, secureOptions: constants.SSL_OP_NO_RENEGOTIATION }, target);
   carrier.carry(socket);
   // Asked for by who looks at connections; TLS over a stream has none of its own.

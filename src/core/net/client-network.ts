@@ -1,10 +1,12 @@
 import ipaddr from 'ipaddr.js';
-import { canonicalAddress } from './ip-class.ts';
+import { canonicalAddress, reachedAddresses } from './ip-class.ts';
 
 /** Some proxies write the client's port into X-Forwarded-For. */
 const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
 /** Eight groups of 16 bits; the first four are the network that one customer is given (RFC 6177, RFC 7934). */
-const networkGroups = 4;
+const clientGroups = 4;
+/** And the first three what anybody gets who asks for more, as those do who rent servers (RFC 6177, section 2). */
+const serverGroups = 3;
 
 /** What stands for an address that cannot be read: X-Forwarded-For may hold any text. */
 const unknownClient = 'unknown';
@@ -15,15 +17,23 @@ export function clientAddress(text: string): string {
   return canonicalAddress(v6 ?? v4 ?? text.trim()) ?? unknownClient;
 }
 
+function networkOf(address: string, groups: number): string {
+  if (!address.includes(':')) return address;
+  const first = ipaddr.IPv6.parse(address).parts.slice(0, groups);
+  return `${first.map((group) => group.toString(16)).join(':')}::/${16 * groups}`;
+}
+
 /**
  * Whom a limit per address counts: an IPv4 address, or the /64 of an IPv6 address, of which any machine has 2^64.
  * An IPv4 address in IPv6 spelling is the IPv4 address.
  */
 export function clientNetwork(text: string): string {
-  const address = clientAddress(text);
-  if (!address.includes(':')) return address;
-  const groups = ipaddr.IPv6.parse(address).parts.slice(0, networkGroups);
-  return `${groups.map((group) => group.toString(16)).join(':')}::/64`;
+  return networkOf(clientAddress(text), clientGroups);
+}
+
+/** Whose server stands at an address: the IPv4 address, also one behind a translation prefix, or the IPv6 /48. */
+export function serverNetwork(address: string): string {
+  return networkOf(reachedAddresses(address).at(-1) ?? unknownClient, serverGroups);
 }
 
 /** Tells a connection from all others of the process: one local port may serve connections to several servers. */

@@ -5,9 +5,8 @@ import type { RequestListener } from 'node:http';
 import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { Client } from 'undici';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createConnector } from '../../../src/adapters/upstream/guarded-connector.ts';
-import { TlsTurns } from '../../../src/adapters/upstream/user-tls.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 import { certificateAuthority } from '../../harness/servers/certificates.ts';
 import { listen } from './local-server.ts';
@@ -141,82 +140,4 @@ test('a server that sends ever more session tickets is left', async () => {
   const failed = new Promise<Error>((resolve) => socket.once('error', resolve));
   for (let ticket = 0; ticket < 17; ticket += 1) socket.emit('session', Buffer.of(ticket));
   expect((await failed).message).toContain('too many TLS session tickets');
-});
-
-/** Until the end of the test, timers go on when it says so. */
-function holdTimers(): void {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate'] });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
-}
-
-/** Turns by a clock of their own, and the names of what was fed. */
-function watchedTurns() {
-  let nowMs = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
-  onTestFinished(() => {
-    vi.restoreAllMocks();
-  });
-  const turns = new TlsTurns();
-  const fed: string[] = [];
-  const piece = (name: string, takesMs: number, handshakeWith: string | null = null) => ({
-    isHandshake: handshakeWith !== null,
-    origin: handshakeWith ?? 'x',
-    server: (handshakeWith ?? 'x').split(':')[0] as string,
-    feed: () => {
-      fed.push(name);
-      nowMs += takesMs;
-    },
-  });
-  return { turns, fed, piece };
-}
-
-test('what takes long is done in a turn of its own, one after the other', async () => {
-  const { turns, fed, piece } = watchedTurns();
-  const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
-  turns.enter(piece('short', 1));
-  turns.enter(piece('long', 70));
-  turns.enter(piece('second', 70));
-  turns.enter(piece('third', 10));
-  turns.enter(piece('fourth', 10));
-  expect(fed).toEqual(['short', 'long']);
-  await nextTurn();
-  expect(fed).toEqual(['short', 'long', 'second']);
-  await nextTurn();
-  expect(fed).toEqual(['short', 'long', 'second', 'third', 'fourth']);
-  turns.enter(piece('fifth', 1));
-  expect(fed.at(-1)).toBe('fifth');
-});
-
-test('a server whose handshake was dear waits four times as long before the next, and nobody else does', () => {
-  holdTimers();
-  const { turns, fed, piece } = watchedTurns();
-  turns.enter(piece('dear', 60, 'dear:443'));
-  turns.enter(piece('dear again', 60, 'dear:443'));
-  turns.enter(piece('dear a third time', 60, 'dear:443'));
-  turns.enter(piece('its stream', 1));
-  turns.enter(piece('other', 2, 'other:443'));
-  vi.advanceTimersByTime(239);
-  expect(fed).toEqual(['dear', 'its stream', 'other']);
-  vi.advanceTimersByTime(2);
-  expect(fed.at(-1)).toBe('dear again');
-  vi.advanceTimersByTime(238);
-  expect(fed.at(-1)).toBe('dear again');
-  vi.advanceTimersByTime(5);
-  expect(fed.at(-1)).toBe('dear a third time');
-});
-
-test('a crowd of connections to a dear server keeps another dear one out for no more than one rest', () => {
-  holdTimers();
-  const { turns, fed, piece } = watchedTurns();
-  turns.enter(piece('honest, once', 6, 'honest:443'));
-  vi.advanceTimersByTime(30);
-  for (let index = 0; index < 40; index += 1) turns.enter(piece(`dear ${index}`, 60, `dear:${index % 3}`));
-  turns.enter(piece('honest', 1, 'honest:443'));
-  vi.advanceTimersByTime(4 * 60 + 10);
-  expect(fed.slice(0, 2)).toEqual(['honest, once', 'dear 0']);
-  vi.advanceTimersByTime(4 * 60 + 10);
-  expect(fed).toContain('honest');
-  expect(fed.length).toBeLessThan(10);
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { clientAddress, clientNetwork } from '../../../src/core/net/client-network.ts';
+import { clientAddress, clientNetwork, serverNetwork } from '../../../src/core/net/client-network.ts';
 
 // as it came, the address, whom a limit counts
 test.each([
@@ -24,6 +24,17 @@ test.each([
 ])('%j is %s, counted as %s', (text, address, network) => {
   expect(clientAddress(text)).toBe(address);
   expect(clientNetwork(text)).toBe(network);
+});
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['::ffff:203.0.113.7', '203.0.113.7'],
+  ['64:ff9b::203.0.113.7', '203.0.113.7'],
+  ['2001:db8:1:2::9', '2001:db8:1::/48'],
+  ['2001:db8:1:ffff::', '2001:db8:1::/48'],
+  ['2001:db8:2::', '2001:db8:2::/48'],
+])('a server at %s is of %s', (address, network) => {
+  expect(serverNetwork(address)).toBe(network);
 });
 
 test('all addresses of a /64 are one client, those of the next another', () => {
