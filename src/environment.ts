@@ -35,8 +35,10 @@ export const environmentSchema = z.object({
   ),
   GW_CACHE_MEMORY_BYTES: count
     .min(0)
-    .default(64 * 1024 * 1024)
-    .describe('size of the cache in memory; a user with more than half of it gives way to others'),
+    .optional()
+    .describe(
+      'size of the cache in memory, by default an eighth of `--max-old-space-size`, 64 MiB at most; a user with more than half of it gives way to others',
+    ),
   GW_SEALING_KEYS: text.describe(
     '`kid:base64(32 bytes)[,…]`: the first seals, all open; required outside `npm start`',
   ),
@@ -148,6 +150,12 @@ export const environmentSchema = z.object({
     .optional()
     .describe(
       'heap in use beyond which requests get 503; by default 85 % of `--max-old-space-size`; 0: not watched',
+    ),
+  GW_MAX_MEMORY_BYTES: count
+    .min(0)
+    .optional()
+    .describe(
+      'memory of the process, pages of files left out, beyond which requests get 503; by default 85 % of the container’s limit; 0: not watched',
     ),
   GW_LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { clientConnectionsWithin, openFilesLimit } from './adapters/upstream/open-files.ts';
 import { DatabaseUrlError, parseDatabaseUrl } from './core/net/database-url.ts';
 import type { Egress } from './core/net/egress.ts';
 import type { Network } from './core/net/network.ts';
@@ -12,9 +11,10 @@ import { parseSealingKeys } from './core/secret/sealing-key.ts';
 import { Secret } from './core/secret/secret.ts';
 import { readEgress, withoutLowerCase } from './egress-settings.ts';
 import { environmentSchema, fileVariants, mistakeIn } from './environment.ts';
-import { guardedHeapShare, heapLimitBytes } from './heap-limit.ts';
 import type { KubernetesApi } from './kubernetes-api.ts';
 import { readKubernetesApi } from './kubernetes-api.ts';
+import type { ProcessLimits } from './process-limits.ts';
+import { processLimits } from './process-limits.ts';
 import type { TracingSettings } from './tracing-settings.ts';
 import { readTracing } from './tracing-settings.ts';
 
@@ -25,7 +25,7 @@ interface TablesConfigMap {
   readonly entry?: string;
 }
 
-export interface Settings {
+export interface Settings extends ProcessLimits {
   readonly host: string;
   readonly port: number;
   readonly adminHost: string;
@@ -37,7 +37,6 @@ export interface Settings {
   readonly databasePool: number;
   readonly migrateAtBoot: boolean;
   readonly redisUrl: string | null;
-  readonly cacheMemoryBytes: number;
   /** The first one seals, all open. Empty when none is configured. */
   readonly sealingKeys: readonly SealingKey[];
   readonly tablesFile: string | null;
@@ -73,10 +72,6 @@ export interface Settings {
   readonly registrationsPerMinutePerIp: number;
   /** 0: not watched. */
   readonly maxEventLoopDelayMs: number;
-  /** Beyond it V8 ends the process. */
-  readonly heapBytes: number;
-  readonly maxHeapBytes: number;
-  readonly maxConnections: number;
   readonly logLevel: string;
   /** Of a sidecar without a database. */
   readonly serviceKey: Secret | null;
@@ -201,7 +196,6 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     databasePool: env.GW_DATABASE_POOL,
     migrateAtBoot: env.GW_MIGRATE === 'boot',
     redisUrl: redisUrl(env.REDIS_URL),
-    cacheMemoryBytes: env.GW_CACHE_MEMORY_BYTES,
     sealingKeys: readSealingKeys(env.GW_SEALING_KEYS ?? ''),
     tablesFile: env.GW_TABLES_FILE ?? null,
     tablesConfigMap: readTablesConfigMap(env.GW_TABLES_CONFIGMAP),
@@ -228,9 +222,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     registrationsPerMinute: env.GW_REGISTRATIONS_PER_MINUTE,
     registrationsPerMinutePerIp: env.GW_REGISTRATIONS_PER_MINUTE_PER_IP,
     maxEventLoopDelayMs: env.GW_MAX_EVENT_LOOP_DELAY_MS,
-    heapBytes: heapLimitBytes(environment),
-    maxHeapBytes: env.GW_MAX_HEAP_BYTES ?? Math.floor(heapLimitBytes(environment) * guardedHeapShare),
-    maxConnections: clientConnectionsWithin(openFilesLimit(), heapLimitBytes(environment)),
+    ...processLimits(environment, env),
     logLevel: env.GW_LOG_LEVEL,
     serviceKey: secretOf(env.GW_SERVICE_KEY),
     providerKeysFile: env.GW_PROVIDER_KEYS_FILE ?? null,

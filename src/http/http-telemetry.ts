@@ -9,6 +9,7 @@ import type { EndedRequest } from './ended-request.ts';
 export const shortages = [
   'event_loop_delay',
   'heap',
+  'memory',
   'body_bytes',
   'connections',
   'user_share',

@@ -13,6 +13,15 @@ import { KeptConnections } from './connections/kept-connections.ts';
  * a lone user is held back by nothing else, and nobody can take the places of all others.
  */
 const openPlacesShare = 1 / 2;
+/** With fewer requests under way there is no load to shed: what is slow or large then is the machine. */
+const fewRequests = 8;
+
+/** Of the whole process. */
+export interface MemoryRoom {
+  /** There is none left for so many bytes more. */
+  lacks(bytes: number): boolean;
+}
+const endless: MemoryRoom = { lacks: () => false };
 
 /** One chat request under way. */
 export interface ActiveRequest extends Placed {
@@ -47,6 +56,7 @@ export class Life {
   readonly connections = new KeptConnections();
   /** Whole answers that their clients have not taken yet. */
   readonly unread: UnreadAnswers;
+  readonly #memory: MemoryRoom;
   /** Requests on the API's listener under way, those that are being refused included. */
   requestCount = 0;
   /** Chat requests whose row is not settled yet; their clients may have left. */
@@ -54,10 +64,26 @@ export class Life {
   #phase: Phase = 'serving';
 
   /** `places`: chat requests that may be under way. */
-  constructor(bodies: BodyBudget, unread: UnreadAnswers, places = Number.MAX_SAFE_INTEGER) {
+  constructor(
+    bodies: BodyBudget,
+    unread: UnreadAnswers,
+    places = Number.MAX_SAFE_INTEGER,
+    memory: MemoryRoom = endless,
+  ) {
+    this.#memory = memory;
     this.#places = new FairPlaces(places, places, openPlacesShare);
     this.bodies = bodies;
     this.unread = unread;
+  }
+
+  /** There is load that can be shed. */
+  get isBusy(): boolean {
+    return this.requestCount >= fewRequests;
+  }
+
+  /** The process would hold more than it may with so many bytes more, and less if fewer requests came. */
+  lacksMemory(bytes: number): boolean {
+    return this.isBusy && this.#memory.lacks(bytes);
   }
 
   get phase(): Phase {

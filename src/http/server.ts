@@ -58,8 +58,6 @@ const manyConnections = 2_048;
 const tcpKeepAliveMs = 60_000;
 /** Model names in a path may be 256 characters, percent-encoded. */
 const maxParamLength = 1024;
-/** With fewer requests under way there is no load to shed: what is slow then is the machine. */
-const fewRequests = 8;
 
 export interface ServerLimits {
   readonly bodyLimitBytes: number;
@@ -176,9 +174,14 @@ async function shedLoad(
     maxEventLoopDelay: limits.maxEventLoopDelayMs,
     maxHeapUsedBytes: limits.maxHeapBytes,
     pressureHandler: (_request, _reply, type) => {
-      if (life.requestCount < fewRequests) return;
+      if (!life.isBusy) return;
       telemetry.requestShed(shortageOf[type] ?? 'other');
       throw overloaded(type);
     },
+  });
+  app.addHook('onRequest', (_request, _reply, done) => {
+    if (!life.lacksMemory(0)) return done();
+    telemetry.requestShed('memory');
+    done(overloaded('memory'));
   });
 }

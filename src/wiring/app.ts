@@ -76,7 +76,8 @@ export async function startGateway(
 }
 
 async function createServers(foundation: Foundation): Promise<Servers> {
-  const { settings, stores, life, clock, log, metrics, tables, telemetry, sealer, upstream } = foundation;
+  const { settings, stores, life, memory, clock, log, metrics, tables, telemetry, sealer, upstream } =
+    foundation;
   const { accounts } = stores;
   const breakers = new CandidateBreakers(clock.monotonicMs);
   const answers = answerBudgets(settings.heapBytes, randomInt(2 ** 31));
@@ -86,7 +87,7 @@ async function createServers(foundation: Foundation): Promise<Servers> {
   const asking = askingOf(foundation);
   const app = await createServer(settings, life, later, log, telemetry, () => tables.current());
   watchGauges(metrics, { settings, tables, stores, life, breakers, dues, upstream, version });
-  watchPressure(metrics, () => app.memoryUsage(), settings, life.bodies, answers);
+  watchPressure(metrics, () => app.memoryUsage(), memory, settings, life.bodies, answers);
   const store = routesStore(settings, stores, sealer, clock.monotonicMs, {
     metrics: metrics.stores,
     httpTelemetry: telemetry,

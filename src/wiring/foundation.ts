@@ -1,6 +1,8 @@
+import { randomInt } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { watchTablesConfigMap } from '../adapters/kubernetes/configmap-tables.ts';
+import { ProcessMemory } from '../adapters/system/process-memory.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
 import { createSealer } from '../adapters/system/sealer.ts';
 import { queueReader } from '../adapters/system/socket-queues.ts';
@@ -51,6 +53,7 @@ export interface Foundation {
   readonly tables: TablesSource;
   readonly stores: Stores;
   readonly life: Life;
+  readonly memory: ProcessMemory;
   readonly audit: AuditLog;
   readonly telemetry: Telemetry;
   /** Lets go of all of it, in the opposite order. */
@@ -87,17 +90,21 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
       await storesOf(settings, { sealer, clock, log, lines, own }, metrics),
       (opened) => opened.close(),
     );
-    const upstream = cleanups.adopt(createUpstream(settings.upstreamClient, own.guard(policy)), (opened) =>
-      opened.close(),
+    const upstream = cleanups.adopt(
+      createUpstream(settings.upstreamClient, own.guard(policy), settings.userSockets),
+      (opened) => opened.close(),
     );
     cleanups.defer(() => own.stop());
     await own.start();
     const writeAccess = log.isLevelEnabled('info') ? (line: string) => lines.write(line) : null;
     const telemetry = new Telemetry(metrics, writeAccess, audit, tracing, settings.tracing);
-    const bodies = new BodyBudget(settings.heapBytes * bodiesHeapShare);
+    const memory = new ProcessMemory(settings.maxMemoryBytes, clock);
+    const bodies = new BodyBudget(settings.heapBytes * bodiesHeapShare, randomInt(2 ** 31), (bytes) =>
+      life.lacksMemory(bytes),
+    );
     const sent = new SentAnswers(settings.heapBytes * sentHeapShare, queueReader);
     const unread = new UnreadAnswers(settings.heapBytes * unreadHeapShare, sent);
-    const life = new Life(bodies, unread, settings.maxConnections);
+    const life = new Life(bodies, unread, settings.maxConnections, memory);
     const opened = {
       settings,
       lines,
@@ -110,6 +117,7 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
       tables,
       stores,
       life,
+      memory,
       audit,
     };
     hasStarted = true;

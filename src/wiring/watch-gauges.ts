@@ -1,3 +1,4 @@
+import type { ProcessMemory } from '../adapters/system/process-memory.ts';
 import type { TablesSource } from '../adapters/tables/last-good-tables.ts';
 import type { UpstreamHttp } from '../adapters/upstream/upstream-http-port.ts';
 import type { AnswerBudgets } from '../chat/answer-budget.ts';
@@ -101,6 +102,7 @@ function watchRequestLog(metrics: Metrics, { stores, settings }: WatchedParts): 
 export function watchPressure(
   metrics: Metrics,
   usage: () => { readonly eventLoopDelay: number; readonly heapUsed: number },
+  memory: Pick<ProcessMemory, 'share'>,
   limits: { readonly maxEventLoopDelayMs: number; readonly maxHeapBytes: number },
   bodies: Pick<BodyBudget, 'fullness'>,
   answers: Pick<AnswerBudgets, 'large' | 'small'>,
@@ -111,6 +113,7 @@ export function watchPressure(
     return [
       [{ resource: 'event_loop_delay' }, ratio(eventLoopDelay, limits.maxEventLoopDelayMs)],
       [{ resource: 'heap' }, ratio(heapUsed, limits.maxHeapBytes)],
+      [{ resource: 'memory' }, memory.share],
       [{ resource: 'body_bytes' }, bodies.fullness],
       [{ resource: 'answer_bytes' }, Math.max(answers.large.fullness, answers.small.fullness)],
     ];

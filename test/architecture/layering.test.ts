@@ -53,7 +53,12 @@ const rooms: Readonly<Record<string, Room>> = {
   'chat/': { values: ['core/', 'due-timer.ts', 'lru-cache'], types: ['providers/'] },
   'limits/': { values: ['core/', 'lru-cache'], types: ['chat/'] },
   'adapters/system/': {
-    values: ['core/', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:stream/consumers', 'node:tls'],
+    values: [
+      'core/',
+      ...['crypto', 'fs', 'fs/promises', 'os', 'stream/consumers', 'tls', 'v8', 'vm'].map(
+        (name) => `node:${name}`,
+      ),
+    ],
     types: ['chat/'],
   },
   'adapters/cache/': { values: ['core/', 'lru-cache'], types: ['chat/'] },
@@ -139,16 +144,13 @@ const rooms: Readonly<Record<string, Room>> = {
   'tracing-settings.ts': { values: ['core/', 'zod'] },
   'egress-settings.ts': { values: ['core/', 'zod'] },
   'environment.ts': { values: ['egress-settings.ts', 'tracing-settings.ts', 'zod'] },
+  'process-limits.ts': {
+    values: ['adapters/cache/', 'adapters/system/', 'adapters/upstream/', 'heap-limit.ts'],
+    types: ['environment.ts', 'zod'],
+  },
   'settings.ts': {
     values: [
-      ...[
-        'core/',
-        'adapters/upstream/',
-        'egress-settings.ts',
-        'environment.ts',
-        'heap-limit.ts',
-        'kubernetes-api.ts',
-      ],
+      ...['core/', 'egress-settings.ts', 'environment.ts', 'kubernetes-api.ts', 'process-limits.ts'],
       ...['tracing-settings.ts', 'node:fs'],
     ],
   },

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
+import { guardedMemoryShare } from '../../src/adapters/system/process-memory.ts';
 
 /** What the chart renders by default; `npm test` holds this file to the templates. */
 const rendered = join(import.meta.dirname, '../chart/rendered/defaults.yaml');
@@ -45,8 +46,11 @@ export function chartProcess(): ChartProcess {
   if (container === undefined || limit === undefined)
     throw new Error(`No gateway with a memory limit in ${rendered}`);
   const settings = container.env.filter(({ name, value }) => value !== undefined && !ownSettings.test(name));
+  const limitBytes = Number.parseInt(limit, 10) * 1024 * 1024;
+  // As the process finds out by itself where it is in that container.
+  const guard = { GW_MAX_MEMORY_BYTES: String(Math.floor(limitBytes * guardedMemoryShare)) };
   return {
-    env: Object.fromEntries(settings.map(({ name, value = '' }) => [name, value])),
-    limitBytes: Number.parseInt(limit, 10) * 1024 * 1024,
+    env: { ...Object.fromEntries(settings.map(({ name, value = '' }) => [name, value])), ...guard },
+    limitBytes,
   };
 }

@@ -21,34 +21,44 @@ async function start(env: Record<string, string>): Promise<{ running: GatewayUnd
   return { running, user: await registerWithKeys(running.url, ['openai']) };
 }
 
-test('a gateway beyond its memory limit refuses with 503 and Retry-After while there is load', async () => {
-  const { running, user } = await start({ GW_MAX_HEAP_BYTES: '1' });
-  await untilPressed(running);
-  for (let round = 0; round < 5; round += 1) {
-    expect((await chat(user.client)).status, 'one at a time').toBe(200);
-  }
-  expect((await user.client.get('/v1/stats')).status).toBe(200);
-  const leaving = new AbortController();
-  running.vendors.openai.script(...Array.from({ length: 7 }, () => hang));
-  const waiting = Array.from({ length: 7 }, () =>
-    user.client.request('POST', chatPath, { body: chatBody(), signal: leaving.signal }).catch(() => 'left'),
-  );
-  await eventually(async () => (await metric(running, 'gw_inflight_requests')) === 7 || undefined);
-  const refused = await chat(user.client);
-  expectError(refused, overloaded);
-  expect(refused.headers['retry-after']).toMatch(/^[1-9]\d*$/);
-  expect(refused.headers['x-should-retry'], 'clients may come back').not.toBe('false');
-  const others = [user.client.get('/v1/logs'), user.client.post('/v1/users', { email: 'late@example.com' })];
-  for (const response of await Promise.all(others)) expectError(response, overloaded);
-  for (const path of ['/healthz', '/readyz', '/metrics']) expect(await probe(running, path)).toBe(200);
-  leaving.abort();
-  await Promise.all(waiting);
-  await eventually(async () => (await chat(user.client)).status === 200 || undefined);
-});
+test.each([
+  ['heap', 'GW_MAX_HEAP_BYTES'],
+  ['memory', 'GW_MAX_MEMORY_BYTES'],
+])(
+  'a gateway beyond its limit of %s refuses with 503 and Retry-After while there is load',
+  async (resource, name) => {
+    const { running, user } = await start({ [name]: '1' });
+    await untilPressed(running, resource);
+    for (let round = 0; round < 5; round += 1) {
+      expect((await chat(user.client)).status, 'one at a time').toBe(200);
+    }
+    expect((await user.client.get('/v1/stats')).status).toBe(200);
+    const leaving = new AbortController();
+    running.vendors.openai.script(...Array.from({ length: 7 }, () => hang));
+    const waiting = Array.from({ length: 7 }, () =>
+      user.client.request('POST', chatPath, { body: chatBody(), signal: leaving.signal }).catch(() => 'left'),
+    );
+    await eventually(async () => (await metric(running, 'gw_inflight_requests')) === 7 || undefined);
+    const refused = await chat(user.client);
+    expectError(refused, overloaded);
+    expect(await metric(running, `gw_shed_requests_total\\{resource="${resource}"\\}`)).toBeGreaterThan(0);
+    expect(refused.headers['retry-after']).toMatch(/^[1-9]\d*$/);
+    expect(refused.headers['x-should-retry'], 'clients may come back').not.toBe('false');
+    const others = [
+      user.client.get('/v1/logs'),
+      user.client.post('/v1/users', { email: 'late@example.com' }),
+    ];
+    for (const response of await Promise.all(others)) expectError(response, overloaded);
+    for (const path of ['/healthz', '/readyz', '/metrics']) expect(await probe(running, path)).toBe(200);
+    leaving.abort();
+    await Promise.all(waiting);
+    await eventually(async () => (await chat(user.client)).status === 200 || undefined);
+  },
+);
 
 /** The heap is looked at once a second. */
-async function untilPressed(running: GatewayUnderTest): Promise<void> {
-  const name = 'gw_pressure_ratio\\{resource="heap"\\}';
+async function untilPressed(running: GatewayUnderTest, resource: string): Promise<void> {
+  const name = `gw_pressure_ratio\\{resource="${resource}"\\}`;
   await eventually(async () => (await metric(running, name)) > 1 || undefined);
 }
 

@@ -69,7 +69,9 @@
 - { name: GW_ADMIN_PORT, value: "9090" }
 - { name: GW_MIGRATE, value: {{ ternary "boot" "off" (eq (toString .Values.migrations.mode) "boot") | quote }} }
 - { name: GW_DATABASE_POOL, value: {{ include "model-gateway.poolSize" . | quote }} }
+{{- if not (kindIs "invalid" .Values.cache.memoryBytes) }}
 - { name: GW_CACHE_MEMORY_BYTES, value: {{ .Values.cache.memoryBytes | int64 | quote }} }
+{{- end }}
 {{- if eq .Values.tables.source "watch" }}
 - { name: GW_TABLES_CONFIGMAP, value: {{ printf "%s/%s/%s" .Release.Namespace (include "model-gateway.tablesConfigMap" .) .Values.tables.key }} }
 {{- else }}
@@ -110,6 +112,9 @@
 - { name: GW_MAX_EVENT_LOOP_DELAY_MS, value: {{ .Values.overload.maxEventLoopDelayMs | int | quote }} }
 {{- if not (kindIs "invalid" .Values.overload.maxHeapBytes) }}
 - { name: GW_MAX_HEAP_BYTES, value: {{ .Values.overload.maxHeapBytes | int64 | quote }} }
+{{- end }}
+{{- if not (kindIs "invalid" .Values.overload.maxMemoryBytes) }}
+- { name: GW_MAX_MEMORY_BYTES, value: {{ .Values.overload.maxMemoryBytes | int64 | quote }} }
 {{- end }}
 {{- include "model-gateway.telemetryEnv" . }}
 {{- with include "model-gateway.heapMiB" . }}

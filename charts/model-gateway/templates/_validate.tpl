@@ -66,7 +66,7 @@
 - 'resources.limits.memory is {{ $memory }}, from which no heap size can be computed: write it as 512Mi, 1.5Gi, 1500M or in bytes.'
 {{- else if and $memory (lt (int $heap) 16) }}
 - 'resources.limits.memory is {{ $memory }}, in which no process fits: give it a unit, for instance 512Mi.'
-{{- else if and $memory (not .Values.redis.existingSecret) (ge (int64 .Values.cache.memoryBytes) (include "model-gateway.bytes" $memory | int64)) }}
+{{- else if and $memory (not .Values.redis.existingSecret) (ge (int64 (default 0 .Values.cache.memoryBytes)) (include "model-gateway.bytes" $memory | int64)) }}
 - 'cache.memoryBytes is {{ int64 .Values.cache.memoryBytes }}, but resources.limits.memory is {{ $memory }}, of which the heap alone gets three fifths: the pod would be killed. Lower the former, raise the latter, or name a Redis.'
 {{- end }}
 {{- end -}}

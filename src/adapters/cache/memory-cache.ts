@@ -5,6 +5,15 @@ import { ownCopy } from '../../core/own-copy.ts';
 /** What an entry costs beside its bytes: map slot, links, timestamps, Buffer object. */
 const entryOverheadBytes = 256;
 
+const largestDefaultBytes = 64 * 1024 * 1024;
+/** It lies beside the heap, and takes half as much again: each of its Buffers has pages of its own. */
+const heapShare = 1 / 8;
+
+/** How large it is where nobody says it. */
+export function memoryCacheWithin(heapBytes: number): number {
+  return Math.floor(Math.min(largestDefaultBytes, heapBytes * heapShare));
+}
+
 interface Entry {
   readonly value: Buffer;
   readonly owner: string;

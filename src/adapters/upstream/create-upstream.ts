@@ -8,7 +8,7 @@ import type { UserSocketLimits } from './user-socket-limits.ts';
 export function createUpstream(
   client: 'own' | 'undici',
   policy: OutboundPolicy,
-  limits?: UserSocketLimits,
+  limits: UserSocketLimits,
 ): UpstreamHttp {
   return client === 'undici' ? createUndiciUpstream(policy, limits) : createUpstreamClient(policy, limits);
 }

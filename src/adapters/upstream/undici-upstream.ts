@@ -11,7 +11,6 @@ import { residencyAllows } from '../../core/request/residency.ts';
 import { ConnectError } from './connect-error.ts';
 import type { ConnectionPool, OpenPool } from './connection-pool.ts';
 import { decoderFor, isCoded } from './content-decoder.ts';
-import { openFilesLimit } from './open-files.ts';
 import { maxHeadBytes } from './response-parser.ts';
 import type { PoolStats } from './upstream-connections.ts';
 import { connectionsOf } from './upstream-connections.ts';
@@ -20,7 +19,6 @@ import { connectingFailure, transportFailure } from './upstream-http-port.ts';
 import type { PoolLease } from './upstream-pools.ts';
 import { UpstreamPools } from './upstream-pools.ts';
 import type { UserSocketLimits } from './user-socket-limits.ts';
-import { userSocketLimitsWithin } from './user-socket-limits.ts';
 
 /** Answers that say that the answer is still to come (1xx); one or two are in use. */
 const maxInterimAnswers = 16;
@@ -219,10 +217,7 @@ const openPool: OpenPool<UndiciPool> = (origin, connect, { keepAliveMs, longestK
  * The way to providers until 0.1, kept for one release (`GW_UPSTREAM_CLIENT=undici`). Keep-alive pools per origin, one
  * request per socket at a time, redirects never followed, no timers of its own: the attempt holds the deadline.
  */
-export function createUndiciUpstream(
-  policy: OutboundPolicy,
-  limits: UserSocketLimits = userSocketLimitsWithin(openFilesLimit()),
-): UpstreamHttp {
+export function createUndiciUpstream(policy: OutboundPolicy, limits: UserSocketLimits): UpstreamHttp {
   const pools = new UpstreamPools(openPool, policy, limits);
   return {
     send(call, listener) {

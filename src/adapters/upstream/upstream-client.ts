@@ -7,7 +7,6 @@ import { AfterNextPoll } from './after-next-poll.ts';
 import type { OpenSocket } from './connection.ts';
 import type { OpenPool } from './connection-pool.ts';
 import type { Connector } from './connector.ts';
-import { openFilesLimit } from './open-files.ts';
 import { OriginPool } from './origin-pool.ts';
 import { ReadingTurns } from './reading-turns.ts';
 import { ActiveCall, requestHead } from './upstream-call.ts';
@@ -15,7 +14,6 @@ import { connectionsOf } from './upstream-connections.ts';
 import type { UpstreamHttp } from './upstream-http-port.ts';
 import { UpstreamPools } from './upstream-pools.ts';
 import type { UserSocketLimits } from './user-socket-limits.ts';
-import { userSocketLimitsWithin } from './user-socket-limits.ts';
 
 /** Idle sockets are looked at this often. */
 const sweepMs = 500;
@@ -44,10 +42,7 @@ function hostOf({ origin }: UpstreamCall): string {
  * The only way to a provider: HTTP/1.1 of our own over guarded sockets. One request per socket at a time, redirects
  * never followed, nothing ever sent twice, no timer per call: the attempt holds the deadline.
  */
-export function createUpstreamClient(
-  policy: OutboundPolicy,
-  limits: UserSocketLimits = userSocketLimitsWithin(openFilesLimit()),
-): UpstreamHttp {
+export function createUpstreamClient(policy: OutboundPolicy, limits: UserSocketLimits): UpstreamHttp {
   const monotonicMs = () => performance.now();
   const looked = new AfterNextPoll();
   const turns = new ReadingTurns();

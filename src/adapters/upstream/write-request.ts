@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 
 /** A request that is larger is written as head and body, and not put together first. */
 const joinedWriteLength = 64 * 1024;
-/** TLS seals, and keeps, what it is given in one write; a part takes it a millisecond. */
-const partBytes = 1024 * 1024;
+/** TLS keeps what it is given in one write, and twice more of it sealed, until its server has taken it. */
+const partBytes = 64 * 1024;
 
 /** Writes one request. Of a body given as bytes the next part follows when the socket has passed the last one on. */
 export function writeRequest(socket: Socket, head: string, body: string | Buffer): void {

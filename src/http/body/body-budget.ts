@@ -8,6 +8,11 @@ export const smallBodyBytes = 64 * 1024;
  * and the largest body of all besides (96 MiB), a heap of 307 MiB has 60 left for all else and for one body on its way.
  */
 export const bodiesHeapShare = 3 / 16;
+/**
+ * What is yet to come of the bytes of a large body, wide text of two bytes a character: the text, what is parsed of it,
+ * the vendor's text and its bytes. The heap's budget counts what stays of these.
+ */
+const copiesAhead = 4;
 /** Of that room, what strangers may take: a registration is a hundred bytes. */
 const strangersShare = 1 / 8;
 
@@ -103,6 +108,8 @@ export class BodyHold {
   #roomFor(bytes: number, cost: number): SharedRoom | null {
     const { small, large, oversize, strangers } = this.#budget.rooms;
     const slot = this.#slot;
+    if (bytes > smallBodyBytes && cost > this.#cost && this.#budget.lacksMemory(copiesAhead * bytes))
+      return null;
     if (this.#room === oversize) return oversize;
     const room = this.#isStranger ? strangers : bytes <= smallBodyBytes ? small : large;
     const held = room === this.#room ? this.#cost : 0;
@@ -126,12 +133,15 @@ export class BodyBudget {
   readonly rooms: Readonly<Record<'small' | 'large' | 'oversize' | 'strangers', SharedRoom>>;
   /** Apart from the others: nobody knows yet whose room it is. */
   readonly #early: Readonly<Record<'remembered' | 'unknown', SharedRoom>>;
+  /** The process has none left for so many bytes, whatever these rooms have. */
+  readonly lacksMemory: (bytes: number) => boolean;
   readonly #seed: number;
 
   /** `seed`: for `slotOf`. */
-  constructor(limitBytes: number, seed = randomInt(2 ** 31)) {
+  constructor(limitBytes: number, seed = randomInt(2 ** 31), lacksMemory = (_bytes: number) => false) {
     this.limitBytes = limitBytes;
     this.#seed = seed;
+    this.lacksMemory = lacksMemory;
     this.rooms = {
       small: new SharedRoom(limitBytes),
       large: new SharedRoom(limitBytes),

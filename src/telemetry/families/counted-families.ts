@@ -51,7 +51,7 @@ export const countedFamilies = {
     'gw_upstream',
   ),
   gw_shed_requests_total: counter(
-    'Requests refused because of overload, by what was short: event_loop_delay, heap, body_bytes (room for bodies), connections (closed as they came), user_share (one user has as many chat requests under way as others leave), other (what none of these names).',
+    'Requests refused because of overload, by what was short: event_loop_delay, heap, memory (of the whole process), body_bytes (room for bodies), connections (closed as they came), user_share (one user has as many chat requests under way as others leave), other (what none of these names).',
     'resource',
   ),
   gw_stalled_readers_total: counter(

@@ -51,7 +51,7 @@ export const readFamilies = {
   gw_log_spool_bytes: gaugeOf('Size of the spool.'),
   gw_log_spool_limit_bytes: gaugeOf('Size at which the spool is full.'),
   gw_pressure_ratio: gaugeOf(
-    'How much of its limit a resource uses (1: all of it): event_loop_delay, heap, body_bytes (room for bodies), answer_bytes (room for answers of vendors, of the large or the small ones); requests, or such answers, are refused from 1 on.',
+    'How much of its limit a resource uses (1: all of it): event_loop_delay, heap, memory (of the whole process), body_bytes (room for bodies), answer_bytes (room for answers of vendors, of the large or the small ones); requests, or such answers, are refused from 1 on.',
     'resource',
   ),
   gw_budget_users: gaugeOf(

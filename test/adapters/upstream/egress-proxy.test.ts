@@ -20,6 +20,7 @@ import { parseProxyUrl } from '../../../src/core/net/egress-proxy.ts';
 import { parseNoProxy } from '../../../src/core/net/no-proxy.ts';
 import type { OutboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
+import { manySockets } from '../../harness/gateway/upstream-client.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 import { certificateAuthority } from '../../harness/servers/certificates.ts';
 import type { ConnectProxy, ProxyAnswer } from '../../harness/servers/connect-proxy.ts';
@@ -54,7 +55,7 @@ function through(url: string, more: Partial<Egress> = {}): OutboundPolicy {
 }
 
 function open(policy: OutboundPolicy, client: 'own' | 'undici' = 'own'): UpstreamHttp {
-  const upstream = createUpstream(client, policy);
+  const upstream = createUpstream(client, policy, manySockets);
   onTestFinished(() => upstream.close());
   return upstream;
 }

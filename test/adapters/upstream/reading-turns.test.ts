@@ -6,6 +6,7 @@ import { longestReadingMs } from '../../../src/adapters/upstream/reading-turns.t
 import { createUpstreamClient } from '../../../src/adapters/upstream/upstream-client.ts';
 import type { UpstreamControl } from '../../../src/chat/ports.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
+import { manySockets } from '../../harness/gateway/upstream-client.ts';
 import { callTo, listen } from './local-server.ts';
 
 const vendors = 6;
@@ -59,7 +60,7 @@ test.each([
   ['pause and resume as their readers want', true],
 ])('reads that take too long share turns, each in its turn, where answers %s', async (_name, isPaced) => {
   const { origin, arrived, answerAll } = await vendorsThatWait(vendors);
-  const client = createUpstreamClient(outboundPolicy('allow-private', [], []));
+  const client = createUpstreamClient(outboundPolicy('allow-private', [], []), manySockets);
   onTestFinished(() => client.close());
   const turnOf = countTurns();
   const reads: { vendor: number; turn: number }[] = [];

@@ -273,12 +273,14 @@ test('a server in use keeps its pool, however many others are named', async () =
   expect(lease?.pool.destroyed).toBe(true);
 });
 
-test.each<[openFiles: number, expected: UserSocketLimits]>([
-  [1024, { sockets: 256, perUser: 64 }],
-  [65_536, { sockets: 2048, perUser: 512 }],
-  [Number.POSITIVE_INFINITY, { sockets: 2048, perUser: 512 }],
-])('of %i open files, users get a part', (openFiles, expected) => {
-  expect(userSocketLimitsWithin(openFiles)).toEqual(expected);
+test.each<[openFiles: number, heapMiB: number, expected: UserSocketLimits]>([
+  [1024, 4096, { sockets: 256, perUser: 64 }],
+  [65_536, 4096, { sockets: 2048, perUser: 512 }],
+  [Number.POSITIVE_INFINITY, 4096, { sockets: 2048, perUser: 512 }],
+  [Number.POSITIVE_INFINITY, 307, { sockets: 1047, perUser: 261 }],
+  [Number.POSITIVE_INFINITY, 76, { sockets: 259, perUser: 64 }],
+])('of %i open files and %i MiB of heap, users get a part', (openFiles, heapMiB, expected) => {
+  expect(userSocketLimitsWithin(openFiles, heapMiB * 1024 * 1024)).toEqual(expected);
 });
 
 test('the limit of open files is read where the system tells it', () => {

@@ -9,6 +9,9 @@ export const testsUndici = (): boolean => process.env['GW_UPSTREAM_CLIENT'] === 
 /** What the log says of the address of a provider of these tests: undici does not show its connections. */
 export const toldAddressClass = (): 'loopback' | null => (testsUndici() ? null : 'loopback');
 
-export function createUpstream(policy: OutboundPolicy, limits?: UserSocketLimits): UpstreamHttp {
+/** As a system of old gives a process. */
+export const manySockets: UserSocketLimits = { sockets: 256, perUser: 64 };
+
+export function createUpstream(policy: OutboundPolicy, limits = manySockets): UpstreamHttp {
   return create(testsUndici() ? 'undici' : 'own', policy, limits);
 }

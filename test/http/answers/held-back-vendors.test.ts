@@ -12,6 +12,7 @@ import { relay } from '../../../src/chat/relay.ts';
 import { outboundPolicy } from '../../../src/core/net/outbound-policy.ts';
 import { ReplyClient } from '../../../src/http/answers/reply-client.ts';
 import { callTo, ofUser } from '../../adapters/upstream/local-server.ts';
+import { manySockets } from '../../harness/gateway/upstream-client.ts';
 import { eventually } from '../../harness/measure/eventually.ts';
 import { sentBytes, unreadBytes } from '../../harness/measure/sent-bytes.ts';
 import type { Client, Edge } from '../edge.ts';
@@ -70,7 +71,7 @@ let edge: Edge;
 beforeEach(async () => {
   vendor = await startFlood();
   const { port } = vendor.address() as AddressInfo;
-  upstream = createUpstreamClient(outboundPolicy('allow-private', [], []));
+  upstream = createUpstreamClient(outboundPolicy('allow-private', [], []), manySockets);
   edge = await startEdge((scope) => {
     scope.get('/stream', async (request, reply) => {
       const { userId } = request.account;

@@ -114,3 +114,18 @@ describe('the budget of bodies', () => {
     );
   });
 });
+
+test('a process that lacks memory takes no large body further, but small ones, and what it holds already', () => {
+  let lacksMemory = false;
+  const budget = new BodyBudget(1024 * 1024, 1, (bytes) => lacksMemory && bytes >= 4 * 64 * 1024);
+  const [large, oversize, small] = ['a', 'b', 'c'].map((owner) => budget.open(owner, false));
+  expect(large?.grow(100_000)).toBe(true);
+  expect(oversize?.grow(2_000_000)).toBe(true);
+  lacksMemory = true;
+  expect(large?.grow(100_001)).toBe(false);
+  expect(oversize?.grow(2_000_001)).toBe(false);
+  expect(large?.grow(100_000)).toBe(true);
+  expect(small?.grow(1_000)).toBe(true);
+  lacksMemory = false;
+  expect(large?.grow(100_001)).toBe(true);
+});
