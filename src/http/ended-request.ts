@@ -14,9 +14,16 @@ export interface EndedRequest {
   /** From the headers' arrival to the last byte. */
   readonly durationMs: number;
   readonly trace: CallTrace | null;
-  /** What became of it is the doing of a server that its user named, unless it is a 500. */
-  readonly toUserServer: boolean;
+  /** Whose doing it is, beside ours, unless it is a 500; null: nobody's. */
+  readonly userFault: UserFault | null;
 }
+
+/**
+ * What users bring with them: the server that one named was to answer; no provider took the keys that one stored. What
+ * fails for these is no failure of the service.
+ */
+export const userFaults = ['user_server', 'user_key'] as const;
+export type UserFault = (typeof userFaults)[number];
 
 /** nginx's name for "the client closed the request"; never sent. */
 const clientClosedStatus = 499;
@@ -31,7 +38,7 @@ export function endedRequest(
   response: ServerResponse,
   route: string | null,
 ): EndedRequest {
-  const { method, enteredAtMs, trace, toUserServer } = request;
+  const { method, enteredAtMs, trace, userFault } = request;
   return {
     method,
     route,
@@ -39,6 +46,6 @@ export function endedRequest(
     whole: response.writableFinished,
     durationMs: performance.now() - enteredAtMs,
     trace,
-    toUserServer,
+    userFault,
   };
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { CallTrace } from '../core/request/chat-call.ts';
 import { releaseBody } from './body/body-parser.ts';
+import type { UserFault } from './ended-request.ts';
 import { endedRequest } from './ended-request.ts';
 import type { HttpTelemetry } from './http-telemetry.ts';
 import type { Life } from './life.ts';
@@ -9,8 +10,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Where the request's span lies; null when it has no trace. */
     trace: CallTrace | null;
-    /** Its answer comes from a server that its user named. */
-    toUserServer: boolean;
+    /** What becomes of it may be its user's doing. */
+    userFault: UserFault | null;
   }
 }
 
@@ -29,7 +30,7 @@ export function watchRequests(
   trusted: boolean,
 ): void {
   app.decorateRequest('trace', null);
-  app.decorateRequest('toUserServer', false);
+  app.decorateRequest('userFault', null);
   app.addHook('onRequest', (request, { raw }, done) => {
     const route = routeOf(request);
     request.trace = telemetry.requestStarted(request.method, route, request.headers, trusted);

@@ -94,10 +94,10 @@ export class HttpMetrics {
     this.#legacy.of(surface).add();
   }
 
-  requestEnded({ method, route, status, durationMs, trace, toUserServer }: EndedRequest): void {
+  requestEnded({ method, route, status, durationMs, trace, userFault }: EndedRequest): void {
     const known = knownMethods.has(method) ? method : '_OTHER';
     // An error of ours is ours, wherever the request was to go. To Prometheus an empty label is none.
-    const upstream = toUserServer && status !== 500 ? 'user_server' : '';
+    const upstream = status === 500 ? '' : (userFault ?? '');
     this.#duration
       .of(route ?? '_unmatched', known, statusLabel(status), upstream)
       .observe(durationMs / 1000, trace);

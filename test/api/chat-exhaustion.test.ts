@@ -4,7 +4,9 @@ import { chat, logRowsOnceThere } from '../harness/gateway/chat.ts';
 import { expectError } from '../harness/gateway/expect-error.ts';
 import { registerWithKeys } from '../harness/gateway/register.ts';
 import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
+import { eventually } from '../harness/measure/eventually.ts';
 import { expectInTime } from '../harness/measure/fault-bounds.ts';
+import { metric } from '../harness/measure/fault-metrics.ts';
 import {
   closeSilently,
   emptyOk,
@@ -53,7 +55,22 @@ const verdicts: Record<Class, { status: number; type: string; code?: string }> =
   rejected: { status: 503, type: 'service_unavailable_error' },
   unexpected: { status: 503, type: 'service_unavailable_error', code: 'upstream_unexpected_status' },
 };
+/** Of `gw_upstream`: what the user's own keys do does not count as a failure of the service. */
+const blamed = (status: number, fault: string) =>
+  metric(gateway, 'http_server_request_duration_seconds_count', [`="${status}"`, `gw_upstream="${fault}"`]);
 const mixed = { status: 503, type: 'service_unavailable_error' };
+
+test.each([
+  ['rejected keys', failure(401), 503, 'user_key'],
+  ['a status that says nothing', failure(451), 503, ''],
+  ['broken vendors', failure(500), 502, ''],
+])('%s: whose doing it is', async (_name, script, status, fault) => {
+  gateway.vendors.openai.always(script);
+  gateway.vendors.sarvam.always(script);
+  const before = await blamed(status, fault);
+  expect((await chat(pair.client)).status).toBe(status);
+  await eventually(async () => (await blamed(status, fault)) === before + 1 || undefined);
+});
 
 describe('the verdict', () => {
   const pairs = kinds.flatMap((first) =>

@@ -92,7 +92,7 @@ test('the span of a client that left ends with the settlement, also where the pl
   const { span } = request;
   spans.planned(request, []);
   const left = { method: 'POST', route: null, status: 499, whole: false, durationMs: 1, trace: request };
-  request.end({ ...left, toUserServer: false });
+  request.end({ ...left, userFault: null });
   expect(ended).toEqual([]);
   spans.settled(request, call, logRow({ end: { status: 'client_closed' } }));
   expect(ended).toEqual([span]);

@@ -65,7 +65,7 @@ const usualFailures: readonly FailureKind[] = ['rate-limited', 'upstream-failed'
 /** Every mode and override on every model of the tiers, in every usual way, and every route. */
 function useEverything(metrics: Metrics): void {
   const call = callOf({ tables: shippedTables });
-  const shared = { method: 'POST', durationMs: 1, whole: true, trace: null, toUserServer: false };
+  const shared = { method: 'POST', durationMs: 1, whole: true, trace: null, userFault: null };
   for (const route of routes)
     for (const status of usualStatuses) metrics.http.requestEnded({ ...shared, route, status });
   for (const tier of tierNames) {
@@ -167,28 +167,30 @@ describe('label sets', () => {
     expect(sumOf(after, 'gw_cost_microusd_total')).toBe(460_000);
   });
 
-  test('tell requests to users’ own servers apart, but for an error of ours', async () => {
+  test('tell apart what fails for users’ own servers and keys, but for an error of ours', async () => {
     const metrics = new Metrics();
     const shared = { method: 'POST', route: '/v1/chat/completions', durationMs: 1, whole: true, trace: null };
-    for (const [status, toUserServer] of [
-      [502, true],
-      [502, false],
-      [500, true],
+    for (const [status, userFault] of [
+      [502, 'user_server'],
+      [503, 'user_key'],
+      [502, null],
+      [500, 'user_server'],
+      [500, 'user_key'],
     ] as const)
-      metrics.http.requestEnded({ ...shared, status, toUserServer });
+      metrics.http.requestEnded({ ...shared, status, userFault });
     const { series } = await read(metrics);
     const seen = series
       .filter(
         ({ name, value, labels }) => name.endsWith('_seconds_count') && value > 0 && labels['http_route'],
       )
       .map(({ labels }) => `${labels['http_response_status_code']} ${labels['gw_upstream']}`);
-    expect(seen.toSorted()).toEqual(['500 ', '502 ', '502 user_server']);
+    expect(seen.toSorted()).toEqual(['500 ', '502 ', '502 user_server', '503 user_key']);
   });
 
   test('paths, methods and statuses that others make up share one', async () => {
     const metrics = new Metrics();
     for (let index = 0; index < 10_000; index += 1) {
-      const shared = { durationMs: 1, whole: true, trace: null, toUserServer: false };
+      const shared = { durationMs: 1, whole: true, trace: null, userFault: null };
       metrics.http.requestEnded({ ...shared, method: `M${index}`, route: null, status: 600 + (index % 99) });
     }
     const { series } = await read(metrics);
@@ -297,7 +299,7 @@ test('what can happen is there at 0 before it does', async () => {
   expect(values('gw_cache_requests_total', 'result')).toEqual(new Set(['hit', 'miss', 'bypass']));
   expect(values('gw_candidates_skipped_total', 'reason').size).toBe(4);
   expect(values('gw_fallbacks_total', 'reason').size).toBe(13);
-  expect(values('gw_shed_requests_total', 'resource').size).toBe(6);
+  expect(values('gw_shed_requests_total', 'resource').size).toBe(7);
   expect(values('gw_auth_failures_total', 'reason').size).toBe(8);
   expect(values('gw_key_checks_total', 'verdict').size).toBe(4);
   expect(values('gw_legacy_use_total', 'surface')).toEqual(new Set(['key', 'mode', 'header']));

@@ -85,7 +85,7 @@ function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteD
   const demands = [asked.residency, request.account.residency, deploymentBound(tables, deps)] as const;
   const residency = strictestResidency(...demands);
   const options = residency === asked.residency ? asked : { ...asked, residency };
-  request.toUserServer = options.override !== null && isUserServer(options.override.provider);
+  if (options.override !== null && isUserServer(options.override.provider)) request.userFault = 'user_server';
   if (parsed.legacy || usedLegacy) markLegacy(reply, tables);
   if (parsed.legacy) deps.httpTelemetry.legacyUsed('mode');
   if (usedLegacy) deps.httpTelemetry.legacyUsed('header');

@@ -62,7 +62,7 @@ export function keyCheckHandlers(store: KeyCheckStore, deps: KeyCheckRouteDeps):
       await store.mayCheckKey(userId);
       const key = await heldKey(request, params.key_id, deps);
       const { id, provider } = key;
-      request.toUserServer = isUserServer(provider);
+      if (isUserServer(provider)) request.userFault = 'user_server';
       const occasion = occasionOf(key, request);
       const { residency } = occasion;
       // First, so that no verdict is lost for want of a turn at the database.
