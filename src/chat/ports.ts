@@ -31,9 +31,10 @@ export interface Caller extends Account {
 export interface Accounts {
   /**
    * By SHA-256 of the service key. A warm hit is a value, not a promise, so that it costs no turn.
-   * Null: no such key. Rejects with StoreAway when Postgres is away and nothing is cached.
+   * Null: no such key. Rejects with StoreAway when Postgres is away and nothing is cached. `asker`: the network of a
+   * client who has not been let in yet; a key that nobody knows waits for its turn by it.
    */
-  find(keyHash: string): Caller | null | Promise<Caller | null>;
+  find(keyHash: string, asker?: () => string): Caller | null | Promise<Caller | null>;
   /** True for a key that was good not long ago, though `find` has to look it up again. */
   remembers(keyHash: string): boolean;
   /** True for a key that was good here and was revoked since: `find` says null of it, as of any other. */

@@ -6,6 +6,7 @@ import { AccountCache } from './account-cache.ts';
 import type { LoadedAccount } from './account-query.ts';
 import { readAccount } from './account-query.ts';
 import { listenForKeyChanges } from './key-changes.ts';
+import { LookUpTurns } from './look-up-turns.ts';
 import { withDatabase } from './pool.ts';
 import { RevokedKeys } from './revoked-keys.ts';
 import { ServiceKeyUses } from './service-key-uses.ts';
@@ -63,6 +64,7 @@ class CachedAccounts implements PostgresAccounts {
   readonly #hashesByUser = new Map<string, Set<string>>();
   /** Concurrent loads of one hash share a query. */
   readonly #loads = new Map<string, Load>();
+  readonly #turns: LookUpTurns;
   #away = false;
   #probing: Promise<void> | null = null;
 
@@ -71,6 +73,7 @@ class CachedAccounts implements PostgresAccounts {
     this.#readAccount = read;
     this.#clock = clock;
     this.#uses = new ServiceKeyUses(pool);
+    this.#turns = new LookUpTurns(pool.options.max);
     this.#cache = new AccountCache(({ userId }, hash) => this.#forgetHash(userId, hash));
     this.#changes = listenForKeyChanges({
       ...{ url: directUrl, hosts: directHosts, clock },
@@ -81,11 +84,11 @@ class CachedAccounts implements PostgresAccounts {
     });
   }
 
-  find(keyHash: string): LoadedAccount | null | Promise<LoadedAccount | null> {
+  find(keyHash: string, asker?: () => string): LoadedAccount | null | Promise<LoadedAccount | null> {
     const cached = this.#cache.get(keyHash);
     if (cached !== undefined && this.#isTrusted(cached)) return this.#unlessExpired(cached);
     if (cached === undefined && this.#revoked.has(keyHash)) return null;
-    return this.#load(keyHash, cached);
+    return this.#load(keyHash, cached, asker);
   }
 
   remembers(keyHash: string): boolean {
@@ -143,11 +146,18 @@ class CachedAccounts implements PostgresAccounts {
     return expiresAtMs === null || this.#clock.monotonicMs() < expiresAtMs ? account : null;
   }
 
-  #load(keyHash: string, stale: LoadedAccount | undefined): Promise<LoadedAccount | null> {
+  /** Whoever has been let in, or was known, needs no turn (`asker` undefined). */
+  #load(
+    keyHash: string,
+    stale: LoadedAccount | undefined,
+    asker?: () => string,
+  ): Promise<LoadedAccount | null> {
     const running = this.#loads.get(keyHash);
     if (running !== undefined) return running.result;
     const changedUsers = new Set<string>();
-    const result = this.#read(keyHash, stale, changedUsers).finally(() => this.#loads.delete(keyHash));
+    const read = () => this.#read(keyHash, stale, changedUsers);
+    const reading = stale === undefined && asker !== undefined ? this.#turns.run(asker(), read) : read();
+    const result = reading.finally(() => this.#loads.delete(keyHash));
     this.#loads.set(keyHash, { result, changedUsers });
     return result;
   }

@@ -44,13 +44,11 @@ function shapeOf(
   return hasServiceKeyShape(token, activeLegacyName(tables(), clock));
 }
 
+const networkOf = (request: FastifyRequest): string => clientNetwork(peerAddress(request));
+
 function openEarly(request: FastifyRequest, { accounts, bodies }: AuthDeps): EarlyHold {
   const { serviceKeyHash } = request;
-  return bodies.openEarly(
-    serviceKeyHash,
-    clientNetwork(peerAddress(request)),
-    accounts.remembers(serviceKeyHash),
-  );
+  return bodies.openEarly(serviceKeyHash, networkOf(request), accounts.remembers(serviceKeyHash));
 }
 
 type Done = (error?: Error) => void;
@@ -120,7 +118,7 @@ export function requireServiceKey(scope: FastifyInstance, deps: AuthDeps): void 
       if (request.trace === before) done();
       else deps.httpTelemetry.within(request.trace, done);
     };
-    const found = deps.accounts.find(request.serviceKeyHash);
+    const found = deps.accounts.find(request.serviceKeyHash, () => networkOf(request));
     if (found instanceof Promise) {
       gatherUnknown(request, () => openEarly(request, deps));
       // What a watcher throws is this request's error, and not the end of the process.

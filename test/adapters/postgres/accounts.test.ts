@@ -52,7 +52,7 @@ function watchedPool(release?: Promise<void>): pg.Pool {
     await release;
     return result;
   };
-  return { query } as unknown as pg.Pool;
+  return { query, options: pool.options } as unknown as pg.Pool;
 }
 
 const loaded = (id: string, keys: readonly HeldKey[]): LoadedAccount => ({
@@ -152,6 +152,32 @@ test('concurrent loads of one key share a query', async () => {
   const found = await Promise.all(Array.from({ length: 100 }, () => accounts.find(keyHash)));
   expect(new Set(found).size).toBe(1);
   expect(queries).toBe(1);
+});
+
+test('unknown keys of strangers take half of the pool, and whoever was let in does not wait for them', async () => {
+  let letAnswer = () => {};
+  const held = new Promise<void>((resolve) => {
+    letAnswer = resolve;
+  });
+  const asked: string[] = [];
+  const accounts = createAccounts({
+    pool: watchedPool(),
+    directUrl: database.url,
+    clock: { monotonicMs: () => 0 },
+    read: async (_pool, hash) => {
+      asked.push(hash);
+      if (hash !== 'known') await held;
+      return hash === 'known' ? loaded(userId, []) : null;
+    },
+  });
+  replicas.push(accounts);
+  const strangers = Array.from({ length: 10 }, (_, at) =>
+    accounts.find(`stranger ${at}`, () => '203.0.113.1'),
+  );
+  expect(asked).toEqual(['stranger 0', 'stranger 1']);
+  expect(await accounts.refresh('known')).toMatchObject({ userId });
+  letAnswer();
+  expect(await Promise.all(strangers)).toEqual(Array(10).fill(null));
 });
 
 test('an unknown key is null and is asked for each time', async () => {
@@ -286,7 +312,7 @@ test('a service key that was revoked elsewhere is unknown while Postgres is away
     away
       ? Promise.reject(new Error('connect ECONNREFUSED'))
       : (pool.query as (...all: unknown[]) => Promise<unknown>).apply(pool, args);
-  const accounts = await replica({ pool: { query } as unknown as pg.Pool });
+  const accounts = await replica({ pool: { query, options: pool.options } as unknown as pg.Pool });
   expect(await accounts.find(hash)).toMatchObject({ userId, serviceKeyId: id });
   expect(await deleteServiceKey(pool, userId, id)).toBe('deleted');
   await expect.poll(() => accounts.size(), { interval: 5 }).toBe(0);
