@@ -125,10 +125,28 @@ function addContentNeeds(request: ChatRequest, features: FeatureNeed[]): void {
   }
 }
 
+function isBlank(text: unknown): boolean {
+  return typeof text !== 'string' || text.trim() === '';
+}
+
+/** Texts of white space only say nothing; a part of any other kind does. */
+function hasContent({ content, refusal }: ChatMessage): boolean {
+  if (!isBlank(refusal)) return true;
+  if (!Array.isArray(content)) return !isBlank(content);
+  return content.some((part) => {
+    if (part.type === 'text') return !isBlank(part['text']);
+    return part.type !== 'refusal' || !isBlank(part['refusal']);
+  });
+}
+
+/** Messages of the assistant's that say nothing are left out where a prefill counts; those of others are its end. */
 function endsWithPrefill({ messages }: ChatRequest): boolean {
-  const last = messages.at(-1);
-  if (last?.role !== 'assistant' || hasCalls(last)) return false;
-  return (last.content?.length ?? 0) > 0;
+  for (let at = messages.length - 1; at >= 0; at -= 1) {
+    const message = messages[at];
+    if (message?.role !== 'assistant' || hasCalls(message)) return false;
+    if (hasContent(message)) return true;
+  }
+  return false;
 }
 
 /** Reads off the needs of a request, in the order in which a refusal names them. */

@@ -149,6 +149,8 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
   const ids = new ToolUseIds(dropped);
   /** How many of `system` came before the last turn. */
   let followed = 0;
+  /** Whether somebody spoke behind the assistant's last turn, be it to say nothing. */
+  let isAsked = true;
   for (const message of given) {
     for (const name of Object.keys(message)) {
       if (translatedFields.has(name) || unmissedFields.has(name) || message[name] === null) continue;
@@ -161,9 +163,12 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
     }
     if (message.role === 'assistant') {
       const blocks = assistantBlocks(message, ids, reader, dropped);
-      if (addBlocks(open, 'assistant', blocks)) followed = system.length;
+      if (!addBlocks(open, 'assistant', blocks)) continue;
+      followed = system.length;
+      isAsked = false;
       continue;
     }
+    isAsked = true;
     const blocks = contentBlocks(message.content, dropped);
     if (message.role !== 'user') append(system, blocks);
     else if (addBlocks(open, 'user', blocks)) followed = system.length;
@@ -171,8 +176,8 @@ export function translateMessages(given: readonly ChatMessage[]): Conversation {
   // Instructions alone, or behind what the assistant said, are what it is to answer: at their old place, its own words
   // would come last, and be continued.
   if (open.at(-1)?.role !== 'user') addBlocks(open, 'user', system.splice(followed));
-  // At least one turn is required.
-  if (open.length === 0) turnOf(open, 'user');
+  // A message of nothing is the vendor's to refuse: without its turn, the assistant's words before it would go on.
+  if (isAsked) turnOf(open, 'user');
   const messages = open.map(closedTurn);
   trimPrefill(messages);
   return { system, messages, dropped: [...dropped] };
