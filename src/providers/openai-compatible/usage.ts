@@ -40,29 +40,46 @@ function partOf(details: unknown, names: readonly string[], limit: number): Part
 /** One that no double holds is a number too. */
 const isNumber = (value: unknown): boolean => typeof value === 'number' || isKeptNumber(value);
 
-const isSaneDetail = (value: unknown): boolean => isTokenCount(value) || !isNumber(value);
+/** Where a count stands; null: in an object that nothing is read of. */
+type Holder = 'usage' | 'prompt_tokens_details' | 'completion_tokens_details' | null;
 
-function areSane(details: JsonRecord): boolean {
-  for (const name in details) if (!isSaneDetail(details[name])) return false;
-  return true;
+const holderOf = (name: string): Holder =>
+  name === 'prompt_tokens_details' || name === 'completion_tokens_details' ? name : null;
+
+const isOneOf = (names: readonly string[], name: string): boolean => names.includes(name);
+
+/** What price and row take the part to be that is stated there by this name; null for one that they do not know. */
+function takenPart(holder: Holder, name: string, usage: Usage): number | null {
+  if (holder === null) return null;
+  if (holder === 'completion_tokens_details')
+    return isOneOf(reasoningNames, name) ? usage.reasoningTokens : null;
+  if (isOneOf(cachedNames, name)) return usage.cachedInputTokens;
+  return holder !== 'usage' && isOneOf(writtenNames, name) ? usage.cacheWriteTokens : null;
 }
 
-/** A breakdown without the numbers nobody can have meant; the same object when all are sane. */
-function saneDetails(details: JsonRecord): JsonRecord {
-  if (areSane(details)) return details;
-  return Object.fromEntries(Object.entries(details).filter(([, value]) => isSaneDetail(value)));
+/** What the client is shown of a value; undefined for a number nobody can have meant. */
+function shownValue(holder: Holder, name: string, value: unknown, usage: Usage): unknown {
+  const taken = value === null ? null : takenPart(holder, name, usage);
+  if (taken !== null) return isTokenCount(value) ? taken : undefined;
+  if (isTokenCount(value) || !isNumber(value)) return value;
+  return holder === 'usage' && !name.endsWith('_tokens') ? value : undefined;
 }
 
-/** True when nothing of it has to be put into form: it goes on as it came. */
-function isSane(given: JsonRecord, input: number, output: number): boolean {
+/** What the client is shown of the usage, or of a breakdown in it; the same object when all of it may be. */
+function shownOf(given: JsonRecord, holder: Holder, usage: Usage): JsonRecord {
+  let shown = given;
   for (const name in given) {
     const value = given[name];
-    if (isRecord(value)) {
-      if (!areSane(value)) return false;
-    } else if (isNumber(value) && name.endsWith('_tokens') && !isTokenCount(value)) return false;
+    const isBreakdown = holder === 'usage' && isRecord(value) && !isOneOf(cachedNames, name);
+    const proper = isBreakdown
+      ? shownOf(value, holderOf(name), usage)
+      : shownValue(holder, name, value, usage);
+    if (proper === value) continue;
+    if (shown === given) shown = { ...given };
+    if (proper === undefined) delete shown[name];
+    else shown[name] = proper;
   }
-  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = given;
-  return prompt === input && completion === output && total === input + output;
+  return shown;
 }
 
 /** JSON characters of a usage object that is kept with an open stream: the longest seen have some 400. */
@@ -75,15 +92,15 @@ export function keptUsage(wire: WireUsage): WireUsage {
   return { prompt_tokens, completion_tokens, total_tokens };
 }
 
-function wireOf(given: JsonRecord, input: number, output: number): WireUsage {
-  if (isSane(given, input, output)) return given as unknown as WireUsage;
-  const wire: JsonRecord = { ...given };
-  for (const [name, value] of Object.entries(given)) {
-    if (isRecord(value)) wire[name] = saneDetails(value);
-    else if (isNumber(value) && name.endsWith('_tokens') && !isTokenCount(value)) delete wire[name];
-  }
+/** As price and row have it; the same object when it came so, and goes on as it is. */
+function wireOf(given: JsonRecord, usage: Usage): WireUsage {
+  const { inputTokens: input, outputTokens: output } = usage;
+  const shown = shownOf(given, 'usage', usage);
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = shown;
+  const isSum = prompt === input && completion === output && total === input + output;
+  if (isSum) return shown as unknown as WireUsage;
   // Never the vendor's own: where it is no sum, row and price would contradict it.
-  return { ...wire, prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
+  return { ...shown, prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
 }
 
 /**
@@ -105,17 +122,15 @@ export function readUsage(value: unknown): ReadUsage | null {
   const cached = detailed === noPart ? partOf(given, cachedNames, inputTokens) : detailed;
   const written = partOf(details, writtenNames, inputTokens - cached.count);
   const whole = prompt !== null && completion !== null && !cached.doubtful && !written.doubtful;
-  return {
-    usage: {
-      basis: whole ? 'complete' : 'partial',
-      inputTokens,
-      outputTokens,
-      cachedInputTokens: cached.count,
-      cacheWriteTokens: written.count,
-      cacheWriteLongTokens: 0,
-      // Some servers count reasoning apart; it has no price of its own.
-      reasoningTokens: partOf(given.completion_tokens_details, reasoningNames, outputTokens).count,
-    },
-    wire: wireOf(value, inputTokens, outputTokens),
+  const usage: Usage = {
+    basis: whole ? 'complete' : 'partial',
+    inputTokens,
+    outputTokens,
+    cachedInputTokens: cached.count,
+    cacheWriteTokens: written.count,
+    cacheWriteLongTokens: 0,
+    // Some servers count reasoning apart; it has no price of its own.
+    reasoningTokens: partOf(given.completion_tokens_details, reasoningNames, outputTokens).count,
   };
+  return { usage, wire: wireOf(value, usage) };
 }
