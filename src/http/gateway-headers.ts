@@ -138,35 +138,51 @@ export interface LegacyHeaders {
 
 type SentHeaders = Pick<IncomingMessage, 'headers' | 'rawHeaders'>;
 
+const nameBefore = (legacy: LegacyHeaders, key: string): string => `x-${legacy.name}-${key}`;
+
+/**
+ * True where a header is read by its name from before the rename: known of every request, of one that is refused for
+ * its body or for that header too.
+ */
+export function usesLegacyHeader({ headers }: SentHeaders, legacy: LegacyHeaders | null): boolean {
+  if (legacy === null || legacy.ended) return false;
+  return Object.entries(gatewayHeaders).some(
+    ([key, { lowerName }]) =>
+      headers[lowerName] === undefined && headers[nameBefore(legacy, key)] !== undefined,
+  );
+}
+
 /** Reads one header, or its alias from before the rename when there is none. */
 class HeaderReader {
   readonly #sent: SentHeaders;
   readonly #legacy: LegacyHeaders | null;
-  usedLegacy = false;
 
   constructor(sent: SentHeaders, legacy: LegacyHeaders | null) {
     this.#sent = sent;
     this.#legacy = legacy;
   }
 
-  /** Its parsed value; undefined where it was not sent. */
+  /** Its parsed value; undefined where it was not sent. Errors name it as it was sent. */
   read<Key extends HeaderKey>(key: Key): ReturnType<(typeof gatewayHeaders)[Key]['parse']> | undefined {
     const definition: GatewayHeader<unknown> = gatewayHeaders[key];
-    const value = this.#text(key, definition);
-    return value === undefined ? undefined : (definition.parse(value, definition.name) as never);
+    const { lowerName, name } = definition;
+    const value = this.#single(lowerName, name);
+    if (value !== undefined) return definition.parse(value, name) as never;
+    return this.#legacy === null ? undefined : (this.#readBefore(key, definition, this.#legacy) as never);
   }
 
-  #text(key: HeaderKey, { name, lowerName, neverIgnored }: GatewayHeader<unknown>): string | undefined {
-    const current = this.#single(lowerName, name);
-    if (current !== undefined || this.#legacy === null) return current;
-    const before = `x-${this.#legacy.name}-${key}`;
-    if (this.#legacy.ended) {
+  #readBefore(
+    key: HeaderKey,
+    { name, neverIgnored, parse }: GatewayHeader<unknown>,
+    legacy: LegacyHeaders,
+  ): unknown {
+    const before = nameBefore(legacy, key);
+    if (legacy.ended) {
       if (neverIgnored === true && this.#sent.headers[before] !== undefined) throw legacyEnded(before, name);
       return undefined;
     }
-    const legacy = this.#single(before, name);
-    if (legacy !== undefined) this.usedLegacy = true;
-    return legacy;
+    const value = this.#single(before, before);
+    return value === undefined ? undefined : parse(value, before);
   }
 
   /** Node joins what was sent twice with `, `, which may also be part of one value: the raw headers tell. */
@@ -194,16 +210,12 @@ function legacyEnded(before: string, name: string): InvalidRequestError {
  * refused. Throws InvalidRequestError naming the header; the first one here wins. A new header is an entry of
  * `gatewayHeaders` and its use here.
  */
-export function readGatewayHeaders(
-  sent: SentHeaders,
-  legacy: LegacyHeaders | null,
-): { readonly options: ChatOptions; readonly usedLegacy: boolean } {
+export function readGatewayHeaders(sent: SentHeaders, legacy: LegacyHeaders | null): ChatOptions {
   const reader = new HeaderReader(sent, legacy);
   const ttl = reader.read('cache-ttl') ?? ttlSeconds.fallback;
   const cached = reader.read('cache') ?? false;
   const residency = reader.read('residency') ?? null;
   const override = reader.read('override-model') ?? null;
   const timeoutMs = reader.read('timeout') ?? null;
-  const options: ChatOptions = { cacheTtlSeconds: cached ? ttl : null, override, residency, timeoutMs };
-  return { options, usedLegacy: reader.usedLegacy };
+  return { cacheTtlSeconds: cached ? ttl : null, override, residency, timeoutMs };
 }

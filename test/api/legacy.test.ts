@@ -104,6 +104,25 @@ describe('before the sunset', () => {
     expect(timed.gateway.provider).toBe('sarvam');
   });
 
+  test.each<
+    [surface: string, request: Record<string, unknown>, headers: Record<string, string>, param: string]
+  >([
+    ['a wrong TTL', {}, { [`x-${name}-cache-ttl`]: 'abc' }, `x-${name}-cache-ttl`],
+    ['a wrong residency', {}, { [`X-Oldname-Residency`]: 'moon' }, `x-${name}-residency`],
+    ['a wrong timeout', {}, { [`x-${name}-timeout`]: 'never' }, `x-${name}-timeout`],
+    ['a wrong override', {}, { [`x-${name}-override-model`]: 'nobody:m' }, `x-${name}-override-model`],
+    ['a wrong body beside an old header', { n: 0 }, { [`x-${name}-cache`]: 'true' }, 'n'],
+    ['an unknown mode beside one', { model: 'gw/fast' }, { [`x-${name}-cache`]: 'true' }, 'model'],
+    ['a wrong new header', { model: `${name}/cheap` }, { 'x-gateway-timeout': 'abc' }, 'X-Gateway-Timeout'],
+  ])(
+    '%s is refused by the name it was sent with, and told of the end',
+    async (_name, request, headers, param) => {
+      const response = await chat(user.client, request, headers);
+      expectInvalid(response, param);
+      expectMarked(response.headers);
+    },
+  );
+
   test('the new header wins over the old one, whatever the old one says', async () => {
     const body = await chatOk(
       user.client,

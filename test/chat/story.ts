@@ -88,7 +88,7 @@ export function candidateOf(
 }
 
 /** Of a request without headers of ours. */
-export const noOptions: ChatOptions = readGatewayHeaders({ headers: {}, rawHeaders: [] }, null).options;
+export const noOptions: ChatOptions = readGatewayHeaders({ headers: {}, rawHeaders: [] }, null);
 
 export interface CallParts {
   readonly request?: Partial<ChatRequest>;

@@ -4,7 +4,7 @@ import { GatewayError } from '../../src/core/errors.ts';
 import { providerNames } from '../../src/core/provider-name.ts';
 import type { ChatOptions } from '../../src/core/request/chat-call.ts';
 import type { LegacyHeaders } from '../../src/http/gateway-headers.ts';
-import { gatewayHeaders, readGatewayHeaders } from '../../src/http/gateway-headers.ts';
+import { gatewayHeaders, readGatewayHeaders, usesLegacyHeader } from '../../src/http/gateway-headers.ts';
 
 /** Headers as Node hands them out, each sent once. */
 const sent = (headers: Record<string, string>) => ({ headers, rawHeaders: Object.entries(headers).flat() });
@@ -13,7 +13,7 @@ const accepted = { name: 'oldname', ended: false } as const;
 const ended = { name: 'oldname', ended: true } as const;
 
 const read = (headers: Record<string, string>, legacy: LegacyHeaders | null = null): ChatOptions =>
-  readGatewayHeaders(sent(headers), legacy).options;
+  readGatewayHeaders(sent(headers), legacy);
 
 function refusal(headers: Record<string, string>, legacy: LegacyHeaders | null = null): GatewayError {
   try {
@@ -36,9 +36,12 @@ const notIntegers = fc
 describe('no headers', () => {
   test('mean no cache, no override, no residency, no timeout', () => {
     expect(readGatewayHeaders(sent({}), accepted)).toMatchObject({
-      options: { cacheTtlSeconds: null, override: null, residency: null, timeoutMs: null },
-      usedLegacy: false,
+      cacheTtlSeconds: null,
+      override: null,
+      residency: null,
+      timeoutMs: null,
     });
+    expect(usesLegacyHeader(sent({}), accepted)).toBe(false);
   });
 });
 
@@ -79,7 +82,7 @@ describe('a header that was sent more than once', () => {
 
   test('counts once when the values are equal', () => {
     const options = (name: string, value: string) =>
-      readGatewayHeaders(repeated(name, [value, value, value]), null).options;
+      readGatewayHeaders(repeated(name, [value, value, value]), null);
     expect(options('x-gateway-override-model', 'openai:a').override?.model).toBe('a');
     expect(options('X-GATEWAY-CACHE', 'true').cacheTtlSeconds).toBe(3600);
     expect(options('X-Gateway-Timeout', '5').timeoutMs).toBe(5000);
@@ -259,14 +262,48 @@ describe('headers from before the rename', () => {
 
   test('are read while they are accepted', () => {
     expect(readGatewayHeaders(sent(legacy), accepted)).toMatchObject({
-      options: {
-        cacheTtlSeconds: 90,
-        override: { provider: 'sarvam', selector: null, model: 'm' },
-        residency: 'india',
-        timeoutMs: 7000,
-      },
-      usedLegacy: true,
+      cacheTtlSeconds: 90,
+      override: { provider: 'sarvam', selector: null, model: 'm' },
+      residency: 'india',
+      timeoutMs: 7000,
     });
+  });
+
+  test.each(Object.entries(legacy))(
+    'are noticed while they are accepted, whatever they say: %s',
+    (name, value) => {
+      for (const said of [value, 'nonsense']) {
+        expect(usesLegacyHeader(sent({ [name]: said }), accepted)).toBe(true);
+        expect(usesLegacyHeader(sent({ [name]: said }), ended)).toBe(false);
+        expect(usesLegacyHeader(sent({ [name]: said }), null)).toBe(false);
+      }
+    },
+  );
+
+  test.each([
+    ['x-oldname-cache-ttl', 'soon', null],
+    ['x-oldname-residency', 'moon', null],
+    ['x-oldname-timeout', 'never', null],
+    ['x-oldname-override-model', 'no-colon', 'invalid_override'],
+    ['x-oldname-override-model', 'nobody:m', 'unknown_provider'],
+    ['x-oldname-override-model', 'openai/k:m', 'invalid_override'],
+    ['x-oldname-override-model', `openai:${'m'.repeat(257)}`, 'invalid_override'],
+    ['x-oldname-override-model', 'openai:mod\u00e8le', 'invalid_override'],
+  ])('are named as they were sent where they are refused: %s: %s', (header, value, code) => {
+    const error = refusal({ [header]: value }, accepted);
+    expect([error.param, error.code]).toEqual([header, code]);
+    expect(error.message.startsWith(`${header} `)).toBe(true);
+  });
+
+  test('are named as they were sent where they say two things', () => {
+    const [header, values] = ['x-oldname-timeout', ['1', '2']];
+    const raw = {
+      headers: { [header]: values.join(', ') },
+      rawHeaders: values.flatMap((value) => [header, value]),
+    };
+    expect(() => readGatewayHeaders(raw, accepted)).toThrow(
+      expect.objectContaining({ param: header, code: 'repeated_header' }),
+    );
   });
 
   test('say nothing where there was no other name', () => {
@@ -301,12 +338,9 @@ describe('headers from before the rename', () => {
 
   test('lose against the current ones, even an empty one', () => {
     const current = { 'x-gateway-timeout': '9', 'x-gateway-cache': '' };
-    const result = readGatewayHeaders(
-      sent({ 'x-oldname-timeout': 'soon', 'x-oldname-cache': 'true', ...current }),
-      accepted,
-    );
-    expect(result.options).toMatchObject({ timeoutMs: 9000, cacheTtlSeconds: null });
-    expect(result.usedLegacy).toBe(false);
+    const both = { 'x-oldname-timeout': 'soon', 'x-oldname-cache': 'true', ...current };
+    expect(read(both, accepted)).toMatchObject({ timeoutMs: 9000, cacheTtlSeconds: null });
+    expect(usesLegacyHeader(sent(both), accepted)).toBe(false);
   });
 });
 

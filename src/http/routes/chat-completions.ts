@@ -21,7 +21,7 @@ import type { KeyFinder } from '../access/keys-of.ts';
 import { keysOf } from '../access/keys-of.ts';
 import { ReplyClient } from '../answers/reply-client.ts';
 import { parseChatBody } from '../body/chat-body.ts';
-import { readGatewayHeaders } from '../gateway-headers.ts';
+import { readGatewayHeaders, usesLegacyHeader } from '../gateway-headers.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import { legacyHeaders, markLegacy } from '../legacy.ts';
 import type { Life } from '../life.ts';
@@ -67,10 +67,22 @@ export function refuseNewWork(deps: ChatRouteDeps): onRequestHookHandler {
 const deploymentBound = (own: RoutingTables, { tables }: ChatRouteDeps): ResidencyBound =>
   own.residency ?? tables().residency;
 
+/** Before anything is refused: who still uses the former surface is told so whatever the answer. */
+function markUse(
+  surface: 'mode' | 'header',
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: ChatRouteDeps,
+): void {
+  markLegacy(reply, request.tables);
+  deps.httpTelemetry.legacyUsed(surface);
+}
+
 /** Body, then headers (docs/decisions): the first error wins. */
 function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteDeps): ChatCall {
   const { tables } = request;
   const legacy = legacyHeaders(tables, deps.clock);
+  if (usesLegacyHeader(request.raw, legacy)) markUse('header', request, reply, deps);
   const body = parseChatBody(request.body, tables, request.jsonAllowance);
   const parsed = parseMode(body.model, legacy === null || legacy.ended ? null : legacy.name);
   if (parsed === null) {
@@ -80,15 +92,13 @@ function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteD
       'unknown_mode',
     );
   }
-  const { options: asked, usedLegacy } = readGatewayHeaders(request.raw, legacy);
+  if (parsed.legacy) markUse('mode', request, reply, deps);
+  const asked = readGatewayHeaders(request.raw, legacy);
   // The one place where it is settled where a call may go: plan, cache key, attempt and socket go by it.
   const demands = [asked.residency, request.account.residency, deploymentBound(tables, deps)] as const;
   const residency = strictestResidency(...demands);
   const options = residency === asked.residency ? asked : { ...asked, residency };
   if (options.override !== null && isUserServer(options.override.provider)) request.userFault = 'user_server';
-  if (parsed.legacy || usedLegacy) markLegacy(reply, tables);
-  if (parsed.legacy) deps.httpTelemetry.legacyUsed('mode');
-  if (usedLegacy) deps.httpTelemetry.legacyUsed('header');
   return {
     userId: request.account.userId,
     requestId: request.id,
