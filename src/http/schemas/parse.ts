@@ -15,11 +15,24 @@ export const notJson = (message: string): InvalidRequestError =>
 /** 422: no body, or one that is some other JSON. */
 export const notAnObject = (): InvalidRequestError => notJson('The body must be a JSON object.');
 
+/**
+ * The mistake inside of what a union takes one way only: of a list where a text or a list may stand, that of its item.
+ * Itself where no way, or more than one, goes further than to the value as a whole. Nothing is parsed again for it.
+ */
+export function innermostIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code !== 'invalid_union') return issue;
+  const firsts = issue.errors.map(([first]) => first).filter((first) => (first?.path.length ?? 0) > 0);
+  const [inside] = firsts;
+  if (inside === undefined || firsts.length > 1) return issue;
+  return innermostIssue({ ...inside, path: [...issue.path, ...inside.path] });
+}
+
 /** Parses or throws InvalidRequestError that names the first bad field; nothing behind it is looked at. */
 export function parseOrThrow<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = parseToFirstMistake(schema, value);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
+  const [first] = parsed.error.issues;
+  const issue = first && innermostIssue(first);
   if (issue?.code === 'unrecognized_keys') {
     const name = shownParam(pathText([...issue.path, ...issue.keys.slice(0, 1)]));
     throw new InvalidRequestError(`Unknown field: ${name}.`, name, 'unknown_field');

@@ -192,7 +192,7 @@ describe('validation of a chat body', () => {
       'messages of bad parts',
       ['role', { content: [1] }],
       (messages) => ({ messages: [{ ...user, content: [1] }, ...messages] }),
-      'messages[0].content',
+      'messages[0].content[0]',
     ],
     [
       'messages behind a good one',
@@ -204,7 +204,7 @@ describe('validation of a chat body', () => {
       'content parts',
       text,
       (parts) => ({ messages: [{ ...user, content: [{}, ...parts] }] }),
-      'messages[0].content',
+      'messages[0].content[0].type',
     ],
     ['tools', text, (tools) => ({ tools: [1, ...tools] }), 'tools[0]'],
     ['tools behind bad messages', text, (tools) => ({ messages: [1], tools }), 'messages[0]'],

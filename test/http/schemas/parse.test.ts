@@ -5,7 +5,7 @@ import { registerKeySchema } from '../../../src/core/account/account-requests.ts
 import { pathText } from '../../../src/core/path-text.ts';
 import { chatRequestSchema } from '../../../src/core/request/chat-request.ts';
 import { changeUserSchema } from '../../../src/http/admin/operator-schemas.ts';
-import { parseOrThrow, shownParam } from '../../../src/http/schemas/parse.ts';
+import { innermostIssue, parseOrThrow, shownParam } from '../../../src/http/schemas/parse.ts';
 import { thrown } from '../thrown.ts';
 
 describe('a parsed body', () => {
@@ -21,6 +21,47 @@ describe('a parsed body', () => {
   ])('names %s', (_name, value, param, code) => {
     const error = thrown(() => parseOrThrow(schema, value));
     expect([error.status, error.param, error.code]).toEqual([422, param, code]);
+  });
+
+  const parts = (...content: unknown[]): object => ({
+    messages: [
+      { role: 'user', content: 'Hi' },
+      { role: 'user', content },
+    ],
+  });
+  const text = { type: 'text', text: 'Hi' };
+
+  test.each<[name: string, fields: object, param: string, message: string]>([
+    ['a part that is none', parts(text, 'Hi'), 'messages[1].content[1]', 'expected object'],
+    [
+      'a part without a type',
+      parts(text, text, { text: 'Hi' }),
+      'messages[1].content[2].type',
+      'expected string',
+    ],
+    ['a part of a wrong type', parts({ type: 5 }, 5), 'messages[1].content[0].type', 'expected string'],
+    ['a stop that is no text', { stop: ['a', 1] }, 'stop[1]', 'expected string'],
+    ['stops of another kind', { stop: 5 }, 'stop', 'Invalid input'],
+    ['stops in an object', { stop: { a: 1 } }, 'stop', 'Invalid input'],
+    [
+      'content of another kind',
+      { messages: [{ role: 'user', content: { a: 1 } }] },
+      'messages[0].content',
+      'Invalid input',
+    ],
+    ['a choice of another kind', { tool_choice: [] }, 'tool_choice', 'Invalid input'],
+  ])('names what is wrong inside where more than one kind may stand: %s', (_name, fields, param, message) => {
+    const body = { model: 'gw/cheap', messages: [{ role: 'user', content: 'Hi' }], ...fields };
+    const error = thrown(() => parseOrThrow(chatRequestSchema, body));
+    expect([error.status, error.param]).toEqual([422, param]);
+    expect(error.message).toContain(message);
+  });
+
+  test('names nothing inside where more than one kind has come as far', () => {
+    const either = z.object({ a: z.union([z.array(z.string()), z.array(z.boolean())]) });
+    expect(thrown(() => parseOrThrow(either, { a: [1] })).param).toBe('a');
+    const nested = z.object({ a: z.union([z.string(), z.array(z.union([z.null(), z.array(z.string())]))]) });
+    expect(thrown(() => parseOrThrow(nested, { a: [null, ['x', 1]] })).param).toBe('a[1][1]');
   });
 
   test('is returned when it fits', () => {
@@ -100,7 +141,8 @@ describe('what is wrong first', () => {
             return;
           }
           const error = thrown(() => parseOrThrow(schema, value));
-          const [issue] = whole.error.issues;
+          const [first] = whole.error.issues;
+          const issue = first && innermostIssue(first);
           const keys = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
           expect(error.param).toBe(pathText([...(issue?.path ?? []), ...keys]) || null);
           if (keys.length === 0) expect(error.message).toBe(`${error.param}: ${issue?.message}`);
