@@ -8,33 +8,39 @@ export const longestOfOneTurn = 1024 * 1024;
 export class LaterTurns {
   readonly #waiting: (() => void)[] = [];
 
-  add(step: () => void): void {
+  /** Resolves in a turn of its own. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => this.#add(resolve));
+  }
+
+  /**
+   * Goes through `steps`, each part between two `yield` in a turn of its own; the result has one too. Rejects with what
+   * a part throws: thrown from a callback of the event loop it would be nobody's, and end the process.
+   */
+  run<Result>(steps: Iterator<unknown, Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const goOn = (): void => {
+        try {
+          const step = steps.next();
+          this.#add(step.done === true ? () => resolve(step.value) : goOn);
+        } catch (bug) {
+          reject(bug);
+        }
+      };
+      this.#add(goOn);
+    });
+  }
+
+  /** No step may throw. */
+  #add(step: () => void): void {
     this.#waiting.push(step);
     // The first callback still belongs to the present turn.
     if (this.#waiting.length === 1) setImmediate(() => setImmediate(this.#next));
   }
 
-  /** Resolves in a turn of its own. */
-  turn(): Promise<void> {
-    return new Promise((resolve) => this.add(resolve));
-  }
-
-  /** Goes on with `steps`, each part between two `yield` in a turn of its own; `done` has one too. */
-  run<Result>(steps: Iterator<unknown, Result>, done: (result: Result) => void): void {
-    this.add(() => {
-      const step = steps.next();
-      if (step.done === true) this.add(() => done(step.value));
-      else this.run(steps, done);
-    });
-  }
-
   readonly #next = (): void => {
-    const step = this.#waiting[0];
-    try {
-      step?.();
-    } finally {
-      this.#waiting.shift();
-      if (this.#waiting.length > 0) setImmediate(this.#next);
-    }
+    this.#waiting[0]?.();
+    this.#waiting.shift();
+    if (this.#waiting.length > 0) setImmediate(this.#next);
   };
 }

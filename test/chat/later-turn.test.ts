@@ -14,7 +14,7 @@ test('each step has a turn of its own, behind all that was due before', async ()
   const order: string[] = [];
   const turns = new LaterTurns();
   const step = (name: string, more: () => void = () => undefined) =>
-    turns.add(() => {
+    void turns.turn().then(() => {
       order.push(name);
       setTimeout(() => order.push(`timer of ${name}`), 0);
       setImmediate(() => order.push(`callback of ${name}`));
@@ -47,19 +47,6 @@ test('each step has a turn of its own, behind all that was due before', async ()
   ]);
 });
 
-test('a step that throws stops none behind it', async () => {
-  const turns = new LaterTurns();
-  const thrown = new Promise<unknown>((resolve) => process.once('uncaughtException', resolve));
-  const listeners = process.listeners('uncaughtException').slice(0, -1);
-  for (const listener of listeners) process.removeListener('uncaughtException', listener);
-  turns.add(() => {
-    throw new Error('a bug');
-  });
-  await new Promise<void>((resolve) => turns.add(resolve));
-  expect(await thrown).toEqual(new Error('a bug'));
-  for (const listener of listeners) process.on('uncaughtException', listener);
-});
-
 test('the parts of a piece of work have a turn each, and so has its result; others have theirs in between', async () => {
   const turns = new LaterTurns();
   const order: string[] = [];
@@ -69,13 +56,39 @@ test('the parts of a piece of work have a turn each, and so has its result; othe
     order.push(`${name} 2`);
     return name;
   }
-  await new Promise<void>((resolve) => {
-    turns.run(parts('a'), (name) => order.push(`${name} done`));
-    turns.run(parts('b'), () => resolve());
-  });
+  const done = turns.run(parts('a')).then((name) => order.push(`${name} done`));
+  await turns.run(parts('b'));
+  await done;
   expect(order).toEqual(['a 1', 'b 1', 'a 2', 'b 2', 'a done']);
   const first = turns.turn().then(() => order.push('turn'));
   order.push('before');
   await first;
   expect(order.slice(-2)).toEqual(['before', 'turn']);
+});
+
+test.each([
+  { what: 'first', before: 0 },
+  { what: 'second', before: 1 },
+  { what: 'tenth', before: 9 },
+])('a bug in the $what part is the error of its own work, and stops none behind it', async ({ before }) => {
+  const turns = new LaterTurns();
+  const bug = new Error('a bug');
+  function* parts(fails: boolean): Generator<undefined, string> {
+    for (let part = 0; part < before; part += 1) yield;
+    if (fails) throw bug;
+    return 'done';
+  }
+  const ends = await Promise.allSettled([
+    turns.run(parts(true)),
+    turns.run(parts(false)),
+    turns.run(parts(true)),
+    turns.turn(),
+  ]);
+  expect(ends).toEqual([
+    { status: 'rejected', reason: bug },
+    { status: 'fulfilled', value: 'done' },
+    { status: 'rejected', reason: bug },
+    { status: 'fulfilled', value: undefined },
+  ]);
+  expect(await turns.run(parts(false))).toBe('done');
 });

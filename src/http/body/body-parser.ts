@@ -137,7 +137,9 @@ export function acceptOnlyJson(
       if (body === null) return done(null, error);
       if (body.length === 0) return done(null, undefined);
       const steps = readWithin(request, hold, onShortage, body);
-      if (body.length > longestOfOneTurn) return later.run(steps, (value) => done(null, value));
+      if (body.length > longestOfOneTurn) {
+        return void later.run(steps).then((value) => done(null, value), done);
+      }
       // What follows is done in the same turn: it is checked, and written for its vendor.
       const finish = (): void => done(null, lastOf(steps));
       if (body.length > smallBodyBytes) return void costly.run(finish);

@@ -62,7 +62,7 @@ export async function writtenInTurns(
   later: Pick<LaterTurns, 'run'>,
 ): Promise<LogPage> {
   if (page.data.length <= rowsOfOneTurn) return page;
-  const json = await new Promise<Buffer>((resolve) => later.run(pageJson(page), resolve));
+  const json = await later.run(pageJson(page));
   // Fastify takes bytes as well; its types do not say so.
   reply.serializer(() => json as unknown as string);
   return page;
