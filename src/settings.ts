@@ -168,6 +168,14 @@ function readTablesConfigMap(text = ''): TablesConfigMap | null {
 
 const secretOf = (text: string | undefined): Secret | null => (text === undefined ? null : new Secret(text));
 
+/** Where rows are stored, whatever the other settings are. Throws SettingsError with one line. */
+export function readStorageRegion(environment: NodeJS.ProcessEnv = process.env): string | null {
+  const given = { GW_STORAGE_REGION: environment['GW_STORAGE_REGION'] || undefined };
+  const parsed = environmentSchema.pick({ GW_STORAGE_REGION: true }).safeParse(given);
+  if (!parsed.success) throw new SettingsError(mistakeIn(parsed.error, given));
+  return parsed.data.GW_STORAGE_REGION ?? null;
+}
+
 /** Reads the environment once; tracing apart, the only reader of process.env. Throws SettingsError with one line. */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Settings {
   const given = withFileVariants(reading(() => withoutLowerCase(environment)));

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { readSettings } from '../settings.ts';
+import { readStorageRegion } from '../settings.ts';
 import type { JsonOption } from './command.ts';
 import { addCommand, jsonOption } from './command.ts';
 import { CommandError } from './exit-codes.ts';
@@ -31,7 +31,7 @@ async function checkConfig(path: string, { json }: JsonOption): Promise<void> {
   const { tiers, prices, models } = read.document;
   const candidates = Object.values(tiers).reduce((sum, tier) => sum + tier.length, 0);
   const counts = { candidates, prices: prices.length, models: models.length, hash: read.hash };
-  const region = readSettings().storageRegion;
+  const region = readStorageRegion();
   const kept = region === null ? '' : `, rows stored in ${region}`;
   const text = `${candidates} candidates, ${counts.prices} prices, ${counts.models} models, hash ${read.hash}${kept}`;
   tell(json, { path, ok: true, ...counts, storage_region: region }, `${path}: OK, ${text}\n`);

@@ -41,6 +41,35 @@ test('names where rows are stored, where the operator has said so', async () => 
   expect(JSON.parse(stdout)).toMatchObject({ storage_region: 'ap-south-1' });
 });
 
+test.each<[what: string, env: Record<string, string>]>([
+  ['no database', { DATABASE_URL: '' }],
+  ['a bad database', { DATABASE_URL: 'mysql://x' }],
+  ['a bad Redis', { REDIS_URL: 'x' }],
+  ['a bad sealing key', { GW_SEALING_KEYS: 'v1:short' }],
+  ['a file of sealing keys that is not there', { GW_SEALING_KEYS_FILE: '/nowhere' }],
+  ['a secret given twice', { GW_ADMIN_TOKEN: 'x', GW_ADMIN_TOKEN_FILE: '/nowhere' }],
+  ['a bad port', { PORT: 'x' }],
+  ['a registration without its token', { GW_REGISTRATION: 'token' }],
+  ['networks that are none', { GW_OUTBOUND_ALLOWED_CIDRS: 'x' }],
+  ['a bad proxy', { HTTPS_PROXY: 'x', https_proxy: 'y' }],
+  ['a misspelt sampler', { OTEL_TRACES_SAMPLER: 'x' }],
+])('checks the document where the gateway would refuse its settings: %s', async (_what, env) => {
+  const { code, stdout, stderr } = await runCommand(['check-config', shipped], {
+    ...env,
+    GW_STORAGE_REGION: 'ap-south-1',
+  });
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toMatch(/tables\.yaml: OK, .*, rows stored in ap-south-1\n$/);
+});
+
+test('says so where the place of rows cannot be used', async () => {
+  const { code, stderr } = await runCommand(['check-config', shipped], { GW_STORAGE_REGION: 'in the south' });
+  expect(code).toBe(1);
+  expect(stderr).toBe(
+    'model-gateway check-config: GW_STORAGE_REGION: must be a name without spaces, at most 128 characters\n',
+  );
+});
+
 test('names the first problems with their paths', async () => {
   await writeFile(
     path,
