@@ -1,4 +1,6 @@
 import { join, resolve } from 'node:path';
+import type { ListenAddress } from './core/net/listen-failure.ts';
+import { adminAddress, apiAddress, listenFailure } from './core/net/listen-failure.ts';
 import type { DemoServer } from './demo/demo-server.ts';
 import { startDemoServer } from './demo/demo-server.ts';
 import { makeUsableDirectory } from './dev/data-directory.ts';
@@ -123,17 +125,22 @@ async function startDemoOnKeptPort(port: number): Promise<DemoServer> {
 }
 
 async function refuseTakenPorts(settings: Settings): Promise<void> {
-  const listeners = [
-    { name: 'PORT', host: settings.host, port: settings.port },
-    { name: 'GW_ADMIN_PORT', host: settings.adminHost, port: settings.adminPort },
-  ];
-  for (const { name, host, port } of listeners) {
-    if (port !== 0 && !(await isPortFree(host, port))) throw portInUse(name, host, port);
+  for (const address of [apiAddress(settings), adminAddress(settings)]) {
+    const { host, port } = address;
+    const isFree =
+      port === 0 || (await isPortFree(host, port).catch((error: unknown) => refuse(address, error)));
+    if (!isFree) throw portInUse(address);
   }
 }
 
-function portInUse(name: string, host: string, port: number): StartError {
-  return new StartError(`Port ${port} on ${host} is in use: stop its owner, or set ${name} to another one.`);
+function refuse(address: ListenAddress, error: unknown): never {
+  throw new StartError(listenFailure(address, error));
+}
+
+function portInUse({ portName, host, port }: ListenAddress): StartError {
+  return new StartError(
+    `Port ${port} on ${host} is in use: stop its owner, or set ${portName} to another one.`,
+  );
 }
 
 function stopWithTerminal(stop: AbortController): void {
@@ -156,8 +163,7 @@ function setStopLimit(signal: AbortSignal, settings: Settings): void {
 function oneLine(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof StartError || error instanceof SettingsError) return message;
-  const { code, port } = error as NodeJS.ErrnoException & { port?: number };
-  if (code === 'EADDRINUSE') return `Port ${port} is in use: set PORT or GW_ADMIN_PORT to another one.`;
+  const { code } = error as NodeJS.ErrnoException;
   return `Model Gateway cannot start: ${message.split('\n')[0] || code}`;
 }
 

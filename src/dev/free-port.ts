@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
-import { StartError } from './start-error.ts';
 
 /** Below those that systems give to outgoing connections (from 32768 or 49152), one of which may be quicker than we. */
 const firstPort = 20_000;
@@ -16,15 +15,14 @@ export async function freePort(): Promise<number> {
   return await listenOnce('127.0.0.1', 0);
 }
 
-/** Whether a listener could be opened there now. Throws StartError when the address itself cannot be used. */
+/** Whether a listener could be opened there now. Throws what the system says of an address that cannot be used. */
 export async function isPortFree(host: string, port: number): Promise<boolean> {
   try {
     await listenOnce(host, port);
     return true;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE') return false;
-    throw new StartError(`Cannot listen on ${host}:${port} (${code}).`);
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false;
+    throw error;
   }
 }
 

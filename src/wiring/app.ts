@@ -1,7 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import type { OwnEndpoints } from '../adapters/upstream/own-endpoints.ts';
 import { answerBudgets } from '../chat/answer-budget.ts';
 import { AnswerCache } from '../chat/answer-cache.ts';
 import type { AnswerChat } from '../chat/answer-chat.ts';
@@ -14,6 +12,7 @@ import type { KeyCheckDeps } from '../chat/key-check.ts';
 import { checkKey } from '../chat/key-check.ts';
 import { LaterTurns } from '../chat/later-turn.ts';
 import { rememberedForms } from '../chat/remembered-forms.ts';
+import { adminAddress, apiAddress } from '../core/net/listen-failure.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { createAdminServer } from '../http/admin/admin-server.ts';
 import { LimitAnswers } from '../http/limits/limit-answers.ts';
@@ -33,6 +32,7 @@ import { drain } from './drain.ts';
 import type { Foundation } from './foundation.ts';
 import { openFoundation } from './foundation.ts';
 import { limitGateOn } from './limits.ts';
+import { listen } from './listen.ts';
 import { routesStore } from './store-routes.ts';
 import { watchGauges, watchPressure } from './watch-gauges.ts';
 
@@ -64,8 +64,8 @@ export async function startGateway(
   }
   const stop = stopper(servers, foundation);
   try {
-    const adminUrl = await listen(servers.admin, settings.adminHost, settings.adminPort, own);
-    const url = await listen(servers.app, settings.host, settings.port, own);
+    const adminUrl = await listen(servers.admin, adminAddress(settings), own);
+    const url = await listen(servers.app, apiAddress(settings), own);
     log.info({ url, admin_url: adminUrl }, 'listening');
     lines.flush();
     return { url, adminUrl, close: stop };
@@ -172,15 +172,6 @@ function idsOf({ requestId, userId }: Pick<ChatCall, 'requestId' | 'userId'>): {
   user_id: string;
 } {
   return { request_id: requestId, user_id: userId };
-}
-
-/** Listens and returns the address; it joins the addresses no user may reach through us. */
-async function listen(app: FastifyInstance, host: string, port: number, own: OwnEndpoints): Promise<string> {
-  await app.listen({ host, port });
-  const bound = app.server.address() as AddressInfo;
-  own.addListener({ address: bound.address, port: bound.port });
-  const shown = bound.address === '0.0.0.0' || bound.address === '::' ? '127.0.0.1' : bound.address;
-  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${bound.port}`;
 }
 
 /** Of the time that a stop has, for what comes behind the last line of stdout. */

@@ -208,7 +208,7 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   'main.ts': { values: ['commands/', 'node-version.ts', 'settings.ts'] },
   'dev.ts': {
-    values: ['demo/', 'dev/', 'gateway-process.ts', 'settings.ts', 'stop-signals.ts', 'node:path'],
+    values: ['core/', 'demo/', 'dev/', 'gateway-process.ts', 'settings.ts', 'stop-signals.ts', 'node:path'],
   },
 };
 
