@@ -1,4 +1,5 @@
 import { Command, CommanderError, Help } from 'commander';
+import { errorWords } from '../core/error-words.ts';
 import { StoreAway } from '../core/store-away.ts';
 import { packageVersion } from '../package-version.ts';
 import { addCheckConfig } from './check-config.ts';
@@ -110,13 +111,6 @@ function pathOf(command: Command): string {
   return parent === null || parent.parent === null ? command.name() : `${pathOf(parent)} ${command.name()}`;
 }
 
-/** In the words of whoever said it first: the server, or the system for each address of its name. */
-function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return [...new Set(error.errors.map(reasonOf))].join(', ');
-  if (error instanceof StoreAway) return reasonOf(error.cause);
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** Of what a command threw: what it tells, and its exit code. */
 async function endOf(error: unknown): Promise<{ readonly message: string; readonly code: number }> {
   const message = error instanceof Error ? error.message : String(error);
@@ -125,7 +119,7 @@ async function endOf(error: unknown): Promise<{ readonly message: string; readon
   if (error instanceof EvidenceFileError && error.isMissing) return { message, code: exitCodes.notFound };
   const { isAway, lacksSchema, refusesSettings } = await import('../adapters/postgres/pool.ts');
   if (lacksSchema(error)) return { message: unmigrated, code: exitCodes.failed };
-  const reason = reasonOf(error);
+  const reason = errorWords(error);
   if (refusesSettings(error)) return { message: `${refused}: ${reason}`, code: exitCodes.failed };
   if (error instanceof StoreAway || isAway(error))
     return { message: `${unavailable}: ${reason}`, code: exitCodes.away };

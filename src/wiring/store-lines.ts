@@ -2,6 +2,9 @@ import type { Logger } from 'pino';
 import type { RequestLogOptions } from '../adapters/postgres/request-log-contract.ts';
 import type { RedisOptions } from '../adapters/redis/connection.ts';
 import type { OnCertificates } from '../adapters/system/certificate-files.ts';
+import type { Clock } from '../chat/ports.ts';
+import { errorWords } from '../core/error-words.ts';
+import { redactReason } from '../core/secret/redact.ts';
 
 /** Of one outage. They may take turns (no connection, no answer), and be asked for twice a second. */
 const mostReasons = 5;
@@ -29,6 +32,28 @@ export function requestLogLines(
       told.clear();
       log.info('log rows reach Postgres again');
     },
+  };
+}
+
+/** A database that is away is looked for every two seconds. */
+const quietMs = 60_000;
+
+/** Says why the start waits for the database: at once, when that changes, and else once a minute. */
+export function waitingLines(
+  log: Pick<Logger, 'warn'>,
+  clock: Pick<Clock, 'monotonicMs'>,
+): (reason: string, error: unknown) => void {
+  let told = '';
+  let dueMs = Number.NEGATIVE_INFINITY;
+  return (reason, error) => {
+    const code = String((error as { readonly code?: unknown } | null)?.code ?? '');
+    const nowMs = clock.monotonicMs();
+    if (told === `${reason} ${code}` && nowMs < dueMs) return;
+    told = `${reason} ${code}`;
+    dueMs = nowMs + quietMs;
+    const message = redactReason(errorWords(error), null);
+    const more = { ...(code === '' ? {} : { code }), ...(message === reason ? {} : { message }) };
+    log.warn({ reason, ...more }, 'waiting for the database');
   };
 }
 

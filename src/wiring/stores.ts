@@ -33,7 +33,7 @@ import type { StdoutLines } from '../telemetry/stdout-lines.ts';
 import type { StoreMetrics } from '../telemetry/store-metrics.ts';
 import { countIn, openRedis } from './redis-connections.ts';
 import { refusedBatches } from './refused-batches.ts';
-import { certificateLines, listeningLines, requestLogLines } from './store-lines.ts';
+import { certificateLines, listeningLines, requestLogLines, waitingLines } from './store-lines.ts';
 
 /** Connections to Postgres beside those for accounts and keys; the chart and the settings' texts reckon with them. */
 export const poolSizes = {
@@ -160,7 +160,8 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   const { pool, queryPool, logPool } = pools;
   opened.push(() => Promise.all(Object.values(pools).map((one) => one.end())));
   const { migrateAtBoot, spoolDir, spoolBytes, spoolFull, logRetentionDays } = settings;
-  const gate = openSchemaGate({ pool, directUrl, migrateAtBoot, log, signal: stopping.signal });
+  const onWaiting = waitingLines(log, clock);
+  const gate = openSchemaGate({ pool, directUrl, migrateAtBoot, log, onWaiting, signal: stopping.signal });
   opened.push(() => stopping.abort());
   const requestLog = await createRequestLog({
     pool: logPool,

@@ -24,6 +24,8 @@ export interface SchemaGateOptions {
   readonly directUrl: string;
   readonly migrateAtBoot: boolean;
   readonly log: Pick<Logger, 'warn' | 'info'>;
+  /** Told of each look that found no usable schema, with the words for /readyz and what was thrown. */
+  readonly onWaiting: (reason: string, error: unknown) => void;
   /** Aborts at shutdown. */
   readonly signal: AbortSignal;
 }
@@ -80,7 +82,7 @@ export function openSchemaGate(options: SchemaGateOptions): SchemaGate {
       } catch (error) {
         options.signal.throwIfAborted();
         reason = reasonOf(error);
-        options.log.warn({ reason, err: error }, 'waiting for the database');
+        options.onWaiting(reason, error);
         await sleep(delayMs, undefined, { signal: options.signal });
       }
     }

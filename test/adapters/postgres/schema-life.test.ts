@@ -4,6 +4,8 @@ import { migrate } from '../../../src/adapters/postgres/migrate.ts';
 import type { Migration } from '../../../src/adapters/postgres/migration-files.ts';
 import { readMigrations } from '../../../src/adapters/postgres/migration-files.ts';
 import { openSchemaGate } from '../../../src/adapters/postgres/schema-gate.ts';
+import { createSystemClock } from '../../../src/adapters/system/system-clock.ts';
+import { waitingLines } from '../../../src/wiring/store-lines.ts';
 import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
 
 /** What a release makes of a database that another one migrated, and how it gets past those who use it. */
@@ -87,6 +89,7 @@ describe.each([
       directUrl: database.url,
       migrateAtBoot,
       log: told.log,
+      onWaiting: waitingLines(told.log, createSystemClock()),
       signal: stopping.signal,
     });
     return { gate, ...told };
@@ -159,6 +162,7 @@ test('a gateway that does not migrate waits for a schema that is too old, and sa
     directUrl: database.url,
     migrateAtBoot: false,
     log,
+    onWaiting: waitingLines(log, createSystemClock()),
     signal: stopping.signal,
   });
   const { fields } = await said('waiting for the database');
