@@ -6,26 +6,25 @@ export interface ListenAddress {
   readonly portName: string;
 }
 
-/** Of the API. */
-export const apiAddress = ({
-  host,
-  port,
-}: {
+interface Listening {
   readonly host: string;
   readonly port: number;
-}): ListenAddress => ({
-  ...{ host, port },
-  ...{ hostName: 'GW_HOST', portName: 'PORT' },
-});
-
-/** Of probes, metrics and the admin API. */
-export const adminAddress = (settings: {
   readonly adminHost: string;
   readonly adminPort: number;
-}): ListenAddress => ({
-  ...{ host: settings.adminHost, port: settings.adminPort },
-  ...{ hostName: 'GW_ADMIN_HOST', portName: 'GW_ADMIN_PORT' },
-});
+}
+
+/** Of the API. */
+export function apiAddress({ host, port }: Pick<Listening, 'host' | 'port'>): ListenAddress {
+  return { host, port, hostName: 'GW_HOST', portName: 'PORT' };
+}
+
+/** Of probes, metrics and the admin API. */
+export function adminAddress({
+  adminHost: host,
+  adminPort: port,
+}: Pick<Listening, 'adminHost' | 'adminPort'>): ListenAddress {
+  return { host, port, hostName: 'GW_ADMIN_HOST', portName: 'GW_ADMIN_PORT' };
+}
 
 interface Reason {
   readonly blames: 'host' | 'port';
