@@ -95,13 +95,15 @@ export function readErrorValue(value: unknown): VendorError {
   return { message: clean(message, maxMessageLength), code: codeOf(error) };
 }
 
+/** What stands in it may be the request. Words in brackets are words: `[error] no such model`. */
+const markupOrCutJson = /^\s*(?:[<{]|\[\s*(?:[[{"\]\d-]|$))/;
+
 /** As `readErrorValue`, of a body as it came; an empty message when it holds nothing to quote. */
 export function readErrorBody(body: Buffer): VendorError {
   const text = body.toString('utf8');
   const value = parseJson(text);
   if (value !== undefined) return readErrorValue(value);
-  // Markup, or JSON that was cut: what stands in it may be the request.
-  return readErrorValue(/^\s*[<{[]/.test(text) ? '' : text);
+  return readErrorValue(markupOrCutJson.test(text) ? '' : text);
 }
 
 /** True for a 200 body or a stream event that is an error object in one of the shapes in use. */

@@ -149,9 +149,20 @@ describe('what reads texts of users and vendors', () => {
   ])('%s', (_name, look) => expect(slowText(look)).toBeUndefined());
 });
 
-test.each(['{"request":{"messages":[{"content":"my PIN is 12', '  [{"input":"my PIN', '<html>my PIN'])(
-  'an error that was cut is not quoted: %s',
+test.each([
+  '{"request":{"messages":[{"content":"my PIN is 12',
+  '  [{"input":"my PIN',
+  '[ ["my PIN',
+  '[1, "my PIN',
+  '[',
+  '<html>my PIN',
+])('an error that was cut is not quoted: %s', (text) => {
+  expect(readErrorBody(Buffer.from(text)).message).toBe('');
+});
+
+test.each(['[error] no such model', 'no such model', '  [ERR-12] no such model'])(
+  'a text is quoted: %s',
   (text) => {
-    expect(readErrorBody(Buffer.from(text)).message).toBe('');
+    expect(readErrorBody(Buffer.from(text)).message).toBe(text.trim());
   },
 );
