@@ -45,7 +45,7 @@ export const gatewayHeaders = {
   cache: header({
     name: 'X-Gateway-Cache',
     value: 'true',
-    description: 'look up and store the answer',
+    description: 'look up and store the answer; `true` in any case of letters, all else does not',
     schema: { type: 'boolean', default: false },
     parse: (value) => value.trim().toLowerCase() === 'true',
   }),
@@ -68,7 +68,7 @@ export const gatewayHeaders = {
   residency: header({
     name: 'X-Gateway-Residency',
     value: 'india',
-    description: 'only keys whose residency is India',
+    description: 'only keys whose residency is India; `india` in any case of letters, all else is 422',
     schema: { type: 'string', enum: ['india'] },
     neverIgnored: true,
     parse: parseResidency,

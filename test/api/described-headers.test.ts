@@ -6,10 +6,13 @@ import { tables } from '../harness/gateway/tables.ts';
 import { useGateway, useUser } from '../harness/gateway/use-gateway.ts';
 import { respond } from '../harness/vendors/vendor-plans.ts';
 
-/** HTTP's own, whose meaning no description has to give. */
+/**
+ * HTTP's own, whose meaning no description has to give. `Allow` comes with a 405: of methods that are not described, so
+ * that there is no operation to name it of.
+ */
 const transportHeaders = new Set([
-  ...['connection', 'date', 'keep-alive', 'transfer-encoding', 'allow', 'vary'],
-  ...['content-type', 'content-length', 'cache-control', 'x-accel-buffering', 'x-content-type-options'],
+  ...['connection', 'date', 'keep-alive', 'transfer-encoding', 'vary'],
+  ...['content-type', 'content-length', 'x-accel-buffering'],
 ]);
 
 type Described = Readonly<Record<string, { readonly headers: Readonly<Record<string, unknown>> }>>;
@@ -38,7 +41,8 @@ interface Case {
   readonly has: readonly string[];
 }
 
-const always = ['x-request-id', 'x-gateway-tables-version'];
+const always = ['x-request-id', 'x-gateway-tables-version', 'cache-control'];
+const noKey = { authorization: 'Bearer nothing' } as const;
 const chatting = { method: 'post', path: chatPath } as const;
 const override = { 'x-gateway-override-model': 'openai:gpt-test' };
 
@@ -65,7 +69,16 @@ test.each<Case>([
     body: chatBody(),
     sent: override,
     status: 429,
-    has: ['retry-after', 'retry-after-ms', 'x-should-retry'],
+    has: ['retry-after', 'retry-after-ms', 'x-should-retry', 'x-content-type-options'],
+  },
+  { ...chatting, what: 'a wrong key', body: chatBody(), sent: noKey, status: 401, has: ['www-authenticate'] },
+  {
+    what: 'a registration',
+    method: 'post',
+    path: '/v1/users',
+    body: { email: 'ann@example.com' },
+    status: 201,
+    has: [],
   },
   { what: 'a list of models', method: 'get', path: '/v1/models', status: 200, has: [] },
   { what: 'a page of logs', method: 'get', path: '/v1/logs', status: 200, has: [] },

@@ -8,6 +8,16 @@ type HeaderSchemas = Readonly<Record<string, { readonly description: string; rea
 
 const text = { type: 'string' } as const;
 
+/** On everything that a key opens or makes, errors included. */
+const caching: HeaderSchemas = {
+  'Cache-Control': { description: '`no-store`; of a stream also `no-cache`', schema: text },
+};
+
+/** On the errors of whoever lacks the right key or token. */
+const challenge: HeaderSchemas = {
+  'WWW-Authenticate': { description: 'With a 401: how to send the key (RFC 6750)', schema: text },
+};
+
 /** On errors. */
 const retry: HeaderSchemas = {
   'Retry-After': { description: 'Seconds until a repeat may help', schema: text },
@@ -18,7 +28,11 @@ const retry: HeaderSchemas = {
 };
 
 /** On the errors of overrides, which are their vendors'. */
-const vendorsRetry: HeaderSchemas = {
+const vendorsError: HeaderSchemas = {
+  'X-Content-Type-Options': {
+    description: 'The body is what its type says, no page for a browser',
+    schema: { type: 'string', enum: ['nosniff'] },
+  },
   'Retry-After-Ms': { description: 'As the vendor of an override says it', schema: text },
 };
 
@@ -54,6 +68,7 @@ const formerNameHeaders: HeaderSchemas = {
 /** No tables have a say in what operators ask. */
 export const answerHeadersOf = (route: Route): HeaderSchemas => ({
   ...requestId,
+  ...caching,
   ...(!isOfAdminApi(route) && tablesVersion),
   ...(route.auth === 'service-key' && formerNameHeaders),
   ...(route.story === true && limitHeaders),
@@ -61,6 +76,7 @@ export const answerHeadersOf = (route: Route): HeaderSchemas => ({
 
 export const errorHeadersOf = (route: Route): HeaderSchemas => ({
   ...answerHeadersOf(route),
+  ...challenge,
   ...retry,
-  ...(route.story === true && vendorsRetry),
+  ...(route.story === true && vendorsError),
 });
