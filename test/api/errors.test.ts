@@ -146,6 +146,42 @@ describe('415', () => {
     },
   );
 
+  const chunked = async (method: string, path: string, type: string | null, ...chunks: readonly string[]) => {
+    const named = type === null ? '' : `content-type: ${type}\r\n`;
+    const head = `${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${user.key}\r\n${named}`;
+    const body = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`);
+    const more = 'transfer-encoding: chunked\r\nconnection: close\r\n\r\n';
+    const { statuses } = await sendRaw(gateway.url, { parts: [`${head}${more}`, ...body, '0\r\n\r\n'] });
+    return statuses;
+  };
+
+  test.each([null, 'text/plain', 'application/x-www-form-urlencoded', 'application/json'])(
+    'not for the type %j of a body in chunks that holds nothing',
+    async (type) => {
+      const { id } = await addKey(user, {
+        provider: 'self_hosted',
+        api_key: 'none',
+        base_url: 'http://127.0.0.1:9',
+        declared_region: 'x',
+      });
+      expect(await chunked('POST', `/v1/keys/${id}/check`, type)).toEqual([200]);
+      expect(await chunked('DELETE', `/v1/keys/${id}`, type)).toEqual([204]);
+      expect(await chunked('POST', '/v1/service-keys', type)).toEqual([422]);
+      expect(await chunked('POST', chatPath, type)).toEqual([422]);
+    },
+  );
+
+  test.each([null, 'text/plain'])(
+    'for the type %j of a body in chunks that holds something',
+    async (type) => {
+      const body = JSON.stringify(chatBody());
+      expect(await chunked('POST', chatPath, type, body)).toEqual([415]);
+      expect(await chunked('POST', chatPath, type, 'x', 'x'.repeat(100_000), body)).toEqual([415]);
+      expect(await chunked('DELETE', '/v1/keys/x', type, ' ')).toEqual([415]);
+      expect(gateway.vendors.ledger()).toEqual([]);
+    },
+  );
+
   test.each([
     'application/json',
     'Application/JSON',

@@ -94,6 +94,11 @@ function* readWithin(
   }
 }
 
+const otherType = (): Error => new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE();
+
+const isTooLarge = (error: Error | null): boolean =>
+  error instanceof HttpRequestError && error.status === 413;
+
 function lastOf<Result>(steps: Iterator<unknown, Result>): Result {
   for (;;) {
     const step = steps.next();
@@ -148,10 +153,18 @@ export function acceptOnlyJson(
       return first.value ? void costly.run(finish) : finish();
     });
   });
-  // A method that needs no body may name its type all the same, as form posts of curl do.
-  app.addContentTypeParser('*', (request, _payload, done) =>
-    done(null, announcesBody(request.headers) ? new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE() : undefined),
-  );
+  // A method that needs no body may name its type all the same, as form posts of curl do, and stock clients send none
+  // in chunks: only the first byte tells.
+  app.addContentTypeParser('*', (request, _payload, done) => {
+    const { headers } = request;
+    if (!announcesBody(headers)) return done(null, undefined);
+    if (headers['transfer-encoding'] === undefined) return done(null, otherType());
+    const hold = holdFor(request, budget);
+    request.bodyHold = hold;
+    readBody(request, { limitBytes: 0, hold, onShortage }, arriving, (error) =>
+      done(null, isTooLarge(error) ? otherType() : (error ?? undefined)),
+    );
+  });
   app.addHook('preValidation', (request, _reply, done) => {
     if (!(request.body instanceof Error)) return done();
     request.bodyHold?.release();
