@@ -1,9 +1,9 @@
-import { storedId } from './account/stored-id.ts';
 import type { Candidate, HeldKey } from './candidate.ts';
 import type { Feature, FeatureNeed, RequestNeeds } from './capability.ts';
 import { featureText, lengthNeed, missingFeature, missingFeatures } from './capability.ts';
 import type { GatewayError } from './errors.ts';
 import { InvalidRequestError, ResidencyError } from './errors.ts';
+import { overrideKey } from './override-key.ts';
 import type { ProviderName } from './provider-name.ts';
 import { providerTraits } from './provider-name.ts';
 import type { ChatCall, Override, PlanInput } from './request/chat-call.ts';
@@ -178,19 +178,6 @@ function unsupported(
   const text = `${subject} ${needs.length > 1 ? 'all of: ' : ''}${names}.`;
   const error = new InvalidRequestError(text, needs[0]?.param ?? null, 'unsupported_feature');
   return refused(error, forWantOfKey, skipped);
-}
-
-function overrideKey(override: Override, keys: readonly HeldKey[]): HeldKey | undefined {
-  const held = keys.filter((key) => key.provider === override.provider);
-  if (override.selector === null) {
-    return held.reduce<HeldKey | undefined>(
-      (newest, key) => (newest === undefined || key.createdAtMs >= newest.createdAtMs ? key : newest),
-      undefined,
-    );
-  }
-  // Ids are read without case, as in DELETE /v1/keys/{id}; labels are what people wrote.
-  const id = storedId(override.selector);
-  return held.find((key) => key.id === id) ?? held.findLast((key) => key.label === override.selector);
 }
 
 function planOverride(call: ChatCall, override: Override, input: PlanInput): Plan {

@@ -1,5 +1,6 @@
 import { canBeNamed } from '../account/account-requests.ts';
 import type { HeldKey } from '../candidate.ts';
+import { overrideKey } from '../override-key.ts';
 import { isUserServer } from '../provider-name.ts';
 import { modes } from './mode.ts';
 import type { RoutingTables } from './tables.ts';
@@ -54,6 +55,5 @@ export function overrideTargets(keys: readonly HeldKey[], tables: RoutingTables)
 function nameOf(key: HeldKey, keys: readonly HeldKey[]): string {
   const { label } = key;
   if (label === null || !canBeNamed(label)) return key.id;
-  const latest = keys.findLast((other) => other.provider === key.provider && other.label === label);
-  return latest === key ? label : key.id;
+  return overrideKey({ provider: key.provider, selector: label }, keys) === key ? label : key.id;
 }
