@@ -11,6 +11,8 @@ import { parseSealingKeys } from './core/secret/sealing-key.ts';
 import { Secret } from './core/secret/secret.ts';
 import { readEgress, withoutLowerCase } from './egress-settings.ts';
 import { environmentSchema, fileVariants, mistakeIn } from './environment.ts';
+import type { IgnoredVariable } from './ignored-variables.ts';
+import { ignoredVariables } from './ignored-variables.ts';
 import type { KubernetesApi } from './kubernetes-api.ts';
 import { readKubernetesApi } from './kubernetes-api.ts';
 import type { ProcessLimits } from './process-limits.ts';
@@ -77,6 +79,8 @@ export interface Settings extends ProcessLimits {
   readonly serviceKey: Secret | null;
   readonly providerKeysFile: string | null;
   readonly tracing: TracingSettings;
+  /** Told at the start: whoever set them believes that they count. */
+  readonly ignored: readonly IgnoredVariable[];
 }
 
 /** A setting that cannot be used; the message is one line that names it. */
@@ -235,5 +239,6 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     serviceKey: secretOf(env.GW_SERVICE_KEY),
     providerKeysFile: env.GW_PROVIDER_KEYS_FILE ?? null,
     tracing: readTracing(env),
+    ignored: ignoredVariables(environment),
   };
 }

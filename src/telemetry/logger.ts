@@ -20,6 +20,7 @@ const allowedFields = new Set([
   'file',
   'generation',
   'hash',
+  'ignored',
   'index',
   'key_id',
   'left_out',

@@ -79,6 +79,7 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     const policy = outboundPolicy(mode, outboundAllowed, [], egress);
     const ours = [...storeEndpoints(settings), ...proxyEndpoints(egress), ...settings.kubernetesApi];
     const own = new OwnEndpoints(ours, lookupBySystem);
+    reportIgnored(settings, log);
     reportProxies(egress, log);
     reportVouched(settings, log);
     const metrics = new Metrics();
@@ -126,6 +127,20 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
     await cleanups.disposeAsync();
     throw error;
   }
+}
+
+/** Names of so many variables are a line that can be read. */
+const mostIgnored = 20;
+
+/** Says once what was set and is no setting: by its name alone, since a secret may be misspelt too. */
+function reportIgnored({ ignored }: Settings, log: Logger): void {
+  if (ignored.length === 0) return;
+  const named = ignored.map(({ name, nearest }) => (nearest === null ? name : `${name} (${nearest}?)`));
+  const leftOut = named.length > mostIgnored ? { left_out: named.length - mostIgnored } : {};
+  log.warn(
+    { ignored: named.slice(0, mostIgnored), ...leftOut },
+    'variables that are no settings are ignored',
+  );
 }
 
 /** Says once by which way providers are reached, and what that forbids. */

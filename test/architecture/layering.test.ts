@@ -144,13 +144,15 @@ const rooms: Readonly<Record<string, Room>> = {
   'tracing-settings.ts': { values: ['core/', 'zod'] },
   'egress-settings.ts': { values: ['core/', 'zod'] },
   'environment.ts': { values: ['egress-settings.ts', 'tracing-settings.ts', 'zod'] },
+  'ignored-variables.ts': { values: ['environment.ts'] },
   'process-limits.ts': {
     values: ['adapters/cache/', 'adapters/system/', 'adapters/upstream/', 'heap-limit.ts'],
     types: ['environment.ts', 'zod'],
   },
   'settings.ts': {
     values: [
-      ...['core/', 'egress-settings.ts', 'environment.ts', 'kubernetes-api.ts', 'process-limits.ts'],
+      ...['core/', 'egress-settings.ts', 'environment.ts', 'ignored-variables.ts', 'kubernetes-api.ts'],
+      'process-limits.ts',
       ...['tracing-settings.ts', 'node:fs'],
     ],
   },
