@@ -66,10 +66,12 @@ function stopFields(request: ChatRequest): Pick<MessagesRequest, 'stop_sequences
   return sequences.length === 0 ? {} : { stop_sequences: sequences };
 }
 
-/** The vendor wants an opaque id without name, address or number: anything that may be one is hashed. */
+/** What nobody is called: a UUID or a digest. */
+const opaqueId = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,128})$/i;
+
+/** The vendor wants an opaque id without name, address or number. A name looks like a label: all are hashed. */
 function opaqueUser(user: string): string {
-  const opaque = /^[A-Za-z0-9_.:-]{1,256}$/.test(user) && !/^[\d.-]{7,}$/.test(user);
-  return opaque ? user : createHash('sha256').update(user).digest('hex');
+  return opaqueId.test(user) ? user : createHash('sha256').update(user).digest('hex');
 }
 
 /** A schema is all that can be asked for; requests for other formats are planned past this vendor. */
