@@ -1,9 +1,9 @@
 import { extrasOf } from '../core/answer/answer-extras.ts';
 import type { ChatCompletion } from '../core/answer/chat-completion.ts';
 import { noWireUsage } from '../core/answer/chat-completion.ts';
-import { costMicroUsd } from '../core/answer/cost.ts';
+import { costMicroUsd, formatMicroUsd } from '../core/answer/cost.ts';
 import type { AnswerTotals, ChunkIdentity, GatewayMetadata } from '../core/answer/gateway-metadata.ts';
-import { gatewayChunk, gatewayMetadata, withGatewayBlock } from '../core/answer/gateway-metadata.ts';
+import { gatewayChunk, withGatewayBlock } from '../core/answer/gateway-metadata.ts';
 import type { JsonAnswer } from '../core/answer/json-answer.ts';
 import { jsonAnswer } from '../core/answer/json-answer.ts';
 import { doneFrame } from '../core/answer/sse-frame.ts';
@@ -50,16 +50,16 @@ function metadataOf(
     residency: ShownResidency;
   },
 ): GatewayMetadata {
-  return gatewayMetadata({
+  return {
     provider: facts.provider,
     model: facts.model,
     mode: modeLabel(call),
-    cacheHit: facts.residency === 'cache',
-    latencyMs: facts.latencyMs,
-    costMicroUsd: facts.cost,
-    residencyActual: facts.residency,
-    requestId: call.requestId,
-  });
+    cache_hit: facts.residency === 'cache',
+    latency_ms: facts.latencyMs,
+    cost_usd: formatMicroUsd(facts.cost),
+    residency_actual: facts.residency,
+    request_id: call.requestId,
+  };
 }
 
 const wantsUsage = (call: ChatCall): boolean => call.request.stream_options?.include_usage === true;

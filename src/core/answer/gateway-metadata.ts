@@ -1,5 +1,4 @@
 import type { AnsweringProvider, ShownResidency } from '../settled-request.ts';
-import { formatMicroUsd } from './cost.ts';
 import type { JsonAnswer } from './json-answer.ts';
 import { frame } from './sse-frame.ts';
 
@@ -13,30 +12,6 @@ export interface GatewayMetadata {
   readonly cost_usd: string;
   readonly residency_actual: ShownResidency;
   readonly request_id: string;
-}
-
-export interface MetadataFacts {
-  readonly provider: AnsweringProvider;
-  readonly model: string;
-  readonly mode: string;
-  readonly cacheHit: boolean;
-  readonly latencyMs: number;
-  readonly costMicroUsd: bigint;
-  readonly residencyActual: ShownResidency;
-  readonly requestId: string;
-}
-
-export function gatewayMetadata(facts: MetadataFacts): GatewayMetadata {
-  return {
-    provider: facts.provider,
-    model: facts.model,
-    mode: facts.mode,
-    cache_hit: facts.cacheHit,
-    latency_ms: facts.latencyMs,
-    cost_usd: formatMicroUsd(facts.costMicroUsd),
-    residency_actual: facts.residencyActual,
-    request_id: facts.requestId,
-  };
 }
 
 /** As JSON, put together by hand, which saves 1.5 µs: the model's name alone can be any text, `model` in JSON. */

@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { GatewayMetadata } from '../../../src/core/answer/gateway-metadata.ts';
-import {
-  gatewayChunk,
-  gatewayMetadata,
-  withGatewayBlock,
-} from '../../../src/core/answer/gateway-metadata.ts';
+import { gatewayChunk, withGatewayBlock } from '../../../src/core/answer/gateway-metadata.ts';
 import { frameEnd, frameStart } from '../../../src/core/answer/sse-frame.ts';
 import { errorBody, errorEvent } from '../../../src/core/error-body.ts';
 import {
@@ -22,34 +18,21 @@ import {
   ServiceUnavailableError,
 } from '../../../src/core/errors.ts';
 
-const metadata: GatewayMetadata = gatewayMetadata({
+const metadata: GatewayMetadata = {
   provider: 'sarvam',
   model: 'sarvam-105b',
   mode: 'gw/balanced',
-  cacheHit: false,
-  latencyMs: 412,
-  costMicroUsd: 1250n,
-  residencyActual: 'india',
-  requestId: 'r-1',
-});
+  cache_hit: false,
+  latency_ms: 412,
+  cost_usd: '0.001250',
+  residency_actual: 'india',
+  request_id: 'r-1',
+};
 const identity = { id: 'c-1', created: 1_790_000_000, model: 'sarvam-105b' };
 const nothing = { usage: undefined, extras: {} };
 const dataOf = (event: string): unknown => JSON.parse(event.slice(frameStart.length, -frameEnd.length));
 
 describe('the gateway block', () => {
-  test('holds exactly the documented fields', () => {
-    expect(metadata).toEqual({
-      provider: 'sarvam',
-      model: 'sarvam-105b',
-      mode: 'gw/balanced',
-      cache_hit: false,
-      latency_ms: 412,
-      cost_usd: '0.001250',
-      residency_actual: 'india',
-      request_id: 'r-1',
-    });
-  });
-
   const text = fc.string({ unit: 'binary' });
 
   test('joins any completion without changing a byte of it', () => {
