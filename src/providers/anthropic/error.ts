@@ -1,8 +1,7 @@
 import type { UpstreamHeaders } from '../../core/outcome.ts';
-import { readErrorBody } from '../error-body.ts';
 import { errorKindOfStatus } from '../error-kind.ts';
 import type { UpstreamError } from '../provider.ts';
-import { readRetryAfterMs } from '../retry-after.ts';
+import { readUpstreamError } from '../upstream-error.ts';
 
 /**
  * Sentences in which Anthropic reports trouble of the account as a bad request (Claude docs: Errors; issues 66314,
@@ -19,12 +18,8 @@ export function readAnthropicError(
   body: Buffer,
   nowMs: number,
 ): UpstreamError {
-  const error = readErrorBody(body);
-  const account = status === 400 && accountTrouble.test(error.message);
-  return {
-    kind: account ? 'key-rejected' : errorKindOfStatus(status),
-    message: error.message || `the provider answered with status ${status}`,
-    code: error.code,
-    retryAfterMs: readRetryAfterMs(headers, nowMs),
-  };
+  return readUpstreamError(status, headers, body, nowMs, ({ message }) => {
+    const account = status === 400 && accountTrouble.test(message);
+    return account ? 'key-rejected' : errorKindOfStatus(status);
+  });
 }

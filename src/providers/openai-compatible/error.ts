@@ -1,8 +1,7 @@
 import type { UpstreamHeaders } from '../../core/outcome.ts';
-import { readErrorBody } from '../error-body.ts';
 import { errorKindOfStatus } from '../error-kind.ts';
 import type { UpstreamError } from '../provider.ts';
-import { readRetryAfterMs } from '../retry-after.ts';
+import { readUpstreamError } from '../upstream-error.ts';
 import type { Dialect } from './dialect.ts';
 
 const unknownModelCodes = new Set(['model_not_found', 'model_not_available']);
@@ -15,14 +14,10 @@ export function readCompatibleError(
   body: Buffer,
   nowMs: number,
 ): UpstreamError {
-  const error = readErrorBody(body);
-  const byStatus = errorKindOfStatus(status);
-  const mayBeModel = byStatus === 'refused' || byStatus === 'unexpected-status';
-  const unknownModel = mayBeModel && error.code !== null && unknownModelCodes.has(error.code);
-  return {
-    kind: dialect.errorKind(status, error) ?? (unknownModel ? 'not-found' : byStatus),
-    message: error.message || `the provider answered with status ${status}`,
-    code: error.code,
-    retryAfterMs: readRetryAfterMs(headers, nowMs),
-  };
+  return readUpstreamError(status, headers, body, nowMs, (error) => {
+    const byStatus = errorKindOfStatus(status);
+    const mayBeModel = byStatus === 'refused' || byStatus === 'unexpected-status';
+    const unknownModel = mayBeModel && error.code !== null && unknownModelCodes.has(error.code);
+    return dialect.errorKind(status, error) ?? (unknownModel ? 'not-found' : byStatus);
+  });
 }
