@@ -23,9 +23,9 @@ import { endAfter, isByBug, listenForStop } from './stop-signals.ts';
  * The terminal gives Ctrl-C to npm, the launcher and us, and each hands it on: what comes so soon is the same one. A
  * later signal ends the process at once; Postgres gets its stop signal on exit.
  */
-const SAME_KEY_PRESS_MS = 500;
+const sameKeyPressMs = 500;
 /** 128 + SIGINT, as shells count. */
-const INTERRUPTED = 130;
+const interruptedCode = 130;
 
 /** Undone in reverse order when we stop, whatever the reason. */
 type Cleanups = (() => Promise<void>)[];
@@ -146,9 +146,9 @@ function portInUse({ portName, host, port }: ListenAddress): StartError {
 function stopWithTerminal(stop: AbortController): void {
   listenForStop(stop, {
     signals: ['SIGINT', 'SIGTERM', 'SIGHUP'],
-    sameStopMs: SAME_KEY_PRESS_MS,
+    sameStopMs: sameKeyPressMs,
     onFurther: (byBug) => {
-      if (!byBug) process.exit(INTERRUPTED);
+      if (!byBug) process.exit(interruptedCode);
     },
   });
   process.on('disconnect', () => stop.abort()); // the launcher was killed

@@ -22,7 +22,7 @@ export interface DemoAnswer {
 }
 
 /** Quoting more would only make the answer long. */
-const QUOTE_CHARACTERS = 200;
+const quoteCharacters = 200;
 
 /** Reads a request body, or null when it is no chat request. */
 export function readDemoRequest(body: unknown): DemoRequest | null {
@@ -45,7 +45,7 @@ export function readDemoRequest(body: unknown): DemoRequest | null {
 
 /** The answer to a request; the same request always gets the same words. */
 export function composeDemoAnswer(request: DemoRequest): DemoAnswer {
-  const quote = request.prompt.replace(/\s+/g, ' ').trim().slice(0, QUOTE_CHARACTERS);
+  const quote = request.prompt.replace(/\s+/g, ' ').trim().slice(0, quoteCharacters);
   const all = splitWords(
     `You said: "${quote}". This answer comes from the demo model that starts together with the gateway. ` +
       'It went the whole way: your service key, your stored provider key, routing, streaming, cost and log. ' +

@@ -22,17 +22,17 @@ export interface DemoServer {
   close(): Promise<void>;
 }
 
-const DEFAULT_WORD_DELAY_MS = 40;
+const defaultWordDelayMs = 40;
 /** The gateway's own limit is 20 MiB, so nothing it forwards is refused here. */
-const MAX_BODY_BYTES = 32 * 1024 * 1024;
-const MODEL = { id: 'demo', object: 'model', created: 1_767_225_600, owned_by: 'model-gateway' } as const;
+const maxBodyBytes = 32 * 1024 * 1024;
+const demoModel = { id: 'demo', object: 'model', created: 1_767_225_600, owned_by: 'model-gateway' } as const;
 
 /**
  * A model server in the OpenAI Chat Completions shape (JSON, SSE and /v1/models) that needs no model.
  * It takes any key. Rejects with the listen error (EADDRINUSE, say).
  */
 export async function startDemoServer(options: DemoServerOptions): Promise<DemoServer> {
-  const wordDelayMs = options.wordDelayMs ?? DEFAULT_WORD_DELAY_MS;
+  const wordDelayMs = options.wordDelayMs ?? defaultWordDelayMs;
   const server = createServer((request, response) => {
     route(request, response, wordDelayMs).catch(() => response.destroy());
   });
@@ -54,7 +54,7 @@ export async function startDemoServer(options: DemoServerOptions): Promise<DemoS
 async function route(request: IncomingMessage, response: ServerResponse, wordDelayMs: number): Promise<void> {
   const { pathname } = new URL(request.url ?? '/', 'http://demo');
   if (request.method === 'GET' && pathname === '/v1/models') {
-    sendJson(response, 200, { object: 'list', data: [MODEL] });
+    sendJson(response, 200, { object: 'list', data: [demoModel] });
   } else if (request.method === 'POST' && pathname === '/v1/chat/completions') {
     await complete(request, response, wordDelayMs);
   } else {
@@ -125,7 +125,7 @@ async function parsedBody(request: IncomingMessage): Promise<unknown> {
   let bytes = 0;
   for await (const part of request) {
     bytes += (part as Buffer).length;
-    if (bytes > MAX_BODY_BYTES) return null;
+    if (bytes > maxBodyBytes) return null;
     parts.push(part as Buffer);
   }
   try {

@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { StartError } from './start-error.ts';
 
 /** The gateway is on this machine; slower than this means that it hangs. */
-const CALL_TIMEOUT_MS = 10_000;
-const LABEL = 'demo';
-const STATE_MODE = 0o600;
+const callTimeoutMs = 10_000;
+const demoLabel = 'demo';
+const stateMode = 0o600;
 
 const stateSchema = z.object({ email: z.string(), api_key: z.string(), demo_port: z.number().int() });
 /** What `demo.json` keeps for the next start. */
@@ -27,7 +27,7 @@ export function readDemoState(path: string): DemoState | null {
 /** Replaces the file in one step; it holds a service key, hence the mode. */
 export function writeDemoState(path: string, state: DemoState): void {
   const partial = `${path}.partial`;
-  writeFileSync(partial, `${JSON.stringify(state, null, 2)}\n`, { mode: STATE_MODE });
+  writeFileSync(partial, `${JSON.stringify(state, null, 2)}\n`, { mode: stateMode });
   renameSync(partial, path);
 }
 
@@ -42,7 +42,7 @@ export async function ensureDemoAccount(
 ): Promise<Pick<DemoState, 'email' | 'api_key'>> {
   const user = (await stillWorks(gatewayUrl, kept)) ?? (await newDemoUser(gatewayUrl));
   const keys = z.array(keySchema).parse(await call(gatewayUrl, 'GET', '/v1/keys', user.api_key).then(ok));
-  const demoKeys = keys.filter((key) => key.label === LABEL);
+  const demoKeys = keys.filter((key) => key.label === demoLabel);
   if (demoKeys.some((key) => key.base_url === demoUrl)) return user;
   for (const key of demoKeys) await call(gatewayUrl, 'DELETE', `/v1/keys/${key.id}`, user.api_key).then(ok);
   const record = {
@@ -50,7 +50,7 @@ export async function ensureDemoAccount(
     api_key: 'not-needed',
     base_url: demoUrl,
     declared_region: 'local',
-    label: LABEL,
+    label: demoLabel,
   };
   await call(gatewayUrl, 'POST', '/v1/keys', user.api_key, record).then(ok);
   return user;
@@ -100,7 +100,7 @@ async function call(
     method,
     headers,
     body: body === undefined ? null : JSON.stringify(body),
-    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+    signal: AbortSignal.timeout(callTimeoutMs),
   });
   return { what: `${method} ${path}`, status: response.status, text: await response.text() };
 }

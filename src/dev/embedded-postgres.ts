@@ -26,14 +26,14 @@ import {
 import { StartError } from './start-error.ts';
 
 /** Crash recovery of a large cluster is slow; a healthy start takes 0.1 s. */
-const START_TIMEOUT_MS = 60_000;
+const startTimeoutMs = 60_000;
 /** A fast shutdown writes one checkpoint; then ever ruder signals. */
-const STOP_TIMEOUT_MS = 10_000;
-const POLL_MS = 10;
+const stopTimeoutMs = 10_000;
+const pollMs = 10;
 /** The free port may be taken meanwhile, or the workers of a killed server may still be leaving. */
-const START_TRIES = 5;
-const RETRY_MS = 200;
-const SUPERUSER = 'postgres';
+const startTries = 5;
+const retryMs = 200;
+const superuser = 'postgres';
 
 export interface EmbeddedPostgresOptions {
   /** Holds the cluster, its password and its log; made when missing. As root it may move: see `home`. */
@@ -77,7 +77,7 @@ export async function startEmbeddedPostgres(
   const stopAtExit = () => sendSignal(pid, 'SIGINT');
   process.once('exit', stopAtExit);
   return {
-    url: `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/postgres`,
+    url: `postgres://${superuser}:${password}@127.0.0.1:${port}/postgres`,
     pid,
     port,
     home: place.home,
@@ -98,7 +98,7 @@ async function makeCluster(place: PostgresPlace, data: string, signal?: AbortSig
   const partial = `${data}.partial`;
   rmSync(partial, { recursive: true, force: true });
   const args = [
-    ...['-D', partial, '-U', SUPERUSER, `--pwfile=${passwordPath}`, '--auth=scram-sha-256', '--no-sync'],
+    ...['-D', partial, '-U', superuser, `--pwfile=${passwordPath}`, '--auth=scram-sha-256', '--no-sync'],
     ...['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
   ];
   const log = openSync(join(place.home, 'initdb.log'), 'w');
@@ -155,7 +155,7 @@ async function findRunning(
   data: string,
   signal?: AbortSignal,
 ): Promise<{ pid: number; port: number } | null> {
-  const deadline = Date.now() + START_TIMEOUT_MS;
+  const deadline = Date.now() + startTimeoutMs;
   for (;;) {
     const running = readPostmasterFile(data);
     if (running === null) return null;
@@ -167,7 +167,7 @@ async function findRunning(
     if (running.status === 'ready') return running;
     if (Date.now() > deadline)
       throw new StartError(`Postgres (pid ${running.pid}) is stuck; stop it and try again.`);
-    await delay(POLL_MS, undefined, signal === undefined ? {} : { signal });
+    await delay(pollMs, undefined, signal === undefined ? {} : { signal });
   }
 }
 
@@ -179,7 +179,7 @@ async function startServer(
 ): Promise<{ pid: number; port: number }> {
   const logPath = join(place.home, 'server.log');
   let reason: string | null = null;
-  for (let tries = 0; tries < START_TRIES; tries += 1) {
+  for (let tries = 0; tries < startTries; tries += 1) {
     const port = options.port ?? (await freePort());
     const log = openSync(logPath, 'w'); // begins afresh, so it cannot grow for ever
     const args = ['-D', data, '-h', '127.0.0.1', '-k', '', '-p', String(port)];
@@ -190,7 +190,7 @@ async function startServer(
     if (await untilReady(child, data, signal)) return { pid: child.pid ?? 0, port };
     reason = lastServerError(logPath);
     if (!/TCP\/IP|shared memory/.test(reason ?? '')) break;
-    await delay(RETRY_MS);
+    await delay(retryMs);
   }
   throw new StartError(`Postgres did not start: ${reason ?? 'no reason given'} (log: ${logPath}).`);
 }
@@ -204,7 +204,7 @@ async function untilReady(child: ChildProcess, data: string, signal?: AbortSigna
   child.once('error', () => {
     gone = true;
   });
-  const deadline = Date.now() + START_TIMEOUT_MS;
+  const deadline = Date.now() + startTimeoutMs;
   while (!gone) {
     const running = readPostmasterFile(data);
     if (running?.pid === child.pid && running?.status === 'ready') return true;
@@ -214,7 +214,7 @@ async function untilReady(child: ChildProcess, data: string, signal?: AbortSigna
       signal?.throwIfAborted();
       return false;
     }
-    await delay(POLL_MS);
+    await delay(pollMs);
   }
   return false;
 }
@@ -223,8 +223,8 @@ async function stopServer(pid: number, runs: () => boolean): Promise<void> {
   for (const name of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
     if (!runs()) return;
     sendSignal(pid, name);
-    const deadline = Date.now() + STOP_TIMEOUT_MS;
-    while (runs() && Date.now() < deadline) await delay(POLL_MS);
+    const deadline = Date.now() + stopTimeoutMs;
+    while (runs() && Date.now() < deadline) await delay(pollMs);
   }
 }
 

@@ -32,7 +32,7 @@ export interface PostgresPlace {
 }
 
 /** `nobody` on Linux; only the number counts, no account is needed or made. */
-const NOBODY = 65534;
+const nobodysId = 65534;
 
 /**
  * Finds the installed Postgres programs and a place for the cluster that the server's user can reach.
@@ -46,7 +46,7 @@ export function choosePlace(wantedHome: string): PostgresPlace {
     makeUsableDirectory(home);
     return { native, home, runAs: null };
   }
-  const runAs = ownerOf(join(home, 'data')) ?? { uid: NOBODY, gid: NOBODY };
+  const runAs = ownerOf(join(home, 'data')) ?? { uid: nobodysId, gid: nobodysId };
   makeHome(home, runAs);
   if (canUse(native, home, runAs)) return { native, home, runAs };
 

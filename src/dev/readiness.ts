@@ -2,20 +2,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { StartError } from './start-error.ts';
 
 /** The first start makes the schema; that takes well under a second. */
-const TIMEOUT_MS = 60_000;
-const CALL_TIMEOUT_MS = 5_000;
-const POLL_MS = 20;
+const timeoutMs = 60_000;
+const callTimeoutMs = 5_000;
+const pollMs = 20;
 
 /** Resolves once /readyz says yes: the gateway reaches its database in the background. Throws StartError. */
 export async function waitUntilReady(adminUrl: string, signal: AbortSignal): Promise<void> {
-  const deadline = Date.now() + TIMEOUT_MS;
+  const deadline = Date.now() + timeoutMs;
   for (;;) {
     const response = await fetch(new URL('/readyz', adminUrl), {
-      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+      signal: AbortSignal.timeout(callTimeoutMs),
     });
     const body = await response.text();
     if (response.ok) return;
     if (Date.now() > deadline) throw new StartError(`The gateway does not become ready: ${body}`);
-    await delay(POLL_MS, undefined, { signal });
+    await delay(pollMs, undefined, { signal });
   }
 }

@@ -316,6 +316,10 @@ test('a file beside the source is named by its path: what a URL makes of spaces 
   expect(filesWith(/import\.meta\.url,?\s*\)\s*\.pathname/, /./)).toEqual([]);
 });
 
+test('constants are named as all else is', () => {
+  expect(filesWith(/\b(?:const|let) [A-Z][A-Z0-9_]*\s*[=:]/, /./)).toEqual([]);
+});
+
 /** `Date` as a calendar is pure: `Date.UTC(…)` and `new Date(…)` of something. All else may read the clock. */
 const clock = /(?<!\bnew )\bDate\b(?!\.UTC\()|\bnew Date\b(?!\(\s*[^)\s])/;
 
