@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { BreakerState } from '../core/breaker-state.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { AttemptFailure } from '../core/outcome.ts';
+import type { ProviderName } from '../core/provider-name.ts';
 import { isUserServer } from '../core/provider-name.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
 import type { BreakerRules } from './candidate-breaker.ts';
@@ -23,7 +24,7 @@ interface SharedBreaker {
  */
 export class CandidateBreakers {
   readonly #byKey = new LRUCache<string, CandidateBreaker>({ max: maxRemembered });
-  readonly #byProvider = new Map<string, SharedBreaker>();
+  readonly #byProvider = new Map<ProviderName, SharedBreaker>();
   readonly #monotonicMs: () => number;
   /** How often a provider came into a state, by `<provider> <state>`. */
   readonly #transitions = new Map<string, number>();
@@ -41,12 +42,12 @@ export class CandidateBreakers {
   }
 
   /** Of a whole provider. */
-  stateOf(provider: string): BreakerState {
+  stateOf(provider: ProviderName): BreakerState {
     return this.#byProvider.get(provider)?.breaker.state(this.#monotonicMs()) ?? 'closed';
   }
 
   /** How often attempts have brought a provider into a state. */
-  transitions(provider: string, to: BreakerState): number {
+  transitions(provider: ProviderName, to: BreakerState): number {
     return this.#transitions.get(`${provider} ${to}`) ?? 0;
   }
 
@@ -100,7 +101,7 @@ export class CandidateBreakers {
     else this.#endProbeOf(provider, startedAtMs);
   }
 
-  #blame(provider: string, startedAtMs: number, userId: string, rules: BreakerRules): void {
+  #blame(provider: ProviderName, startedAtMs: number, userId: string, rules: BreakerRules): void {
     const shared = this.#byProvider.get(provider) ?? { breaker: new CandidateBreaker(), users: new Set() };
     this.#byProvider.set(provider, shared);
     const { breaker, users } = shared;
@@ -111,7 +112,7 @@ export class CandidateBreakers {
     });
   }
 
-  #endProbeOf(provider: string, startedAtMs: number): void {
+  #endProbeOf(provider: ProviderName, startedAtMs: number): void {
     const shared = this.#byProvider.get(provider);
     if (shared !== undefined) this.#move(provider, () => shared.breaker.endProbe(startedAtMs));
   }
@@ -122,7 +123,7 @@ export class CandidateBreakers {
   }
 
   /** Changes a provider's breaker, and counts the state it comes into. */
-  #move(provider: string, change: () => void): void {
+  #move(provider: ProviderName, change: () => void): void {
     const before = this.stateOf(provider);
     change();
     const after = this.stateOf(provider);
