@@ -1,5 +1,6 @@
 /** Rules of the templates that hold without Helm. */
 import { describe, expect, test } from 'vitest';
+import { providerTraits, vendorNames } from '../../src/core/provider-name.ts';
 import type { Values } from './chart-files.ts';
 import { chartFolder, listFiles, readFile, readYaml } from './chart-files.ts';
 
@@ -33,6 +34,18 @@ function leaves(map: Values, prefix: string): string[] {
     return isBranch && Object.keys(value).length > 0 ? leaves(value as Values, path) : [path];
   });
 }
+
+const textOf = (name: string): string => sources.find(({ path }) => path.endsWith(`/${name}`))?.text ?? '';
+const vendorsInIndia = vendorNames.filter((name) => providerTraits[name].residency === 'india');
+
+test.each([
+  ['tiers that can be served in India', '_validate.tpl', /has "(\w+)" \$providers/g],
+  ['how tiers are to be served there', '_validate.tpl', /a candidate with India residency \((.+?)\)/g],
+  ['addresses that count as in India', '_warnings.tpl', /- vendors\.(\w+) counts as in India/g],
+])('the vendors in India are those of the gateway: %s', (_what, name, pattern) => {
+  const named = [...textOf(name).matchAll(pattern)].flatMap(([, list = '']) => list.split(/, | or /));
+  expect(named.sort()).toEqual([...vendorsInIndia].sort());
+});
 
 describe.each(sources)('$path', ({ text }) => {
   test('closes what it opens', () => {
