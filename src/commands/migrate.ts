@@ -10,10 +10,12 @@ export function directDatabaseUrl(settings = readSettings()): string {
 }
 
 async function migrateSchema(): Promise<void> {
-  const { migrate } = await import('../adapters/postgres/migrate.ts');
+  const { lockHeldReason, migrate } = await import('../adapters/postgres/migrate.ts');
   const { buildOnlineIndexes, onlineIndexes } = await import('../adapters/postgres/online-indexes.ts');
   const url = directDatabaseUrl();
-  const { newer } = await migrate(url);
+  const { newer } = await migrate(url, {
+    onHeld: () => void process.stderr.write(`model-gateway migrate: ${lockHeldReason}: waiting for it\n`),
+  });
   await buildOnlineIndexes(url, onlineIndexes);
   print('schema is up to date\n');
   if (newer.length > 0) print(`a newer release applied ${newer.join(', ')}\n`);

@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { advisoryLocks } from './advisory-locks.ts';
 import type { SchemaState } from './applied-migrations.ts';
-import { compareSchema, readApplied } from './applied-migrations.ts';
+import { compareSchema, readApplied, SchemaProblem } from './applied-migrations.ts';
 import type { BriefWork } from './brief-transaction.ts';
 import { briefly, briefStatementMs } from './brief-transaction.ts';
 import type { Migration } from './migration-files.ts';
@@ -10,6 +11,10 @@ import { withOwnClient } from './own-client.ts';
 
 /** For another process that migrates, and for one statement where nobody else is: in an empty database. */
 const patientTimeoutMs = 600_000;
+/** Often enough that replicas which start together are ready together. */
+const heldPauseMs = 500;
+/** Of the lock, for whoever waits for it. */
+export const lockHeldReason = 'another process holds the migration lock';
 /** Files up to this one are older than that rule. They came before the first release: no large database lacks them. */
 const lastPatientVersion = 9;
 
@@ -18,6 +23,8 @@ export interface MigrateOptions {
   /** Those of this release unless given. */
   readonly migrations?: readonly Migration[];
   readonly signal?: AbortSignal | undefined;
+  /** Called once when there is something to be done, and another process has the lock. */
+  readonly onHeld?: () => void;
 }
 
 type Work = Required<Pick<MigrateOptions, 'migrations'>> & BriefWork;
@@ -67,17 +74,41 @@ async function bringUp(work: Work): Promise<SchemaState> {
 }
 
 /**
- * Brings the schema up to date. Any number of processes may run it at once: one works, the others wait
- * on an advisory lock, which falls with its connection. Each file is one transaction, so a process killed
- * half way leaves whole steps and the next one goes on from there. `databaseUrl` must be a direct
- * connection; a transaction-mode pooler would lose the lock. Rejects when Postgres is away or a file fails; with
- * SchemaProblem when what was applied is not what this release has, or a lock does not come within a minute.
+ * The lock, or the schema where nothing is left to be done: a complete one asks for no lock, since whoever holds
+ * that may be frozen. While another has the lock, both are looked at again and again. Rejects with SchemaProblem where
+ * neither comes.
+ */
+async function lockOrComplete(
+  { client, migrations, signal }: Work,
+  onHeld: (() => void) | undefined,
+): Promise<SchemaState | 'locked'> {
+  for (let waitedMs = 0; ; waitedMs += heldPauseMs) {
+    const state = compareSchema(await readApplied(client), migrations);
+    if (state.missing.length === 0 && state.unsealed.length === 0) return state;
+    const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [
+      advisoryLocks.migration,
+    ]);
+    if (rows[0]?.held === true) return 'locked';
+    if (waitedMs === 0) onHeld?.();
+    if (waitedMs >= patientTimeoutMs) throw new SchemaProblem(lockHeldReason);
+    await sleep(heldPauseMs, undefined, { signal });
+  }
+}
+
+/**
+ * Brings the schema up to date. Any number of processes may run it at once: one works under an advisory lock, which
+ * falls with its connection, and the others wait. Each file is one transaction, so a process killed half way leaves
+ * whole steps and the next one goes on from there. `databaseUrl` must be a direct connection; a transaction-mode
+ * pooler would lose the lock. Rejects when Postgres is away or a file fails; with SchemaProblem when what was applied
+ * is not what this release has, or a lock does not come: that of migrations within ten minutes, one of a table within
+ * one.
  */
 export function migrate(databaseUrl: string, options: MigrateOptions = {}): Promise<SchemaState> {
-  const { migrations = readMigrations(), signal } = options;
+  const { migrations = readMigrations(), signal, onHeld } = options;
   return withOwnClient(databaseUrl, 'migrate', signal, async (client) => {
     await client.query(`SET statement_timeout = ${patientTimeoutMs}`);
-    await client.query('SELECT pg_advisory_lock($1)', [advisoryLocks.migration]);
-    return await bringUp({ ...options, migrations, client });
+    const work = { ...options, migrations, client };
+    const state = await lockOrComplete(work, onHeld);
+    return state === 'locked' ? await bringUp(work) : state;
   });
 }

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { SchemaState } from './applied-migrations.ts';
 import { compareSchema, readApplied, SchemaProblem } from './applied-migrations.ts';
-import { migrate } from './migrate.ts';
+import { lockHeldReason, migrate } from './migrate.ts';
 import { readMigrations } from './migration-files.ts';
 import { isAway, sqlState } from './pool.ts';
 
@@ -48,9 +48,9 @@ function reasonOf(error: unknown): string {
 }
 
 /** Throws SchemaProblem. */
-async function lookAtSchema(options: SchemaGateOptions): Promise<SchemaState> {
+async function lookAtSchema(options: SchemaGateOptions, onHeld: () => void): Promise<SchemaState> {
   const { pool, directUrl, migrateAtBoot, log, signal } = options;
-  if (migrateAtBoot) return await migrate(directUrl, { log, signal });
+  if (migrateAtBoot) return await migrate(directUrl, { log, signal, onHeld });
   const migrations = readMigrations();
   const state = compareSchema(await readApplied(pool), migrations);
   if (state.missing.length === 0) return state;
@@ -68,10 +68,14 @@ async function lookAtSchema(options: SchemaGateOptions): Promise<SchemaState> {
 export function openSchemaGate(options: SchemaGateOptions): SchemaGate {
   let ready = false;
   let reason: string | null = 'Postgres has not been reached yet';
+  const onHeld = (): void => {
+    reason = lockHeldReason;
+    options.log.warn({ reason }, 'waiting for the database');
+  };
   const wait = async (): Promise<void> => {
     for (let delayMs = firstRetryMs; !ready; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
       try {
-        const { newer } = await lookAtSchema(options);
+        const { newer } = await lookAtSchema(options, onHeld);
         if (newer.length > 0)
           options.log.warn(
             { migrations: newer },

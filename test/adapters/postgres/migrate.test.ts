@@ -1,7 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import pg from 'pg';
-import { aroundEach, expect, test } from 'vitest';
+import { aroundEach, describe, expect, test } from 'vitest';
 import { migrate } from '../../../src/adapters/postgres/migrate.ts';
 import { readMigrations } from '../../../src/adapters/postgres/migration-files.ts';
 import { useDatabase, usePool } from '../../harness/servers/use-started.ts';
@@ -47,19 +46,59 @@ test('a process killed while it migrates leaves whole steps, and the next one co
   expect(await appliedNames()).toEqual(known);
 });
 
-test('waiting for another process ends with the signal', async () => {
-  const holder = new pg.Client({ connectionString: database.url });
-  await holder.connect();
-  await holder.query('SELECT pg_advisory_lock(7163001)');
-  const controller = new AbortController();
-  const migrating = migrate(database.url, { signal: controller.signal });
-  await expect
-    .poll(async () => {
-      const { rows } = await pool.query(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`);
-      return rows.length;
-    })
-    .toBe(1);
-  controller.abort(new Error('enough'));
-  await expect(migrating).rejects.toThrow('enough');
-  await holder.end();
+describe('while another process holds the lock, however long', () => {
+  const holder = usePool(database, 1, aroundEach);
+
+  async function takeLock(): Promise<void> {
+    await holder.query('SELECT pg_advisory_lock(7163001)');
+  }
+  const forget = () => pool.query('DELETE FROM schema_migrations WHERE version = $1', [known.length]);
+
+  /** Says when it was found that somebody has the lock. */
+  function migrating(signal?: AbortSignal) {
+    const held = Promise.withResolvers<void>();
+    return { held: held.promise, done: migrate(database.url, { signal, onHeld: held.resolve }) };
+  }
+
+  test('a complete schema needs no lock', async () => {
+    await migrate(database.url);
+    await takeLock();
+    expect(await migrate(database.url)).toEqual({ missing: [], unsealed: [], newer: [] });
+  });
+
+  test.each([
+    ['an empty database', async () => {}],
+    ['a schema without its last file', () => migrate(database.url).then(forget)],
+    [
+      'a schema without a checksum',
+      () => migrate(database.url).then(() => pool.query('UPDATE schema_migrations SET checksum = NULL')),
+    ],
+  ])('waiting ends with the signal: %s', async (_, prepare) => {
+    await prepare();
+    await takeLock();
+    const controller = new AbortController();
+    const { held, done } = migrating(controller.signal);
+    await held;
+    controller.abort(new Error('enough'));
+    await expect(done).rejects.toThrow('enough');
+  });
+
+  test('waiting ends with the lock', async () => {
+    await takeLock();
+    const { held, done } = migrating();
+    await held;
+    await holder.query('SELECT pg_advisory_unlock(7163001)');
+    await done;
+    expect(await appliedNames()).toEqual(known);
+  });
+
+  test('waiting ends once the schema is complete', async () => {
+    await migrate(database.url);
+    await pool.query('ALTER TABLE schema_migrations RENAME TO all_of_them');
+    await takeLock();
+    const { held, done } = migrating();
+    await held;
+    await pool.query('ALTER TABLE all_of_them RENAME TO schema_migrations');
+    expect(await done).toEqual({ missing: [], unsealed: [], newer: [] });
+  });
 });

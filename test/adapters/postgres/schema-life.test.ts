@@ -146,6 +146,11 @@ describe.each([
     expect(await checksums()).toEqual([...known.map(({ checksum }) => checksum), 'next']);
   });
 
+  test('opens on a complete schema while another process holds the lock', async () => {
+    await pool.query('SELECT pg_advisory_lock(7163001)');
+    await open().gate.opened;
+  });
+
   test('says nothing of a schema of its own', async () => {
     const { gate, lines } = open();
     await gate.opened;
@@ -175,6 +180,27 @@ test('a gateway that does not migrate waits for a schema that is too old, and sa
   ]);
   await gate.opened;
   stopping.abort();
+});
+
+test('a gateway says that it waits for another process that migrates, and goes on behind it', async () => {
+  await pool.query(`DELETE FROM schema_migrations WHERE version = ${known.length}`);
+  const holder = await pool.connect();
+  await holder.query('SELECT pg_advisory_lock(7163001)');
+  const stopping = new AbortController();
+  const { log, said } = listeningLog();
+  const options = { pool, directUrl: database.url, migrateAtBoot: true, log, signal: stopping.signal };
+  const gate = openSchemaGate(options);
+  const reason = 'another process holds the migration lock';
+  expect((await said('waiting for the database')).fields).toEqual({ reason });
+  expect(gate.state()).toEqual({ ready: false, reason });
+  // As the other one would have left it.
+  const { name, checksum } = known.at(-1) ?? {};
+  const values = [known.length, name, checksum];
+  await pool.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', values);
+  await gate.opened;
+  expect(gate.state()).toEqual({ ready: true, reason: null });
+  stopping.abort();
+  holder.release();
 });
 
 test('a file that does not get its lock steps back, lets others pass, and tries again', async () => {
