@@ -2,6 +2,8 @@ import type { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import type { OnCertificates } from '../system/certificate-files.ts';
+import type { ServerSession } from './cancel-session.ts';
+import { cancelSession } from './cancel-session.ts';
 import { pgOptions } from './connection-options.ts';
 import type { HostChoice, PlacedConnection } from './host-choice.ts';
 import { expectWritable } from './host-choice.ts';
@@ -13,8 +15,11 @@ export const crowdedMessage = 'timeout exceeded when trying to connect';
 /** Of a query that is not answered, as `pg` says it too. */
 export const silentMessage = 'Query read timeout';
 
-/** Of the connection below a client, which the types of `pg` leave out. */
-interface Inner {
+/** So long a silent connection is kept for its server to be told: each caller waits as much longer. */
+const farewellMs = 80;
+
+/** Of a client, and of the connection below it, which the types of `pg` leave out. */
+interface Inner extends ServerSession {
   readonly connection: EventEmitter & { readonly stream: Duplex };
 }
 
@@ -51,9 +56,7 @@ export class HostsPool extends pg.Pool {
         super({ ...config, ...places[at] });
         this.at = at;
         choice.open.add(this);
-        const watch = new QueryWatch(answerMs, () =>
-          this.#inner.connection.stream.destroy(new Error(silentMessage)),
-        );
+        const watch = new QueryWatch(answerMs, () => this.#giveUp());
         const send = this.query.bind(this) as Send;
         const watched: Send = (query, ...rest) => {
           watch.sent(typeof query === 'string' ? undefined : query.query_timeout);
@@ -72,6 +75,23 @@ export class HostsPool extends pg.Pool {
 
       get #inner(): Inner {
         return this as unknown as Inner;
+      }
+
+      /**
+       * The server is asked to end the query, which it may not do by itself: a commit that waits for a standby stays
+       * behind its client, and with each such session the server has one fewer for everybody.
+       */
+      #giveUp(): void {
+        const { stream } = this.#inner.connection;
+        // What comes now is not heard: a commit whose wait was ended is told as done, and may be lost.
+        stream.pause();
+        const drop = (): void => void stream.destroy(new Error(silentMessage));
+        const farewell = setTimeout(drop, farewellMs);
+        // Whoever stands between, a pooler, forgets at the end of the connection what was to be ended.
+        void cancelSession(places[this.at], this.#inner).then(() => {
+          clearTimeout(farewell);
+          drop();
+        });
       }
 
       cut(): void {
