@@ -178,7 +178,7 @@ class CachedAccounts implements PostgresAccounts {
         const usable = stale !== undefined && readAtMs - stale.readAtMs <= awayTtlMs;
         if (!(error instanceof StoreAway)) throw error;
         // A crowded pool helps this one look-up to what is known; nobody else's trust grows by it.
-        if (!error.crowded) this.#watchForReturn();
+        if (!error.crowded) this.#watchForReturn(keyHash);
         // An account invalidated meanwhile is gone from the cache: what it held may not be served.
         if (usable && this.#cache.peek(keyHash) === stale) return this.#unlessExpired(stale);
         throw error;
@@ -210,23 +210,25 @@ class CachedAccounts implements PostgresAccounts {
   }
 
   /** From now on known users do not wait for Postgres, until it answers again. */
-  #watchForReturn(): void {
+  #watchForReturn(keyHash: string): void {
     this.#away = true;
-    this.#probing ??= this.#probe()
+    this.#probing ??= this.#probe(keyHash)
       .catch(() => {}) // closing
       .finally(() => {
         this.#probing = null;
       });
   }
 
-  async #probe(): Promise<void> {
+  /** By the read that failed: one of its tables may be locked, where anything less is answered. */
+  async #probe(keyHash: string): Promise<void> {
     while (this.#away) {
       await sleep(probeIntervalMs, undefined, { signal: this.#closing.signal, ref: false });
       try {
-        await this.#pool.query('SELECT 1');
+        await withDatabase(() => this.#readAccount(this.#pool, keyHash, this.#clock.monotonicMs()));
         this.#away = false;
-      } catch {
-        // still away
+      } catch (error) {
+        // What else is wrong with this one account is told to whoever asks for it.
+        if (!(error instanceof StoreAway)) this.#away = false;
       }
     }
   }

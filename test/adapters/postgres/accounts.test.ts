@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { afterEach, aroundEach, beforeEach, expect, test } from 'vitest';
 import type { LoadedAccount } from '../../../src/adapters/postgres/account-query.ts';
-import type { PostgresAccounts } from '../../../src/adapters/postgres/accounts.ts';
+import { readAccount } from '../../../src/adapters/postgres/account-query.ts';
+import type { AccountsOptions, PostgresAccounts } from '../../../src/adapters/postgres/accounts.ts';
 import { createAccounts } from '../../../src/adapters/postgres/accounts.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { deleteProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
@@ -62,7 +63,7 @@ const loaded = (id: string, keys: readonly HeldKey[]): LoadedAccount => ({
 });
 
 async function replica(
-  change: { pool?: pg.Pool; clock?: { monotonicMs(): number } } = {},
+  change: Partial<Pick<AccountsOptions, 'pool' | 'clock' | 'read'>> = {},
 ): Promise<PostgresAccounts> {
   const accounts = createAccounts({
     pool: watchedPool(),
@@ -298,6 +299,37 @@ test('a crowded pool helps one look-up to known facts, and is not taken for a Po
   expect(await accounts.find(keyHash)).not.toBe(known);
   await small.end();
 });
+
+test.each(['service_keys', 'users', 'provider_keys'])(
+  'while %s is locked one look-up waits for it, and no other, until it is free',
+  async (table) => {
+    let skippedMs = 0;
+    let reads = 0;
+    const hasty = createPool(database.url, 2, { patienceMs: 200 });
+    const accounts = await replica({
+      pool: hasty,
+      clock: { monotonicMs: () => performance.now() + skippedMs },
+      read: (...args) => {
+        reads += 1;
+        return readAccount(...args);
+      },
+    });
+    const known = await accounts.find(keyHash);
+    const holder = await pool.connect();
+    await holder.query(`SET idle_in_transaction_session_timeout = 0; BEGIN; LOCK TABLE ${table}`);
+    skippedMs = 61_000;
+    expect(await accounts.find(keyHash)).toBe(known);
+    const readsBefore = reads;
+    // Those that look for its return.
+    await expect.poll(() => reads).toBeGreaterThan(readsBefore + 2);
+    expect(accounts.find(keyHash)).toBe(known);
+    await holder.query('COMMIT');
+    holder.release();
+    await expect.poll(() => accounts.find(keyHash)).not.toBe(known);
+    await accounts.close();
+    await hasty.end();
+  },
+);
 
 const newKey = (expiresAtMicros: bigint | null = null) =>
   addServiceKey(pool, userId, { label: null, expiresAtMicros }, null).then((added) => {
