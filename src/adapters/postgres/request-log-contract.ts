@@ -22,7 +22,10 @@ export interface RequestLogStats {
   readonly dropped: number;
   /** Rows taken from a spool to Postgres, those of dead processes included. */
   readonly replayed: number;
-  /** Spool lines that were torn or that Postgres refuses for their content, each once; kept in `bad.ndjson`. */
+  /**
+   * Spool lines that were torn or that Postgres refuses for their content, each once; kept in `bad.ndjson`, or, those
+   * that are rows, printed where it takes no more.
+   */
   readonly bad: number;
   /** Rows that left through stdout because no store took them, or at the end because Postgres did not. */
   readonly printed: number;

@@ -60,6 +60,7 @@ class GroupCommitLog implements PostgresRequestLog {
       spool,
       folder: options.spool,
       onBrokenSpool: options.onBrokenSpool,
+      print: (rows) => void this.#printed.printLines(rows),
     });
     this.#recovering = recoverInBackground({
       pool: options.pool,

@@ -16,6 +16,8 @@ export interface SpoolReplayOptions {
   readonly folder: SpoolFolder;
   /** Told once of each slot or segment that cannot be read, and why. */
   readonly onBrokenSpool: (path: string, reason: string) => void;
+  /** For rows that Postgres refuses and the disk does not keep. */
+  readonly print: (rows: readonly string[]) => void;
 }
 
 const mostRows = 200;
@@ -74,6 +76,7 @@ export class SpoolReplay {
   };
 
   #empty(spool: RowSpool, stuckToo: boolean, signal: AbortSignal, onWritten: () => void): Promise<void> {
+    const { print } = this.#options;
     const take = async (batch: SpoolBatch): Promise<void> => {
       const refused: string[] = [];
       for (let start = 0; start < batch.rows.length; ) {
@@ -82,8 +85,8 @@ export class SpoolReplay {
         await this.#insert(rows, refused, onWritten);
         start += rows.length;
       }
-      // Not before the whole batch is taken: what was not will be handed out again.
-      await spool.setAside(refused);
+      // Not before the whole batch is taken, and all at once: what was not will be handed out again.
+      if (!(await spool.setAside([...refused, ...batch.bad]))) print(refused);
       this.bad += refused.length + batch.bad.length;
     };
     return spool.replay(take, this.onBroken, stuckToo);

@@ -168,20 +168,19 @@ export class RowSpool {
   /**
    * Hands out every row that lay in the spool when it was called, oldest first, and frees each segment
    * once `take` has taken all of it. Rejects with what `take` rejects with; nothing is lost then, and the batch
-   * is handed out again, so `take` must be idempotent. Lines that are no rows are set aside with their batch. A segment
-   * that cannot be read or removed is told of, holds up no other, and is tried again `stuckToo`. A disk that hangs ends
-   * it, and is asked again the next time. Not to be run twice at once.
+   * is handed out again, so `take` must be idempotent; lines that are no rows are `take`'s to set aside. A segment that
+   * cannot be read or removed is told of, holds up no other, and is tried again `stuckToo`. A disk that hangs ends it,
+   * in `take` too, and is asked again the next time. Not to be run twice at once.
    */
   async replay(
     take: (batch: SpoolBatch) => Promise<void>,
     onBroken: OnBroken,
     stuckToo: boolean,
   ): Promise<void> {
-    const takeWhole = async (batch: SpoolBatch): Promise<void> => {
-      await take(batch).catch((cause: unknown) => Promise.reject(new NotTaken('not taken', { cause })));
-      // Not before: it would be done with each attempt.
-      await this.setAside(batch.bad);
-    };
+    const takeOrSay = (batch: SpoolBatch): Promise<void> =>
+      take(batch).catch((cause: unknown) =>
+        Promise.reject(cause instanceof DiskHangs ? cause : new NotTaken('not taken', { cause })),
+      );
     if (this.disk.hangs) return;
     // Later appends go to a new segment.
     const [finished, writer] = await this.#queue.between(() => {
@@ -191,7 +190,7 @@ export class RowSpool {
     await writer?.close();
     for (const segment of finished) {
       try {
-        await this.#progress.handOut(segment, takeWhole, this.disk);
+        await this.#progress.handOut(segment, takeOrSay, this.disk);
         await this.disk.do(() => rm(segment.path, { force: true }));
       } catch (error) {
         if (error instanceof NotTaken) throw error.cause;
@@ -212,8 +211,8 @@ export class RowSpool {
     if (index >= 0) this.#segments.splice(index, 1);
   }
 
-  /** Keeps rows that cannot be stored for a person to look at. Never rejects. */
-  readonly setAside = (lines: readonly (Buffer | string)[]): Promise<void> =>
+  /** Keeps what cannot be stored for a person to look at. Resolves to whether it did; rejects with DiskHangs. */
+  readonly setAside = (lines: readonly (Buffer | string)[]): Promise<boolean> =>
     setAside(this.#folder, lines, this.disk);
 
   /** Every whole row that can be read and was not taken, oldest first, a batch at a time; they stay where they are. */

@@ -16,6 +16,8 @@ const folder = useFolder(aroundEach);
 const spoolFolder = () => ({ directory: folder.path, maxBytes: 1024 * 1024 });
 const onBrokenSpool = (path: string, reason: string): never => expect.unreachable(`${path}: ${reason}`);
 
+const print = (rows: readonly string[]): never => expect.unreachable(rows.join());
+
 const stored = async (rowId: string, columns: string): Promise<unknown> => {
   const { rows } = await pool.query(`SELECT ${columns} FROM request_logs WHERE row_id = $1`, [rowId]);
   return rows[0];
@@ -70,7 +72,7 @@ test('a line that an earlier release spooled, without columns that came later, i
   } = JSON.parse(encodeLogRow(row)) as Record<string, unknown>;
   const spool = await openSpool(spoolFolder());
   await spool.append(JSON.stringify(earlier));
-  const replay = new SpoolReplay({ pool, spool, folder: spoolFolder(), onBrokenSpool });
+  const replay = new SpoolReplay({ pool, spool, folder: spoolFolder(), onBrokenSpool, print });
   await replay.run(false, AbortSignal.timeout(10_000), () => {});
   await spool.close();
   expect([replay.replayed, replay.bad]).toEqual([1, 0]);
@@ -91,7 +93,7 @@ test.each([
   await insertLogRows(pool, present);
   const spool = await openSpool(spoolFolder());
   for (const row of rows) await spool.append(row);
-  const replay = new SpoolReplay({ pool, spool, folder: spoolFolder(), onBrokenSpool });
+  const replay = new SpoolReplay({ pool, spool, folder: spoolFolder(), onBrokenSpool, print });
   await replay.run(false, AbortSignal.timeout(10_000), () => {});
   expect(spool.bytes).toBe(0);
   await spool.close();

@@ -152,6 +152,21 @@ test('a row that Postgres refuses is set aside and keeps nobody else out', async
   expectLaw(log.stats());
 });
 
+test.each<[string, (path: string) => void]>([
+  ['has no room', (path) => writeFileSync(path, Buffer.alloc(16 * 1024 * 1024 + 1))],
+  ['cannot be written', (path) => mkdirSync(path)],
+])('a row that Postgres refuses is printed where the file for such rows %s', async (_, prepare) => {
+  const log = await openLog();
+  prepare(join(spool.path, 'slot-0', 'bad.ndjson'));
+  const poison = logRow({ latencyMs: 2 ** 40 });
+  const rows = [logRow(), poison, logRow()];
+  await Promise.all(rows.map((row) => log.record(row)));
+  await expect.poll(() => log.stats()).toMatchObject({ bad: 1, printed: 1, away: false, spoolBytes: 0 });
+  expect(printedIds()).toEqual([poison.rowId]);
+  expect(await storedRowIds(pool)).toEqual(sortedIds(rows.filter((row) => row !== poison)));
+  expectLaw(log.stats());
+});
+
 test('what a dead process left is taken over, once', async () => {
   const child = fork(new URL('./spool-child.ts', import.meta.url), [spool.path, '200'], { stdio: 'ignore' });
   await once(child, 'exit');

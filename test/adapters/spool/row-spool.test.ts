@@ -10,12 +10,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { appendFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { Disk, diskLimitMs } from '../../../src/adapters/spool/disk.ts';
+import { Disk, DiskHangs, diskLimitMs } from '../../../src/adapters/spool/disk.ts';
 import { ReplayProgress } from '../../../src/adapters/spool/replay-progress.ts';
 import type { OnBroken } from '../../../src/adapters/spool/row-spool.ts';
 import { RowSpool } from '../../../src/adapters/spool/row-spool.ts';
@@ -26,7 +26,7 @@ import { abandonedSpools, openSpool } from '../../../src/adapters/spool/spool-sl
 
 vi.mock('node:fs/promises', async (original) => {
   const real = await original<typeof import('node:fs/promises')>();
-  return { ...real, rm: vi.fn(real.rm) };
+  return { ...real, rm: vi.fn(real.rm), appendFile: vi.fn(real.appendFile) };
 });
 
 const maxBytes = 1024 * 1024;
@@ -70,6 +70,7 @@ async function take(
     async (batch) => {
       rows.push(...batch.rows);
       bad += batch.bad.length;
+      await spool.setAside(batch.bad);
     },
     onBroken,
     stuckToo,
@@ -253,10 +254,11 @@ test('a spool is empty when nothing lies in it and nothing is on its way there',
 });
 
 /** Hands out until the batch with this row, which is refused. */
-function until(text: string, rows: string[]): (batch: SpoolBatch) => Promise<void> {
+function until(text: string, rows: string[], spool: RowSpool): (batch: SpoolBatch) => Promise<void> {
   return async (batch) => {
     if (batch.rows.includes(text)) throw new Error('away');
     rows.push(...batch.rows);
+    await spool.setAside(batch.bad);
   };
 }
 
@@ -266,7 +268,7 @@ test('a replay that fails loses nothing and goes on with the batch that was not 
   await Promise.all(rows.map((row) => spool.append(row)));
   const taken: string[] = [];
   for (let attempt = 0; attempt < 3; attempt += 1)
-    await expect(spool.replay(until(json(300), taken), unbroken, false)).rejects.toThrow('away');
+    await expect(spool.replay(until(json(300), taken, spool), unbroken, false)).rejects.toThrow('away');
   expect(taken).toEqual(rows.slice(0, 200));
   expect(await rowsOf(spool, unbroken)).toEqual(rows.slice(200));
   expect((await take(spool)).rows).toEqual(rows.slice(200));
@@ -283,7 +285,7 @@ test('lines that are no rows are set aside once, however often the replay has to
   const rows: string[] = [];
   for (let attempt = 0; attempt < 3; attempt += 1) {
     for await (const spool of abandonedSpools({ directory, maxBytes }, unbroken, progress, new Disk())) {
-      await expect(spool.replay(until(json(300), rows), unbroken, false)).rejects.toThrow('away');
+      await expect(spool.replay(until(json(300), rows, spool), unbroken, false)).rejects.toThrow('away');
       await spool.close();
     }
     expect(readFileSync(aside, 'utf8')).toBe(`${torn[0]}\n`);
@@ -294,6 +296,30 @@ test('lines that are no rows are set aside once, however often the replay has to
   // The next segment of this name and length has nothing to do with it.
   leaveSegment(lines.join(''));
   expect((await takeAbandoned(progress)).rows).toHaveLength(500);
+});
+
+test('a batch of which the disk set nothing aside, since it hung, is handed out again', async () => {
+  leaveSegment(`torn\n${encodeSpoolLine(json(1))}`);
+  const spool = await openSpool({ directory, maxBytes });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const hanging = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  vi.mocked(appendFile).mockImplementationOnce(() => {
+    asked.resolve();
+    return hanging.promise;
+  });
+  const told: unknown[] = [];
+  const replayed = take(spool, (_path, error) => told.push(error));
+  await asked.promise;
+  await vi.advanceTimersByTimeAsync(diskLimitMs + 1);
+  await replayed;
+  expect(told).toEqual([expect.any(DiskHangs)]);
+  hanging.resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(await take(spool)).toEqual({ rows: [json(1)], bad: 1 });
+  expect(readFileSync(join(directory, 'slot-0', 'bad.ndjson'), 'utf8')).toBe('torn\n');
+  await spool.close();
 });
 
 test('a spool torn at any byte gives back every whole row and sets the torn one aside', async () => {
