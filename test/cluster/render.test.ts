@@ -392,6 +392,18 @@ test('a release by another name is found by its rules and dashboards, beside tho
   expect(out.match(/deployment=~\\".*model-gateway.*\|\(\.\*-\)\?llm\\"/g)).toHaveLength(3);
 });
 
+test.each([
+  { base: '', at: 'docs/runbooks.md' },
+  { base: 'https://git.example.com/gw/blob/v1', at: 'https://git.example.com/gw/blob/v1/docs/runbooks.md' },
+  { base: 'https://git.example.com/gw/blob/v1/', at: 'https://git.example.com/gw/blob/v1/docs/runbooks.md' },
+])('the runbook of every alert is at "$base"', async ({ base, at }) => {
+  const prometheusRule = { enabled: true, runbookBaseUrl: base };
+  const out = await must(tryRender(defaults, { metrics: { prometheusRule } }));
+  const links = [...out.matchAll(/runbook_url: (.*)#gw\w+$/gm)].map(([, link]) => link);
+  expect(links).toHaveLength(readFile(`${chartFolder}/rules/alerts.yaml`).match(/- alert: /g)?.length ?? 0);
+  expect(new Set(links)).toEqual(new Set([at]));
+});
+
 test('k8s/base builds to what the chart renders with its defaults', async () => {
   const built = await must(kubectl(['kustomize', 'k8s/base']));
   const objects = new Map(

@@ -70,7 +70,7 @@ export function openSchemaGate(options: SchemaGateOptions): SchemaGate {
   let reason: string | null = 'Postgres has not been reached yet';
   const onHeld = (): void => {
     reason = lockHeldReason;
-    options.log.warn({ reason }, 'waiting for the database');
+    options.onWaiting(reason, new SchemaProblem(reason));
   };
   const wait = async (): Promise<void> => {
     for (let delayMs = firstRetryMs; !ready; delayMs = Math.min(delayMs * 2, longestRetryMs)) {

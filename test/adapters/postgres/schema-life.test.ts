@@ -188,8 +188,9 @@ test('a gateway says that it waits for another process that migrates, and goes o
   await holder.query('SELECT pg_advisory_lock(7163001)');
   const stopping = new AbortController();
   const { log, said } = listeningLog();
-  const options = { pool, directUrl: database.url, migrateAtBoot: true, log, signal: stopping.signal };
-  const gate = openSchemaGate(options);
+  const onWaiting = waitingLines(log, createSystemClock());
+  const options = { pool, directUrl: database.url, migrateAtBoot: true, log, onWaiting };
+  const gate = openSchemaGate({ ...options, signal: stopping.signal });
   const reason = 'another process holds the migration lock';
   expect((await said('waiting for the database')).fields).toEqual({ reason });
   expect(gate.state()).toEqual({ ready: false, reason });
