@@ -103,7 +103,12 @@ export function finalError(
     case 'rejected':
       return new ServiceUnavailableError(
         'Every candidate rejected the stored key or does not know the model.',
-        details({ code: 'upstream_key_rejected', headers: noRetry }),
+        details({
+          code: 'upstream_key_rejected',
+          headers: noRetry,
+          // A model that no vendor knows may be a mistake of the tables.
+          byUsersKeys: failures.every(({ kind }) => kind === 'key-rejected'),
+        }),
       );
     case 'key-unreadable':
       return storedKeyUnreadable(

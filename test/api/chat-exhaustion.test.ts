@@ -62,6 +62,7 @@ const mixed = { status: 503, type: 'service_unavailable_error' };
 
 test.each([
   ['rejected keys', failure(401), 503, 'user_key'],
+  ['unknown models', failure(404), 503, ''],
   ['a status that says nothing', failure(451), 503, ''],
   ['broken vendors', failure(500), 502, ''],
 ])('%s: whose doing it is', async (_name, script, status, fault) => {

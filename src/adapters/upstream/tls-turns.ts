@@ -86,7 +86,12 @@ export class TlsTurns {
 
   readonly #wake = (): void => {
     this.#rest = null;
-    this.#waiting.push(...inTurn(this.#resting.splice(0)));
+    // Those of whom nothing is known first: dear ones are as many as somebody has networks.
+    const isDear = ({ network }: TlsPiece): boolean => network !== null && this.#cheapFromMs.has(network);
+    const { true: dear = [], false: unknown = [] } = Object.groupBy(this.#resting.splice(0), (piece) =>
+      isDear(piece) ? 'true' : 'false',
+    );
+    this.#waiting.push(...inTurn(unknown), ...inTurn(dear));
     this.#feedSome();
   };
 

@@ -76,7 +76,7 @@ export function writeError(
   if (error.status === 500) {
     log.error({ err: error.cause, request_id: request.id, ...traceFields(request.trace) }, 'unhandled error');
   }
-  if (error.code === 'upstream_key_rejected') request.userFault ??= 'user_key';
+  if (error.byUsersKeys) request.userFault ??= 'user_key';
   reply.code(error.status).headers(error.headers).header('content-type', 'application/json; charset=utf-8');
   const body = JSON.stringify(errorBody(error, request.id));
   // A head that is too large is not kept until its body has come.

@@ -43,7 +43,7 @@ const genAiModel = ['gen_ai_provider_name', 'gen_ai_request_model'] as const;
 export const countedFamilies = {
   // Requests of the API port, all routes: http-metrics.ts.
   http_server_request_duration_seconds: histogram(
-    'Requests of the API port from their headers to the last byte; 499: the client left before an answer; gw_upstream is user_server where a server that its user named was to answer, user_key where no provider took the keys that its user stored, but for a 500, and else empty.',
+    'Requests of the API port from their headers to the last byte; 499: the client left before an answer; gw_upstream is user_server where a server that its user named was to answer, user_key where every provider rejected the key that its user stored, but for a 500, and else empty.',
     durationBuckets,
     'http_route',
     'http_request_method',
