@@ -19,9 +19,8 @@ export interface EndedRequest {
 }
 
 /**
- * What users bring with them: the server that one named was to answer; every provider
- * rejected the key that one stored. What
- * fails for these is no failure of the service.
+ * What users bring with them: the server that one named was to answer; every provider rejected the key that one stored.
+ * What fails for these is no failure of the service.
  */
 export const userFaults = ['user_server', 'user_key'] as const;
 export type UserFault = (typeof userFaults)[number];

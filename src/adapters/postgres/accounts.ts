@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { Accounts, Clock } from '../../chat/ports.ts';
 import { StoreAway } from '../../core/store-away.ts';
@@ -21,6 +22,8 @@ const awayTtlMs = 10 * 60_000;
 const probeIntervalMs = 250;
 /** Loads that an invalidation overtook are repeated; a user who changes keys faster is served uncached. */
 const maxLoads = 3;
+/** Hashes of keys: a few MB. */
+const mostKnownGood = 20_000;
 
 export interface PostgresAccounts extends Accounts {
   /** Forgets a user's facts here at once; other replicas learn of it from the database. */
@@ -65,6 +68,8 @@ class CachedAccounts implements PostgresAccounts {
   /** Concurrent loads of one hash share a query. */
   readonly #loads = new Map<string, Load>();
   readonly #turns: LookUpTurns;
+  /** Keys that were good here, whatever the cache has let go of since: their users wait behind no stranger. */
+  readonly #knownGood = new LRUCache<string, true>({ max: mostKnownGood });
   #away = false;
   #probing: Promise<void> | null = null;
 
@@ -88,7 +93,7 @@ class CachedAccounts implements PostgresAccounts {
     const cached = this.#cache.get(keyHash);
     if (cached !== undefined && this.#isTrusted(cached)) return this.#unlessExpired(cached);
     if (cached === undefined && this.#revoked.has(keyHash)) return null;
-    return this.#load(keyHash, cached, asker);
+    return this.#load(keyHash, cached, this.#knownGood.has(keyHash) ? undefined : asker);
   }
 
   remembers(keyHash: string): boolean {
@@ -146,7 +151,7 @@ class CachedAccounts implements PostgresAccounts {
     return expiresAtMs === null || this.#clock.monotonicMs() < expiresAtMs ? account : null;
   }
 
-  /** Whoever has been let in, or was known, needs no turn (`asker` undefined). */
+  /** Without an `asker` it needs no turn. */
   #load(
     keyHash: string,
     stale: LoadedAccount | undefined,
@@ -196,6 +201,7 @@ class CachedAccounts implements PostgresAccounts {
   }
 
   #keep(keyHash: string, account: LoadedAccount): void {
+    this.#knownGood.set(keyHash, true);
     if (!account.usedThisHour) this.#uses.note(keyHash);
     if (!this.#cache.set(keyHash, account)) return;
     const hashes = this.#hashesByUser.get(account.userId);

@@ -1,7 +1,7 @@
 import { FairQueue } from '../../core/fair-queue.ts';
 import { StoreAway } from '../../core/store-away.ts';
 
-/** Longer than any look-up takes, and so short that the whole call ends within its 2 s. */
+/** With a look-up of a Postgres that answers, the whole call ends within 2 s. */
 const patienceMs = 900;
 
 /**

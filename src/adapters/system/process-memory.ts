@@ -7,8 +7,13 @@ import { runInNewContext } from 'node:vm';
 export const guardedMemoryShare = 0.85;
 /** Reading it takes 30 µs, and much can come in a second. */
 const readEveryMs = 100;
-/** A full collection takes the event loop 50 to 150 ms. */
+/** A full collection takes the event loop 50 to 250 ms. */
 const collectEveryMs = 10_000;
+/** One that freed less of the limit than this is not soon done again: the allocator keeps what is there. */
+const worthwhileShare = 0.05;
+const longestCollectEveryMs = 300_000;
+/** Below it a large body is refused for its own size, and garbage is not what fills the memory. */
+const collectFromShare = 0.7;
 
 /**
  * Bytes that this process holds and the system cannot take back from it: heap, Buffers and what native code keeps, but
@@ -54,6 +59,7 @@ export class ProcessMemory {
   #share = 0;
   #nextReadMs = 0;
   #nextCollectionMs = 0;
+  #collectEveryMs = collectEveryMs;
 
   /** `limitBytes` 0: not watched. */
   constructor(limitBytes: number, io: Partial<ProcessMemoryIo> & Pick<ProcessMemoryIo, 'monotonicMs'>) {
@@ -74,7 +80,7 @@ export class ProcessMemory {
     if (this.#limitBytes === 0) return false;
     const more = bytes / this.#limitBytes;
     if (this.share + more <= 1) return false;
-    this.#collect(this.#io.monotonicMs());
+    if (this.#share > collectFromShare) this.#collect(this.#io.monotonicMs());
     return this.#share + more > 1;
   }
 
@@ -85,8 +91,13 @@ export class ProcessMemory {
 
   #collect(nowMs: number): void {
     if (nowMs < this.#nextCollectionMs) return;
-    this.#nextCollectionMs = nowMs + collectEveryMs;
+    const before = this.#share;
     this.#io.collect();
     this.#look(nowMs);
+    const isWorthwhile = before - this.#share > worthwhileShare;
+    this.#collectEveryMs = isWorthwhile
+      ? collectEveryMs
+      : Math.min(2 * this.#collectEveryMs, longestCollectEveryMs);
+    this.#nextCollectionMs = nowMs + this.#collectEveryMs;
   }
 }

@@ -1,7 +1,7 @@
 import { constants, randomInt } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { serverNetwork } from '../../core/net/client-network.ts';
+import { siteNetwork } from '../../core/net/client-network.ts';
 import { SharedRoom, slotOf } from '../../core/shared-room.ts';
 import type { TlsTarget } from './open-socket.ts';
 import { tlsOver } from './open-socket.ts';
@@ -124,7 +124,7 @@ class UserCarrier extends Duplex implements TlsPiece {
  * leads to, through proxies too; null: nobody knows.
  */
 export function openUserTls(raw: Socket, target: TlsTarget, address: string | null): Socket {
-  const carrier = new UserCarrier(raw, address === null ? null : serverNetwork(address), target.host);
+  const carrier = new UserCarrier(raw, address === null ? null : siteNetwork(address), target.host);
   const socket = tlsOver({ socket: carrier, secureOptions: constants.SSL_OP_NO_RENEGOTIATION }, target);
   carrier.carry(socket);
   // Asked for by who looks at connections; TLS over a stream has none of its own.

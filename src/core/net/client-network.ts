@@ -5,8 +5,8 @@ import { canonicalAddress, reachedAddresses } from './ip-class.ts';
 const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
 /** Eight groups of 16 bits; the first four are the network that one customer is given (RFC 6177, RFC 7934). */
 const clientGroups = 4;
-/** And the first three what anybody gets who asks for more, as those do who rent servers (RFC 6177, section 2). */
-const serverGroups = 3;
+/** And the first three what a site gets, and anybody who asks for more than one network (RFC 6177, section 2). */
+const siteGroups = 3;
 
 /** What stands for an address that cannot be read: X-Forwarded-For may hold any text. */
 const unknownClient = 'unknown';
@@ -31,9 +31,12 @@ export function clientNetwork(text: string): string {
   return networkOf(clientAddress(text), clientGroups);
 }
 
-/** Whose server stands at an address: the IPv4 address, also one behind a translation prefix, or the IPv6 /48. */
-export function serverNetwork(address: string): string {
-  return networkOf(reachedAddresses(address).at(-1) ?? unknownClient, serverGroups);
+/**
+ * Whose an address is where one owner may have many: the IPv4 address, also one behind a translation prefix, or the
+ * IPv6 /48.
+ */
+export function siteNetwork(text: string): string {
+  return networkOf(reachedAddresses(clientAddress(text)).at(-1) ?? unknownClient, siteGroups);
 }
 
 /** Tells a connection from all others of the process: one local port may serve connections to several servers. */

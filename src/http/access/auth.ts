@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Accounts, Caller, Clock } from '../../chat/ports.ts';
 import { hashServiceKey, hasServiceKeyShape, isOfTodaysForm } from '../../core/account/service-key.ts';
 import { AuthenticationError } from '../../core/errors.ts';
-import { clientNetwork } from '../../core/net/client-network.ts';
+import { clientNetwork, siteNetwork } from '../../core/net/client-network.ts';
 import type { RoutingTables } from '../../core/tables/tables.ts';
 import { askerOf } from '../audit.ts';
 import type { BodyBudget, EarlyHold } from '../body/body-budget.ts';
@@ -44,11 +44,13 @@ function shapeOf(
   return hasServiceKeyShape(token, activeLegacyName(tables(), clock));
 }
 
-const networkOf = (request: FastifyRequest): string => clientNetwork(peerAddress(request));
-
 function openEarly(request: FastifyRequest, { accounts, bodies }: AuthDeps): EarlyHold {
   const { serviceKeyHash } = request;
-  return bodies.openEarly(serviceKeyHash, networkOf(request), accounts.remembers(serviceKeyHash));
+  return bodies.openEarly(
+    serviceKeyHash,
+    clientNetwork(peerAddress(request)),
+    accounts.remembers(serviceKeyHash),
+  );
 }
 
 type Done = (error?: Error) => void;
@@ -118,7 +120,7 @@ export function requireServiceKey(scope: FastifyInstance, deps: AuthDeps): void 
       if (request.trace === before) done();
       else deps.httpTelemetry.within(request.trace, done);
     };
-    const found = deps.accounts.find(request.serviceKeyHash, () => networkOf(request));
+    const found = deps.accounts.find(request.serviceKeyHash, () => siteNetwork(peerAddress(request)));
     if (found instanceof Promise) {
       gatherUnknown(request, () => openEarly(request, deps));
       // What a watcher throws is this request's error, and not the end of the process.

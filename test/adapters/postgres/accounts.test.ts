@@ -177,6 +177,8 @@ test('unknown keys of strangers take half of the pool, and whoever was let in do
   );
   expect(asked).toEqual(['stranger 0', 'stranger 1']);
   expect(await accounts.refresh('known')).toMatchObject({ userId });
+  accounts.invalidate(userId);
+  expect(await accounts.find('known', () => '203.0.113.1'), 'known, if not cached').toMatchObject({ userId });
   letAnswer();
   expect(await Promise.all(strangers)).toEqual(Array(10).fill(null));
 });

@@ -49,6 +49,31 @@ test('is read ten times a second at most, and garbage is collected before it is 
   expect(new ProcessMemory(0, io).lacks(1_000)).toBe(false);
 });
 
+test('a collection that frees little is done again later each time, and one that frees much soon again', () => {
+  let nowMs = 0;
+  let held = 110;
+  let frees = 0;
+  const collectedAtMs: number[] = [];
+  const collect = () => {
+    collectedAtMs.push(nowMs);
+    held -= frees;
+  };
+  const memory = new ProcessMemory(100, { monotonicMs: () => nowMs, read: () => held, collect });
+  const goOnTo = (ms: number): void => {
+    for (; nowMs < ms; nowMs += 1_000) memory.lacks(0);
+  };
+  goOnTo(100_000);
+  expect(collectedAtMs).toEqual([0, 20_000, 60_000]);
+  frees = 6;
+  goOnTo(160_000);
+  expect(collectedAtMs.slice(3)).toEqual([140_000, 150_000]);
+  expect(memory.lacks(0)).toBe(false);
+  held = 60;
+  nowMs = 1_000_000;
+  expect(memory.lacks(50), 'a body is refused without one').toBe(true);
+  expect(collectedAtMs).toHaveLength(5);
+});
+
 test('what nobody needs any more is freed when it is asked for', () => {
   const garbage = new WeakRef(new Array(1_000_000).fill('x'));
   return new Promise<void>((resolve) => setImmediate(resolve)).then(() => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { clientAddress, clientNetwork, serverNetwork } from '../../../src/core/net/client-network.ts';
+import { clientAddress, clientNetwork, siteNetwork } from '../../../src/core/net/client-network.ts';
 
 // as it came, the address, whom a limit counts
 test.each([
@@ -33,8 +33,8 @@ test.each([
   ['2001:db8:1:2::9', '2001:db8:1::/48'],
   ['2001:db8:1:ffff::', '2001:db8:1::/48'],
   ['2001:db8:2::', '2001:db8:2::/48'],
-])('a server at %s is of %s', (address, network) => {
-  expect(serverNetwork(address)).toBe(network);
+])('the site of %s is %s', (address, network) => {
+  expect(siteNetwork(address)).toBe(network);
 });
 
 test('all addresses of a /64 are one client, those of the next another', () => {
