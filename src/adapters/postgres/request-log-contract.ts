@@ -46,7 +46,7 @@ export interface RequestLogOptions {
    */
   readonly pool: pg.Pool;
   readonly spool: SpoolFolder;
-  /** Told once of each slot or segment that cannot be read or removed, and why; what lies in it stays there. */
+  /** Told once of each slot or segment that cannot be read or removed, or that somebody removed, and why. */
   readonly onBrokenSpool: (path: string, reason: string) => void;
   /** When the spool is full: refuse new chat requests, or serve them and print their rows. */
   readonly whenFull: 'refuse' | 'drop';

@@ -12,7 +12,7 @@ import { lockFolder } from './spool-lock.ts';
 import type { NumberedSegment, Segment, SpoolBatch } from './spool-segment.ts';
 import { findSegments, segmentName } from './spool-segment.ts';
 
-/** Told of a slot or segment that cannot be read or removed: what lies in it stays there. */
+/** Told of a slot or segment that cannot be read or removed, whose rows stay there, and of one somebody removed. */
 export type OnBroken = (path: string, error: unknown) => void;
 
 /** An eighth is kept for requests that were already running when the spool filled up. */
@@ -22,6 +22,10 @@ const segmentBytes = 8 * 1024 * 1024;
 
 /** What `take` rejected with, told apart from a segment that cannot be read. */
 class NotTaken extends Error {}
+
+/** Its bytes are all that is known: how many of its rows were taken before, nobody can tell any more. */
+const removedBySomebody = ({ bytes }: Segment): Error =>
+  new Error(`The file was removed by somebody, with up to ${bytes} bytes of rows that nobody has taken.`);
 
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
 
@@ -43,6 +47,8 @@ export class RowSpool {
   readonly #segments: Segment[] = [];
   /** Could not be read, or not removed: out of the way of the others, and of `bytes`. */
   readonly #stuck = new Set<Segment>();
+  /** While they were written; told of by the next who looks. */
+  #removed: Segment[] = [];
   #writer: SegmentWriter | null = null;
   #nextNumber: number;
   readonly #queue: LineQueue;
@@ -156,8 +162,14 @@ export class RowSpool {
   #takeWriter(): SegmentWriter | null {
     const writer = this.#writer;
     this.#writer = null;
-    if (writer?.isGone === true) this.#forget(writer);
+    if (writer?.isGone !== true) return writer;
+    this.#forget(writer);
+    if (writer.bytes > 0) this.#removed.push(writer);
     return writer;
+  }
+
+  #tellRemoved(onBroken: OnBroken): void {
+    for (const segment of this.#removed.splice(0)) onBroken(segment.path, removedBySomebody(segment));
   }
 
   /** After the disk refused a write: finds out whether it takes one again. Never rejects. */
@@ -188,13 +200,14 @@ export class RowSpool {
       return [all, this.#takeWriter()] as const;
     });
     await writer?.close();
+    this.#tellRemoved(onBroken);
     for (const segment of finished) {
       try {
         await this.#progress.handOut(segment, takeOrSay, this.disk);
         await this.disk.do(() => rm(segment.path, { force: true }));
       } catch (error) {
         if (error instanceof NotTaken) throw error.cause;
-        onBroken(segment.path, error);
+        onBroken(segment.path, isMissing(error) ? removedBySomebody(segment) : error);
         if (error instanceof DiskHangs) return;
         this.#forget(segment);
         if (!isMissing(error)) this.#stuck.add(segment);
@@ -221,9 +234,10 @@ export class RowSpool {
       try {
         for await (const batch of this.#progress.untaken(segment, this.disk)) yield batch.rows;
       } catch (error) {
-        onBroken(segment.path, error);
+        onBroken(segment.path, isMissing(error) ? removedBySomebody(segment) : error);
       }
     }
+    this.#tellRemoved(onBroken);
   }
 
   /** Waits for appends in progress, then lets another process have the slot. */

@@ -14,7 +14,7 @@ import { appendFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Disk, DiskHangs, diskLimitMs } from '../../../src/adapters/spool/disk.ts';
 import { ReplayProgress } from '../../../src/adapters/spool/replay-progress.ts';
 import type { OnBroken } from '../../../src/adapters/spool/row-spool.ts';
@@ -145,17 +145,78 @@ test.each([
   expect(await takeAbandoned()).toEqual({ rows: [], broken });
 });
 
-test('a segment that is gone is told of once', async () => {
-  leaveSegment(encodeSpoolLine(json(1)));
+/** An own segment with a row that was not taken. */
+async function openWithRow(): Promise<RowSpool> {
   const spool = await openSpool({ directory, maxBytes });
-  rmSync(join(directory, 'slot-0', '0000000001.ndjson'));
-  const broken: string[] = [];
-  const onBroken = (path: string): number => broken.push(path);
-  expect(await take(spool, onBroken)).toEqual({ rows: [], bad: 0 });
-  expect(await take(spool, onBroken)).toEqual({ rows: [], bad: 0 });
-  expect(broken).toHaveLength(1);
-  expect(spool.empty).toBe(true);
-  await spool.close();
+  await spool.append(json(1));
+  return spool;
+}
+
+describe('a segment that somebody removes is told of once, with how much was in it', () => {
+  const segment = () => join(directory, 'slot-0', '0000000001.ndjson');
+
+  test.each<[string, () => Promise<RowSpool>]>([
+    [
+      'of a dead process',
+      async () => {
+        leaveSegment(encodeSpoolLine(json(1)));
+        const spool = await openSpool({ directory, maxBytes });
+        rmSync(segment());
+        return spool;
+      },
+    ],
+    [
+      'that was written, and is not any more',
+      async () => {
+        const spool = await openWithRow();
+        rmSync(segment());
+        return spool;
+      },
+    ],
+    [
+      'of which an append finds that it is gone',
+      async () => {
+        const spool = await openWithRow();
+        rmSync(segment());
+        expect(await spool.append(json(2))).toBe(false);
+        return spool;
+      },
+    ],
+    [
+      'of which an append finds that it is gone, before the next one is written',
+      async () => {
+        const spool = await openWithRow();
+        rmSync(segment());
+        expect(await spool.append(json(2))).toBe(false);
+        await spool.retry();
+        return spool;
+      },
+    ],
+    [
+      'with its folder',
+      async () => {
+        const spool = await openWithRow();
+        rmSync(join(directory, 'slot-0'), { recursive: true });
+        expect(await spool.append(json(2))).toBe(false);
+        await spool.retry();
+        return spool;
+      },
+    ],
+  ])('%s', async (_, open) => {
+    for (const look of [take, rowsOf]) {
+      const spool = await open();
+      const told = new Set<string>();
+      const onBroken: OnBroken = (path, error) => told.add(`${path}: ${(error as Error).message}`);
+      await look(spool, onBroken);
+      await take(spool, onBroken);
+      const bytes = Buffer.byteLength(encodeSpoolLine(json(1)));
+      const reason = `The file was removed by somebody, with up to ${bytes} bytes of rows that nobody has taken.`;
+      expect([...told]).toEqual([`${segment()}: ${reason}`]);
+      expect(spool.empty).toBe(true);
+      await spool.close();
+      rmSync(join(directory, 'slot-0'), { recursive: true });
+    }
+  });
 });
 
 test('what cannot be read counts for nothing, holds up no other, and is tried again when asked', async () => {
@@ -205,7 +266,7 @@ test('a folder that somebody removes takes no row into a file without a name, an
   await spool.retry();
   expect(spool.full).toBe(false);
   expect(await spool.append(json(3))).toBe(true);
-  expect((await take(spool)).rows).toEqual([json(3)]);
+  expect((await take(spool, () => {})).rows).toEqual([json(3)]);
   const second = await openSpool({ directory, maxBytes });
   expect(readdirSync(directory)).toEqual(['slot-0', 'slot-1']);
   await Promise.all([spool.close(), second.close()]);
