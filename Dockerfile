@@ -36,8 +36,11 @@ LABEL org.opencontainers.image.title="Model Gateway" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$NODE_IMAGE" \
       org.opencontainers.image.base.digest="$NODE_DIGEST"
+# Fixed, so that large buffers go back to the system: glibc would keep those of one burst for the next.
 ENV NODE_ENV=production \
-    GW_DATA_DIR=/var/lib/model-gateway
+    GW_DATA_DIR=/var/lib/model-gateway \
+    MALLOC_MMAP_THRESHOLD_=131072 \
+    MALLOC_TRIM_THRESHOLD_=4194304
 WORKDIR /app
 COPY --from=packages --chown=65532:65532 /folders/ /var/lib/
 COPY --from=packages /app/node_modules ./node_modules
