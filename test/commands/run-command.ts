@@ -13,12 +13,19 @@ export interface Ended {
   readonly stderr: string;
 }
 
+const settings = /^(?:GW_|OTEL_|DATABASE_|REDIS_|PORT$)/;
+const noSettings = Object.fromEntries(
+  Object.keys(process.env)
+    .filter((name) => settings.test(name))
+    .map((name) => [name, undefined]),
+);
+
 /** Runs a command of the built binary to its end, with these settings and none of this process's. */
 export function runCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
-  return runNode([main, ...args], { PATH: process.env['PATH'] ?? '', DATABASE_URL: '', ...env }).ended();
+  return runNode([main, ...args], { ...noSettings, DATABASE_URL: '', ...env }).ended();
 }
 
 /** The same on this database, again where it was late, as the exit code asks for: on a busy machine it may be. */
