@@ -23,7 +23,9 @@ export function anonymousBytes(statusFile = '/proc/self/status'): number {
   try {
     const kibibytes = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(statusFile, 'latin1'))?.[1];
     if (kibibytes !== undefined) return Number(kibibytes) * 1024;
-  } catch {}
+  } catch {
+    // No such file: not Linux.
+  }
   return process.memoryUsage.rss();
 }
 

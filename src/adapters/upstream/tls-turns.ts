@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { FairQueue } from '../../core/fair-queue.ts';
 
 /** TLS may take one turn of the event loop so long. */
 const longestTurnMs = 25;
@@ -25,13 +26,6 @@ export interface TlsPiece {
   readonly network: string | null;
   /** Hands to TLS what has come. */
   feed(): void;
-}
-
-/** One of each network after the other: a crowd of connections to one of them keeps the others out no longer. */
-function inTurn(pieces: readonly TlsPiece[]): TlsPiece[] {
-  const byNetwork = [...Map.groupBy(pieces, ({ network }) => network).values()];
-  const longest = Math.max(0, ...byNetwork.map(({ length }) => length));
-  return Array.from({ length: longest }, (_, round) => byNetwork.flatMap((of) => of[round] ?? [])).flat();
 }
 
 /** One piece of each connection after the other, for so long in a turn: OpenSSL works on each without a break. */
@@ -87,11 +81,13 @@ export class TlsTurns {
   readonly #wake = (): void => {
     this.#rest = null;
     // Those of whom nothing is known first: dear ones are as many as somebody has networks.
-    const isDear = ({ network }: TlsPiece): boolean => network !== null && this.#cheapFromMs.has(network);
-    const { true: dear = [], false: unknown = [] } = Object.groupBy(this.#resting.splice(0), (piece) =>
-      isDear(piece) ? 'true' : 'false',
-    );
-    this.#waiting.push(...inTurn(unknown), ...inTurn(dear));
+    const [unknown, dear] = [new FairQueue<TlsPiece>(), new FairQueue<TlsPiece>()];
+    for (const piece of this.#resting.splice(0)) {
+      const network = piece.network ?? '';
+      (this.#cheapFromMs.has(network) ? dear : unknown).add(network, piece);
+    }
+    for (const queue of [unknown, dear])
+      for (let piece = queue.take(); piece !== null; piece = queue.take()) this.#waiting.push(piece);
     this.#feedSome();
   };
 
