@@ -90,8 +90,6 @@ export interface GatewayErrorDetails<C extends ErrorCode | VendorCode = ErrorCod
   /** Response headers, lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly attempts?: readonly AttemptReport[];
-  /** It is all for the keys that the user stored. */
-  readonly byUsersKeys?: boolean;
   readonly cause?: unknown;
 }
 
@@ -103,7 +101,6 @@ export class GatewayError extends Error {
   readonly code: ErrorCode | VendorCode | null;
   readonly headers: Readonly<Record<string, string>>;
   readonly attempts: readonly AttemptReport[] | null;
-  readonly byUsersKeys: boolean;
 
   constructor(type: ErrorType, message: string, details: GatewayErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -114,7 +111,6 @@ export class GatewayError extends Error {
     this.code = details.code ?? null;
     this.headers = details.headers ?? {};
     this.attempts = details.attempts ?? null;
-    this.byUsersKeys = details.byUsersKeys ?? false;
   }
 }
 

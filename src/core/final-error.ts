@@ -42,6 +42,9 @@ const familyOf: Readonly<Record<FailureKind, Family>> = {
   'internal-error': 'ours',
 };
 
+/** Every provider rejected the key that the user stored, which is no failure of the service. */
+export class KeysRejectedError extends ServiceUnavailableError {}
+
 /** Headers of a 429: the least Retry-After any candidate gave, in whole seconds; 0 when one may be asked at once. */
 function retryHeaders(failures: readonly AttemptFailure[]): Record<string, string> {
   const waits = failures.flatMap((failure) => (failure.retryAfterMs === null ? [] : [failure.retryAfterMs]));
@@ -100,16 +103,14 @@ export function finalError(
         'Every candidate refused the request itself; attempts[] holds what each said.',
         details({ code: 'upstream_rejected' }),
       );
-    case 'rejected':
-      return new ServiceUnavailableError(
+    case 'rejected': {
+      // A model that no vendor knows may be a mistake of the tables.
+      const byKeys = failures.every(({ kind }) => kind === 'key-rejected');
+      return new (byKeys ? KeysRejectedError : ServiceUnavailableError)(
         'Every candidate rejected the stored key or does not know the model.',
-        details({
-          code: 'upstream_key_rejected',
-          headers: noRetry,
-          // A model that no vendor knows may be a mistake of the tables.
-          byUsersKeys: failures.every(({ kind }) => kind === 'key-rejected'),
-        }),
+        details({ code: 'upstream_key_rejected', headers: noRetry }),
       );
+    }
     case 'key-unreadable':
       return storedKeyUnreadable(
         'No stored key of a candidate can be opened. No provider was asked; register the keys again.',

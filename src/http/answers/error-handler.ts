@@ -11,6 +11,7 @@ import {
   retrySoon,
   ServiceUnavailableError,
 } from '../../core/errors.ts';
+import { KeysRejectedError } from '../../core/final-error.ts';
 import type { CallTrace } from '../../core/request/chat-call.ts';
 import { StoreAway } from '../../core/store-away.ts';
 import { answerEarly, isBodyComing } from './linger.ts';
@@ -76,7 +77,7 @@ export function writeError(
   if (error.status === 500) {
     log.error({ err: error.cause, request_id: request.id, ...traceFields(request.trace) }, 'unhandled error');
   }
-  if (error.byUsersKeys) request.userFault ??= 'user_key';
+  if (error instanceof KeysRejectedError) request.userFault ??= 'user_key';
   reply.code(error.status).headers(error.headers).header('content-type', 'application/json; charset=utf-8');
   const body = JSON.stringify(errorBody(error, request.id));
   // A head that is too large is not kept until its body has come.
