@@ -22,8 +22,7 @@ export interface EndedRequest {
  * What users bring with them: the server that one named was to answer; every provider rejected the key that one stored.
  * What fails for these is no failure of the service.
  */
-export const userFaults = ['user_server', 'user_key'] as const;
-export type UserFault = (typeof userFaults)[number];
+export type UserFault = 'user_server' | 'user_key';
 
 /** nginx's name for "the client closed the request"; never sent. */
 const clientClosedStatus = 499;
