@@ -140,7 +140,8 @@ export async function createServer(
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= Math.min(smallBodyBytes, limits.bodyLimitBytes);
   });
-  acceptOnlyJson(app, life.bodies, later, () => telemetry.requestShed('body_bytes'));
+  life.bodies.onShortage = (shortage) => telemetry.requestShed(shortage);
+  acceptOnlyJson(app, life.bodies, later);
   await shedLoad(app, limits, life, telemetry);
   return app;
 }

@@ -147,7 +147,9 @@ function serveShared(
 /** Its bodies have room of their own, so that neither port takes any from the other. */
 function serveAdminApi(app: FastifyInstance, api: AdminApi, store: OperatorStore): void {
   const { httpTelemetry } = api;
-  acceptOnlyJson(app, new BodyBudget(bodiesBytes), api.later, () => httpTelemetry.requestShed('body_bytes'));
+  const bodies = new BodyBudget(bodiesBytes);
+  bodies.onShortage = (shortage) => httpTelemetry.requestShed(shortage);
+  acceptOnlyJson(app, bodies, api.later);
   app.register(async (scope) => {
     scope.addHook('onRequest', (request, reply, done) => {
       const route = request.routeOptions.url ?? '';

@@ -22,6 +22,9 @@ const strangersShare = 1 / 8;
  */
 const earlyShare = 1 / 4;
 
+/** What there was not enough of for a body: room among bodies, or memory of the process. */
+export type BodyShortage = 'body_bytes' | 'memory';
+
 /** What one request brings before it is known whose it is. */
 export class EarlyHold {
   readonly #room: SharedRoom;
@@ -70,7 +73,10 @@ export class BodyHold {
   grow(bytes: number, cost = bytes): boolean {
     if (this.#released) return false;
     const room = this.#roomFor(bytes, cost);
-    if (room === null) return false;
+    if (typeof room === 'string') {
+      this.#budget.onShortage(room);
+      return false;
+    }
     this.#room?.move(this.#slot, -this.#cost);
     room.move(this.#slot, cost);
     this.#room = room;
@@ -78,9 +84,9 @@ export class BodyHold {
     return true;
   }
 
-  /** The request is over. */
-  get isReleased(): boolean {
-    return this.#released;
+  /** What came before it was known whose it is has found no room. */
+  earlyLost(): void {
+    if (!this.#released) this.#budget.onShortage('body_bytes');
   }
 
   /** Until `letGo`: what is made of the body may outlive its answer, for others who wait for the same one. */
@@ -105,17 +111,17 @@ export class BodyHold {
     this.#cost = 0;
   }
 
-  #roomFor(bytes: number, cost: number): SharedRoom | null {
+  #roomFor(bytes: number, cost: number): SharedRoom | BodyShortage {
     const { small, large, oversize, strangers } = this.#budget.rooms;
     const slot = this.#slot;
     if (bytes > smallBodyBytes && cost > this.#cost && this.#budget.lacksMemory(copiesAhead * bytes))
-      return null;
+      return 'memory';
     if (this.#room === oversize) return oversize;
     const room = this.#isStranger ? strangers : bytes <= smallBodyBytes ? small : large;
     const held = room === this.#room ? this.#cost : 0;
     if (room.hasRoom(slot, cost - held)) return room;
     const only = room === large && large.heldBy(slot) === held;
-    return only && oversize.heldBytes === 0 ? oversize : null;
+    return only && oversize.heldBytes === 0 ? oversize : 'body_bytes';
   }
 }
 
@@ -136,6 +142,8 @@ export class BodyBudget {
   /** The process has none left for so many bytes, whatever these rooms have. */
   readonly lacksMemory: (bytes: number) => boolean;
   readonly #seed: number;
+  /** A body was refused for want of it. */
+  onShortage: (shortage: BodyShortage) => void = () => undefined;
 
   /** `seed`: for `slotOf`. */
   constructor(limitBytes: number, seed = randomInt(2 ** 31), lacksMemory = (_bytes: number) => false) {

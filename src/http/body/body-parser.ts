@@ -59,22 +59,15 @@ function refusal(request: FastifyRequest, body: Buffer): Error | null {
  * its own, is this request's error too. `yield`: a large one goes on in another turn; the first one says whether there
  * are many values.
  */
-function* readWithin(
-  request: FastifyRequest,
-  hold: BodyHold,
-  onShortage: () => void,
-  body: Buffer,
-): Generator<boolean, unknown> {
+function* readWithin(request: FastifyRequest, hold: BodyHold, body: Buffer): Generator<boolean, unknown> {
   try {
     const refused = refusal(request, body);
     if (refused !== null) return refused;
     request.jsonAllowance = jsonAllowanceFor(body);
     const tally = request.jsonAllowance.take(body, mostKeys);
     if (typeof tally === 'string') return costlyJson(tally, null);
-    if (!hold.grow(body.length, bodyCost(body, tally.values, tally.spellsByNumber))) {
-      if (!hold.isReleased) onShortage();
-      return overloaded();
-    }
+    const cost = bodyCost(body, tally.values, tally.spellsByNumber);
+    if (!hold.grow(body.length, cost)) return overloaded();
     yield tally.values > manyValues;
     const text = body.toString('utf8');
     const wishesCache = request.headers[gatewayHeaders.cache.lowerName] !== undefined;
@@ -118,12 +111,7 @@ function holdFor(request: FastifyRequest, budget: BodyBudget): BodyHold {
  * A refused body comes out as a value and is thrown one step later: an error of the parser itself would
  * close the connection.
  */
-export function acceptOnlyJson(
-  app: FastifyInstance,
-  budget: BodyBudget,
-  later: LaterTurns,
-  onShortage: () => void,
-): void {
+export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, later: LaterTurns): void {
   const arriving = new ArrivingBodies();
   const costly = new TimedTurns(costlyTurnMs);
   app.addHook('onClose', (_app, done) => {
@@ -137,11 +125,11 @@ export function acceptOnlyJson(
   app.addContentTypeParser('application/json', (request, _payload, done) => {
     const hold = holdFor(request, budget);
     request.bodyHold = hold;
-    const limits = { limitBytes: request.routeOptions.bodyLimit, hold, onShortage };
+    const limits = { limitBytes: request.routeOptions.bodyLimit, hold };
     readBody(request, limits, arriving, (error, body) => {
       if (body === null) return done(null, error);
       if (body.length === 0) return done(null, undefined);
-      const steps = readWithin(request, hold, onShortage, body);
+      const steps = readWithin(request, hold, body);
       if (body.length > longestOfOneTurn) {
         return void later.run(steps).then((value) => done(null, value), done);
       }
@@ -161,7 +149,7 @@ export function acceptOnlyJson(
     if (headers['transfer-encoding'] === undefined) return done(null, otherType());
     const hold = holdFor(request, budget);
     request.bodyHold = hold;
-    readBody(request, { limitBytes: 0, hold, onShortage }, arriving, (error) =>
+    readBody(request, { limitBytes: 0, hold }, arriving, (error) =>
       done(null, isTooLarge(error) ? otherType() : (error ?? undefined)),
     );
   });

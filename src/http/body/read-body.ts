@@ -9,7 +9,6 @@ import { measured } from './measured-message.ts';
 export interface BodyLimits {
   readonly limitBytes: number;
   readonly hold: BodyHold;
-  readonly onShortage: () => void;
 }
 
 /** Bodies that come in are looked at this often; one of which nothing has come since the last look is refused. */
@@ -113,7 +112,7 @@ class ArrivingBody implements BodyReader {
   #begun(early: EarlyBody): void {
     const { state, bytes } = early.take();
     if (state === 'lost') {
-      this.#limits.onShortage();
+      this.#limits.hold.earlyLost();
       this.#finish(overloaded());
       return;
     }
@@ -128,11 +127,9 @@ class ArrivingBody implements BodyReader {
   }
 
   #refusalOf(bytes: number): Error | null {
-    const { limitBytes, hold, onShortage } = this.#limits;
+    const { limitBytes, hold } = this.#limits;
     if (bytes > limitBytes) return bodyTooLarge();
-    if (hold.grow(bytes)) return null;
-    onShortage();
-    return overloaded();
+    return hold.grow(bytes) ? null : overloaded();
   }
 
   #keep(chunk: Buffer): void {

@@ -27,6 +27,26 @@ export function innermostIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   return innermostIssue({ ...inside, path: [...issue.path, ...inside.path] });
 }
 
+/** What a value may be by its schema, as zod names it; empty where that is more than a kind or a few words. */
+function expectedOf(issue: z.core.$ZodIssue | undefined): readonly string[] {
+  if (issue === undefined || issue.path.length > 0) return [];
+  if (issue.code === 'invalid_type') return [issue.expected];
+  if (issue.code === 'invalid_value') return issue.values.map((value) => JSON.stringify(value));
+  if (issue.code !== 'invalid_union') return [];
+  const ways = issue.errors.map(([first]) => expectedOf(first));
+  return ways.some((way) => way.length === 0) ? [] : ways.flat();
+}
+
+/** What zod says of a union whose schema has no words for it. */
+const noWords = 'Invalid input';
+
+/** The words of the schema, or what it takes. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.message !== noWords) return issue.message;
+  const expected = [...new Set(expectedOf({ ...issue, path: [] }))];
+  return expected.length === 0 ? noWords : `${noWords}: expected ${expected.join(' or ')}`;
+}
+
 /** Parses or throws InvalidRequestError that names the first bad field; nothing behind it is looked at. */
 export function parseOrThrow<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = parseToFirstMistake(schema, value);
@@ -39,5 +59,5 @@ export function parseOrThrow<Schema extends z.ZodType>(schema: Schema, value: un
   }
   if (issue === undefined || issue.path.length === 0) throw notAnObject();
   const param = shownParam(pathText(issue.path));
-  throw new InvalidRequestError(`${param}: ${issue.message}`, param);
+  throw new InvalidRequestError(`${param}: ${messageOf(issue)}`, param);
 }

@@ -43,7 +43,7 @@ export const readFamilies = {
     'Log rows that neither Postgres nor the spool took, printed; of a sidecar: not taken by stdout, gone.',
   ),
   gw_log_rows_replayed_total: countOf('Log rows taken from the spool to Postgres, which lacked them.'),
-  gw_log_rows_bad_total: countOf('Spool lines that Postgres refuses.'),
+  gw_log_rows_bad_total: countOf('Spool lines that are torn or that Postgres refuses.'),
   gw_log_rows_printed_total: countOf('Log rows printed because no store took them, or at the end.'),
   gw_log_queue_depth: gaugeOf('Log rows waiting.'),
   gw_log_oldest_row_age_seconds: gaugeOf('Age of the oldest row waiting.'),

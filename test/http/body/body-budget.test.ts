@@ -81,8 +81,10 @@ describe('the budget of bodies', () => {
   test('books nothing to a request that is over', () => {
     const budget = new BodyBudget(limitBytes, 1);
     const hold = budget.open('a', false);
+    budget.onShortage = () => expect.unreachable('nobody lacks room for it');
     hold.release();
     expect(hold.grow(1)).toBe(false);
+    hold.earlyLost();
     expect(budget.heldBytes).toBe(0);
   });
 
@@ -117,7 +119,9 @@ describe('the budget of bodies', () => {
 
 test('a process that lacks memory takes no large body further, but small ones, and what it holds already', () => {
   let lacksMemory = false;
+  const short: string[] = [];
   const budget = new BodyBudget(1024 * 1024, 1, (bytes) => lacksMemory && bytes >= 4 * 64 * 1024);
+  budget.onShortage = (shortage) => short.push(shortage);
   const [large, oversize, small] = ['a', 'b', 'c'].map((owner) => budget.open(owner, false));
   expect(large?.grow(100_000)).toBe(true);
   expect(oversize?.grow(2_000_000)).toBe(true);
@@ -128,4 +132,7 @@ test('a process that lacks memory takes no large body further, but small ones, a
   expect(small?.grow(1_000)).toBe(true);
   lacksMemory = false;
   expect(large?.grow(100_001)).toBe(true);
+  expect(budget.open('d', false).grow(2_000_000), 'a second one beyond every share').toBe(false);
+  large?.earlyLost();
+  expect(short).toEqual(['memory', 'memory', 'body_bytes', 'body_bytes']);
 });

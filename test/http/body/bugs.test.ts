@@ -25,7 +25,7 @@ test.each([
   const app = fastify({ bodyLimit: 4 * 1024 * 1024, http: { IncomingMessage: MeasuredMessage } });
   onTestFinished(() => app.close());
   app.decorateRequest('earlyBody', null);
-  acceptOnlyJson(app, budget as never, new LaterTurns(), () => undefined);
+  acceptOnlyJson(app, budget as never, new LaterTurns());
   const errors: unknown[] = [];
   app.setErrorHandler((error, _request, reply) => {
     errors.push(error);

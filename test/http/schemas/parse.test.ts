@@ -41,15 +41,15 @@ describe('a parsed body', () => {
     ],
     ['a part of a wrong type', parts({ type: 5 }, 5), 'messages[1].content[0].type', 'expected string'],
     ['a stop that is no text', { stop: ['a', 1] }, 'stop[1]', 'expected string'],
-    ['stops of another kind', { stop: 5 }, 'stop', 'Invalid input'],
-    ['stops in an object', { stop: { a: 1 } }, 'stop', 'Invalid input'],
+    ['stops of another kind', { stop: 5 }, 'stop', 'expected string or array'],
+    ['stops in an object', { stop: { a: 1 } }, 'stop', 'expected string or array'],
     [
       'content of another kind',
       { messages: [{ role: 'user', content: { a: 1 } }] },
       'messages[0].content',
-      'Invalid input',
+      'expected string or array',
     ],
-    ['a choice of another kind', { tool_choice: [] }, 'tool_choice', 'Invalid input'],
+    ['a choice of another kind', { tool_choice: [] }, 'tool_choice', 'expected string or object'],
   ])('names what is wrong inside where more than one kind may stand: %s', (_name, fields, param, message) => {
     const body = { model: 'gw/cheap', messages: [{ role: 'user', content: 'Hi' }], ...fields };
     const error = thrown(() => parseOrThrow(chatRequestSchema, body));
