@@ -7,7 +7,7 @@
   (include "model-gateway.refuseScaling" . | fromYamlArray)
   (include "model-gateway.refuseDisruption" . | fromYamlArray)
   (include "model-gateway.refuseTables" . | fromYamlArray)
-  (include "model-gateway.refuseLabels" . | fromYamlArray)
+  (include "model-gateway.refuseOwnKeys" . | fromYamlArray)
   (include "model-gateway.refuseEdges" . | fromYamlArray)
   (include "model-gateway.refuseNetwork" . | fromYamlArray)
   (include "model-gateway.refuseSidecar" . | fromYamlArray) -}}
@@ -119,10 +119,11 @@
 {{- end -}}
 
 {{/* A key twice in a map is what the Kubernetes API refuses, or what moves pods out of reach of their Services. */}}
-{{- define "model-gateway.refuseLabels" -}}
+{{- define "model-gateway.refuseOwnKeys" -}}
 {{- $ofPods := list "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" }}
 {{- $ofAll := concat $ofPods (list "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "helm.sh/chart") }}
-{{- range $value, $own := dict "podLabels" $ofPods "commonLabels" $ofAll }}
+{{- $annotations := list "kubectl.kubernetes.io/default-container" "checksum/otel-collector" }}
+{{- range $value, $own := dict "podLabels" $ofPods "commonLabels" $ofAll "podAnnotations" $annotations }}
 {{- range $key, $_ := get $.Values $value }}
 {{- if has $key $own }}
 - '{{ $value }} has {{ $key }}, which the chart sets itself: leave it out{{ if eq $key "app.kubernetes.io/name" }}, or set nameOverride{{ end }}.'
