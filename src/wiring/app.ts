@@ -70,6 +70,8 @@ export async function startGateway(
     lines.flush();
     return { url, adminUrl, close: stop };
   } catch (error) {
+    // Nobody was told of an address: the second call leaves out the waits for requests.
+    void stop();
     await stop();
     throw error;
   }
