@@ -1,4 +1,4 @@
-import { minuteLimits } from '../../core/limits/limit-table.ts';
+import type { MinuteLimit } from '../../core/limits/limit-table.ts';
 import { minuteMs, streamLeaseMs } from '../../core/limits/minute.ts';
 import type { SharedAnswer, SharedRequest, UserNews } from '../../core/limits/shared-counts.ts';
 import type { NoAnswer, SharedLimits } from '../../limits/ports.ts';
@@ -29,7 +29,7 @@ end`;
 
 /**
  * Settles as above, then decides for one more request: nothing is counted of one that is refused. ARGV goes on: 1 for
- * a stream, then the limits as the table has them: requests, tokens, streams (-1: none). ARGV[5] is then what the
+ * a stream, then the limits by `numbersInScript` (-1: none). ARGV[5] is then what the
  * replica has with this one. Answers which of the limits refused (from 1; 0: none), requests, tokens, ms left of the
  * window, streams of the other replicas.
  */
@@ -71,6 +71,10 @@ if left < 0 then
 end
 return {refused, requests, tokens, left, others}`;
 
+/** Each limit by its number in the script: its place among those in ARGV, and what is answered where it refuses. */
+const numbersInScript: Readonly<Record<MinuteLimit, number>> = { requests: 1, tokens: 2, streams: 3 };
+const limitsOfScript = Object.keys(numbersInScript) as MinuteLimit[];
+
 type Arguments = readonly (string | number)[];
 
 /** The connection with both scripts as commands. */
@@ -94,12 +98,12 @@ export class RedisLimits implements SharedLimits {
       this.#scripts.gwAdmit(
         ...this.#told(request),
         Number(request.isStream && request.most.streams !== null),
-        ...minuteLimits.map((limit) => request.most[limit] ?? -1),
+        ...limitsOfScript.map((limit) => request.most[limit] ?? -1),
       ),
     read: (reply) => {
       if (!Array.isArray(reply)) return 'unanswered';
       const [refused = 0, requests = 0, tokens = 0, leftMs = 0, otherStreams = 0] = reply as number[];
-      return { refusedBy: minuteLimits[refused - 1] ?? null, requests, tokens, leftMs, otherStreams };
+      return { refusedBy: limitsOfScript[refused - 1] ?? null, requests, tokens, leftMs, otherStreams };
     },
     unsent: 'unsent',
     // Out of memory, a standby, still loading: the scripts fail at their first write, and nothing was counted.

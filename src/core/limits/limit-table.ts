@@ -1,7 +1,7 @@
 interface Row {
   /** Where it stands in what holds for a user. */
   readonly field: string;
-  /** What refuses a request is called so in metrics. */
+  /** What refuses a request is called so in metrics; of what is counted, also in messages and in headers of answers. */
   readonly refusal: string;
 }
 
@@ -45,7 +45,6 @@ export const budgetRows = rows.filter((row): row is LimitRowOf<'budget'> => row.
 /** Which limit refused a request. */
 export type MinuteLimit = LimitRowOf<'minute'>['refusal'];
 export type RefusingLimit = LimitRow['refusal'];
-export const minuteLimits: readonly MinuteLimit[] = minuteRows.map(({ refusal }) => refusal);
 export const refusingLimits: readonly RefusingLimit[] = rows.map(({ refusal }) => refusal);
 
 /** Counted up within a minute, which all replicas share; streams come and go. */

@@ -64,12 +64,12 @@ export class UserMinute {
   /** One more was admitted by this replica alone; `isTold`: the store may have counted it all the same. */
   admitAlone(nowMs: number, isTold: boolean): void {
     this.#roll(nowMs);
-    this.#add({ ...none, requests: 1 }, !isTold);
+    this.#add({ requests: 1, tokens: 0 }, !isTold);
   }
 
   spend(tokens: number, nowMs: number): void {
     this.#roll(nowMs);
-    this.#add({ ...none, tokens }, true);
+    this.#add({ requests: 0, tokens }, true);
   }
 
   #add(counts: Counts, isNews: boolean): void {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { budgetRefusal, hasBudget, periodsAt } from '../../../src/core/limits/budget.ts';
 import type { LimitName } from '../../../src/core/limits/limit-table.ts';
 import {
+  countedLimits,
   limitFields,
   limitNames,
   limitTable,
@@ -13,6 +14,7 @@ import { countsMinutes, minuteRefusal } from '../../../src/core/limits/minute.ts
 import { limitError } from '../../../src/core/limits/refusal.ts';
 import type { Limits } from '../../../src/core/limits/user-limits.ts';
 import { compileDefaults, compileExceptions, limitsOf } from '../../../src/core/limits/user-limits.ts';
+import { UserMinute } from '../../../src/core/limits/user-minute.ts';
 
 const wallMs = Date.UTC(2026, 10, 23);
 
@@ -51,6 +53,16 @@ describe.each(limitNames)('%s', (name: LimitName) => {
     );
   });
 });
+
+test.each(countedLimits)(
+  '%s are counted of a request that this replica admits alone and settles',
+  (limit) => {
+    const minute = new UserMinute('user');
+    minute.admitAlone(0, false);
+    minute.spend(1, 0);
+    expect(minute.counts(0, false)[limit]).toBe(1);
+  },
+);
 
 test('no two limits share a field or a name of a refusal', () => {
   expect(new Set(limitFields).size).toBe(limitNames.length);
