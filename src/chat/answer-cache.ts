@@ -76,13 +76,20 @@ export class AnswerCache {
   readonly #store: ResponseCache;
   readonly #monotonicMs: Clock['monotonicMs'];
   readonly #later: LaterTurns;
+  readonly #reportBug: (cause: unknown) => void;
   /** Resolves when the last one who waits for a turn to parse an answer has had it. */
   #parsing: Promise<void> = Promise.resolve();
   readonly #known = new KnownCacheKeys();
   readonly #inFlight = new InFlightRequests<StoredAnswer>(maxInFlight);
 
-  constructor(store: ResponseCache, monotonicMs: Clock['monotonicMs'], later: LaterTurns) {
+  constructor(
+    store: ResponseCache,
+    monotonicMs: Clock['monotonicMs'],
+    later: LaterTurns,
+    reportBug: (cause: unknown) => void,
+  ) {
     this.#store = store;
+    this.#reportBug = reportBug;
     this.#monotonicMs = monotonicMs;
     this.#later = later;
   }
@@ -186,13 +193,19 @@ export class AnswerCache {
       signal: leader.signal,
       resolve: (answer) => {
         // It resolves for the others only once the answer is stored, so whoever misses the one finds the other.
-        const kept =
-          answer === null
-            ? Promise.resolve()
-            : this.#store.set(key, encodeStoredAnswer(answer), ttlSeconds, owner);
-        void kept.finally(() => leader.resolve(answer));
+        const kept = answer === null ? Promise.resolve() : this.#keep(key, answer, ttlSeconds, owner);
+        void kept.then(() => leader.resolve(answer));
       },
       reject: leader.reject,
     };
+  }
+
+  /** Never rejects: what the store throws all the same is a bug, and none of the answer, which its client has. */
+  async #keep(key: string, answer: StoredAnswer, ttlSeconds: number, owner: string): Promise<void> {
+    try {
+      await this.#store.set(key, encodeStoredAnswer(answer), ttlSeconds, owner);
+    } catch (bug) {
+      this.#reportBug(bug);
+    }
   }
 }

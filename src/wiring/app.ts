@@ -159,7 +159,9 @@ function chatOn(
   return createChat({
     ...asking,
     requestForms: rememberedForms(),
-    cache: new AnswerCache(metrics.stores.cache(stores.answers), clock.monotonicMs, shared.later),
+    cache: new AnswerCache(metrics.stores.cache(stores.answers), clock.monotonicMs, shared.later, (cause) =>
+      log.error({ err: cause }, 'an answer could not be kept'),
+    ),
     requestLog: countedBy(limits, stores.requestLog),
     ...shared,
     telemetry,

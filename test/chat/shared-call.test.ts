@@ -3,6 +3,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { CacheLookup } from '../../src/chat/answer-cache.ts';
 import { AnswerCache } from '../../src/chat/answer-cache.ts';
 import { LaterTurns } from '../../src/chat/later-turn.ts';
+import type { StoredAnswer } from '../../src/chat/stored-answer.ts';
+import { noUsage } from '../../src/core/answer/usage.ts';
 import { callOf, candidateOf, FakeStore } from './story.ts';
 
 /** A clock apart from the timers: what counts is what it says. */
@@ -26,7 +28,12 @@ async function join(cache: AnswerCache, timeoutMs: number): Promise<CacheLookup 
 }
 
 test('each waits as long as an attempt of its own may take, by the clock, and goes on alone', async () => {
-  const cache = new AnswerCache(new FakeStore(), () => nowMs, new LaterTurns());
+  const cache = new AnswerCache(
+    new FakeStore(),
+    () => nowMs,
+    new LaterTurns(),
+    () => expect.unreachable(),
+  );
   const leader = await join(cache, 60_000);
   let waits = true;
   const follower = join(cache, 5_000).finally(() => {
@@ -41,4 +48,32 @@ test('each waits as long as an attempt of its own may take, by the clock, and go
   await vi.advanceTimersByTimeAsync(2_000);
   expect(await follower).toMatchObject({ kind: 'miss' });
   if (leader?.kind === 'miss') leader.resolve(null);
+});
+
+const answer: StoredAnswer = {
+  completion: { json: '{"choices":[]}', bytes: 14 },
+  provider: 'openai',
+  model: 'm',
+  usage: { ...noUsage },
+  values: 1,
+  costMicroUsd: 46,
+  requestId: 'r',
+  traceId: null,
+  spanId: null,
+};
+
+test('an answer that cannot be kept is a bug of ours, and goes to all who wait for it', async () => {
+  const bugs: unknown[] = [];
+  const broken = Object.assign(new FakeStore(), { set: () => Promise.reject(new Error('broken')) });
+  const cache = new AnswerCache(
+    broken,
+    () => nowMs,
+    new LaterTurns(),
+    (bug) => void bugs.push(bug),
+  );
+  const leader = await join(cache, 60_000);
+  const follower = join(cache, 60_000);
+  if (leader?.kind === 'miss') leader.resolve(answer);
+  expect(await follower).toMatchObject({ kind: 'hit' });
+  expect(bugs).toEqual([new Error('broken')]);
 });

@@ -423,7 +423,12 @@ export class World {
         },
         accepting: () => true,
       },
-      cache: new AnswerCache(this.store, () => performance.now(), this.later),
+      cache: new AnswerCache(
+        this.store,
+        () => performance.now(),
+        this.later,
+        (cause) => void this.bugs.push(cause),
+      ),
       later: this.later,
       reportBug: (cause) => void this.bugs.push(cause),
       reportUnopenedKey: (keyId, { requestId }) => void this.unopened.push([keyId, requestId]),
