@@ -32,7 +32,7 @@ export const errorRows = [
     'invalid_request_error',
     422,
     'chat',
-    `body, parameter or header not acceptable (\`param\` names it); \`no_provider_key\`; \`unsupported_feature\`; \`too_many_keys\` (${maxUserServerKeys} \`self_hosted\`), \`too_many_key_bytes\` (${maxKeyBytesPerUser / 1024} KiB of all keys); \`too_many_service_keys\` (${maxServiceKeysPerUser}); \`too_many_values\`, \`too_many_escapes\` (bodies that cost too much to read); \`upstream_rejected\`: every candidate refused the request itself`,
+    `body, parameter or header not acceptable (\`param\` names it); \`no_provider_key\`; \`unsupported_feature\`; \`too_many_keys\` (${maxUserServerKeys} \`self_hosted\`, or an object of the body has too many or too long ones), \`too_many_key_bytes\` (${maxKeyBytesPerUser / 1024} KiB of all keys); \`too_many_service_keys\` (${maxServiceKeysPerUser}); \`too_many_values\`, \`too_many_escapes\` (bodies that cost too much to read); \`upstream_rejected\`: every candidate refused the request itself`,
   ],
   ['residency_error', 422, 'chat', 'India asked for, no key for it'],
   [
