@@ -18,5 +18,5 @@ test('every type of error has its codes, and no code belongs to two', () => {
 test.each(allErrorCodes)('%s is sent by somebody', (code) => {
   // The one pair that is put together from what is wrong with an address.
   const text = code.startsWith('address_') ? 'code: `address_' : `'${code}'`;
-  expect(texts).toContain(text);
+  expect(texts.includes(text), `${code} in src/`).toBe(true);
 });
