@@ -56,8 +56,8 @@ function storeHandlers(store: RoutesStore, deps: RoutesDeps): Handlers<StoreRout
   return {
     ...keysHandlers(store, deps),
     ...serviceKeysHandlers(store, deps),
-    readLogs: async ({ query, request, reply }) =>
-      writtenInTurns(await logPage(store, request.account.userId, query), reply, deps.later),
+    readLogs: ({ query, request, reply }) =>
+      logPage(store, request.account.userId, query, (page) => writtenInTurns(page, reply, deps.later)),
     ...keyCheckHandlers(store, deps),
     explainLog: ({ params, request }) => explainedLog(store, request.account.userId, params.log_id),
     readStats: ({ query, request }) => stats(store, request.account.userId, query),

@@ -80,18 +80,19 @@ export class UserTurns {
 }
 
 function waitIn(queue: UserQueue, maxWaitMs: number): Promise<void> {
-  if (queue.waiting.length >= maxWaitingPerUser) return Promise.reject(tooMany());
+  if (queue.waiting.length >= maxWaitingPerUser) return Promise.reject(tooManyQueries());
   return new Promise((begin, reject) => {
     const timer = setTimeout(() => {
       queue.waiting.splice(queue.waiting.indexOf(waiter), 1);
-      reject(tooMany());
+      reject(tooManyQueries());
     }, maxWaitMs);
     const waiter: Waiter = { begin, timer };
     queue.waiting.push(waiter);
   });
 }
 
-function tooMany(): RateLimitError {
+/** 429: a turn of the user's did not come in time, or too many wait for one. */
+export function tooManyQueries(): RateLimitError {
   return new RateLimitError('Too many of your requests of this kind are under way; try again shortly.', {
     code: 'too_many_queries',
     headers: { 'retry-after': '1' },

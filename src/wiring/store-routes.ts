@@ -3,6 +3,7 @@ import { AccountChanges } from '../adapters/postgres/account-changes.ts';
 import { poolConnectMs } from '../adapters/postgres/pool.ts';
 import { listProviderKeys } from '../adapters/postgres/provider-keys.ts';
 import { readLogRow } from '../adapters/postgres/read-log-row.ts';
+import type { LogRowsQuery } from '../adapters/postgres/read-log-rows.ts';
 import { readLogRows } from '../adapters/postgres/read-log-rows.ts';
 import { readProviderKeyUses } from '../adapters/postgres/read-provider-key-uses.ts';
 import { readSums } from '../adapters/postgres/read-sums.ts';
@@ -14,6 +15,7 @@ import { askerOf } from '../http/audit.ts';
 import type { HttpTelemetry } from '../http/http-telemetry.ts';
 import { keyCheckLimit } from '../http/limits/key-check-limit.ts';
 import type { RoutesStore } from '../http/routes.ts';
+import { FairTurns } from '../limits/fair-turns.ts';
 import { UserTurns } from '../limits/user-turns.ts';
 import type { Settings } from '../settings.ts';
 import type { StoreMetrics } from '../telemetry/store-metrics.ts';
@@ -24,6 +26,9 @@ export interface StoreRoutesWatch {
   readonly metrics: StoreMetrics;
   readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed'>;
 }
+
+/** Pages of logs in the making: one of a thousand wide rows takes 10 MB until its last byte is written. */
+const mostPages = 3;
 
 /** As long as the pool lets a query wait for a connection: Postgres is then not what the caller waits for. */
 const turnsOf = ({ options }: pg.Pool): UserTurns =>
@@ -45,6 +50,10 @@ export function routesStore(
   // Apart, as their pools are: who reads statistics does not wait for who changes keys.
   const keyTurns = turnsOf(pool);
   const readTurns = turnsOf(queryPool);
+  const pageTurns = new FairTurns(mostPages, poolConnectMs);
+  const readPage = timeQuery('read_logs', (userId: string, query: LogRowsQuery) =>
+    readLogRows(queryPool, userId, query),
+  );
   return {
     mayRegister: registrationGuard(
       {
@@ -80,8 +89,8 @@ export function routesStore(
     readProviderKeyUses: readTurns.share(
       timeQuery('read_key_uses', (userId) => readProviderKeyUses(queryPool, userId)),
     ),
-    readLogRows: readTurns.share(
-      timeQuery('read_logs', (userId, query) => readLogRows(queryPool, userId, query)),
+    readLogRows: readTurns.share((userId, query, take) =>
+      pageTurns.run(userId, async () => take(await readPage(userId, query))),
     ),
     readLogRow: readTurns.share(timeQuery('read_log', (userId, id) => readLogRow(queryPool, userId, id))),
     readSums: readTurns.share(timeQuery('read_stats', (userId, query) => readSums(queryPool, userId, query))),

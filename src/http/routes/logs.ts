@@ -10,7 +10,12 @@ import type { LogsQuery } from '../schemas/query-schemas.ts';
 import { defaultPage } from '../schemas/query-schemas.ts';
 
 export interface LogStore {
-  readonly readLogRows: (userId: string, query: LogRowsQuery) => Promise<readonly ListedRow[]>;
+  /** `take` makes the answer while the user's turn lasts: many pages in the making are what takes memory. */
+  readonly readLogRows: (
+    userId: string,
+    query: LogRowsQuery,
+    take: (rows: readonly ListedRow[]) => Promise<LogPage>,
+  ) => Promise<LogPage>;
 }
 
 const fieldsOf = fieldsShown(listColumns);
@@ -22,22 +27,26 @@ export function listedRow(row: ListedRow): LogPage['data'][number] {
 
 /**
  * One page of the user's rows, newest first (SPEC 4.6). `next_cursor` is set exactly when the page is full; it carries
- * `since` and `request_id`.
+ * `since` and `request_id`. `write` is what is still to be done with it in the user's turn.
  */
-export async function logPage(store: LogStore, userId: string, query: LogsQuery): Promise<LogPage> {
+export async function logPage(
+  store: LogStore,
+  userId: string,
+  query: LogsQuery,
+  write: (page: LogPage) => Promise<LogPage>,
+): Promise<LogPage> {
   const cursor = query.cursor ?? null;
   const sinceMicros = query.since ?? cursor?.sinceMicros ?? null;
   const requestId = query.request_id ?? cursor?.requestId ?? null;
   const limit = query.limit ?? defaultPage;
-  const rows = await store.readLogRows(userId, { sinceMicros, after: cursor, requestId, limit });
-  const last = rows.length === limit ? rows.at(-1) : undefined;
-  return {
-    data: rows.map(listedRow),
-    next_cursor:
+  return store.readLogRows(userId, { sinceMicros, after: cursor, requestId, limit }, (rows) => {
+    const last = rows.length === limit ? rows.at(-1) : undefined;
+    const next =
       last === undefined
         ? null
-        : encodeLogCursor({ createdAtMicros: last.created_micros, id: last.id, sinceMicros, requestId }),
-  };
+        : encodeLogCursor({ createdAtMicros: last.created_micros, id: last.id, sinceMicros, requestId });
+    return write({ data: rows.map(listedRow), next_cursor: next });
+  });
 }
 
 /** Rows of a page that are written in one turn of the event loop: a thousand of the widest take 8 ms of everybody's. */

@@ -45,7 +45,12 @@ export function readLogs(
     limit,
     cursor: (cursor === null ? null : decodeLogCursor(cursor)) ?? undefined,
   };
-  return logPage({ readLogRows: (owner, rows) => readLogRows(pool, owner, rows) }, userId, query);
+  return logPage(
+    { readLogRows: async (owner, rows, take) => take(await readLogRows(pool, owner, rows)) },
+    userId,
+    query,
+    async (whole) => whole,
+  );
 }
 
 /** Sums as the route shows them. */
