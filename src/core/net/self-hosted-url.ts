@@ -4,6 +4,9 @@ import { classifyAddress } from './ip-class.ts';
 export const maxUrlLength = 2048;
 /** RFC 1035 2.3.4. */
 const maxHostLength = 253;
+/** Of a host, the dot that may end it, and a port. */
+const maxAuthorityLength = maxHostLength + '.:65535'.length;
+const noHost = 'must name a valid host.';
 
 export type ParsedSelfHostedUrl =
   | { readonly ok: true; readonly url: string }
@@ -31,6 +34,9 @@ function oddity(text: string): string | null {
     return 'must not contain spaces, control characters or backslashes.';
   if (!/^https?:\/\/[^/]/i.test(text)) return 'must be an absolute http or https URL.';
   if (/[?#]/.test(text)) return 'must not have a query or a fragment.';
+  // Before it is parsed: what that costs grows with the square of a label's letters.
+  const [, authority = ''] = /^https?:\/\/([^/]*)/i.exec(text) ?? [];
+  if (authority.length > maxAuthorityLength) return noHost;
   return null;
 }
 
@@ -61,7 +67,7 @@ export function parseSelfHostedUrl(text: string): ParsedSelfHostedUrl {
   if (url.port === '0') return refuse('must not use port 0.');
   const { shown, bare } = splitHost(url.hostname);
   if (bare === '' || bare.length > maxHostLength || bare.split('.').includes('')) {
-    return refuse('must name a valid host.');
+    return refuse(noHost);
   }
   if (url.protocol === 'http:' && !mayUseHttp(bare)) {
     return refuse(
