@@ -96,8 +96,10 @@ export class CandidateBreakers {
     const waitMs = limited ? (failure.retryAfterMs ?? 0) : 0;
     if (waitMs > 0) own.limit(nowMs + Math.min(waitMs, rules.longest_retry_after_seconds * 1000));
     else own.recordFailure(rules, startedAtMs, nowMs, true);
-    // One user's dead server says nothing of another's.
-    if (failure.blamesProvider && !isUserServer(provider)) this.#blame(provider, startedAtMs, userId, rules);
+    // One user's dead server says nothing of another's, nor does a 5xx for a model that hardly anybody asks for.
+    const isOfAll = failure.status === null || tables.names(provider, candidate.model);
+    if (failure.blamesProvider && isOfAll && !isUserServer(provider))
+      this.#blame(provider, startedAtMs, userId, rules);
     else this.#endProbeOf(provider, startedAtMs);
   }
 
