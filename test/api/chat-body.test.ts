@@ -41,6 +41,8 @@ describe('an accepted value', () => {
     ['user', ''],
     ['tools', [weatherTool]],
     ['response_format', { type: 'json_object' }],
+    ['response_format', {}],
+    ['response_format', { type: 5 }],
     [
       'response_format',
       { type: 'json_schema', json_schema: { name: 'x', strict: true, schema: { type: 'object' } } },

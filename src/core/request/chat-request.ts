@@ -54,7 +54,7 @@ export const chatRequestSchema = z.strictObject({
   tools: z.array(z.looseObject({})).optional(),
   tool_choice: z.union([z.string(), z.looseObject({})]).optional(),
   parallel_tool_calls: z.boolean().optional(),
-  response_format: z.looseObject({ type: z.string() }).optional(),
+  response_format: z.looseObject({}).optional(),
 });
 
 const anyMessageSchema = chatMessageSchema.extend({ role: z.enum([...roles, 'developer']) });
