@@ -14,6 +14,7 @@ import { registrationGuard } from '../http/access/registration-policy.ts';
 import { askerOf } from '../http/audit.ts';
 import type { HttpTelemetry } from '../http/http-telemetry.ts';
 import { keyCheckLimit } from '../http/limits/key-check-limit.ts';
+import { rowsOfOneTurn } from '../http/routes/logs.ts';
 import type { RoutesStore } from '../http/routes.ts';
 import { FairTurns } from '../limits/fair-turns.ts';
 import { UserTurns } from '../limits/user-turns.ts';
@@ -27,8 +28,8 @@ export interface StoreRoutesWatch {
   readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed'>;
 }
 
-/** Pages of logs in the making: one of a thousand wide rows takes 10 MB until its last byte is written. */
-const mostPages = 3;
+/** Long pages of logs in the making: one of a thousand wide rows takes 10 MB until its last byte is written. */
+const mostLongPages = 3;
 
 /** As long as the pool lets a query wait for a connection: Postgres is then not what the caller waits for. */
 const turnsOf = ({ options }: pg.Pool): UserTurns =>
@@ -50,7 +51,7 @@ export function routesStore(
   // Apart, as their pools are: who reads statistics does not wait for who changes keys.
   const keyTurns = turnsOf(pool);
   const readTurns = turnsOf(queryPool);
-  const pageTurns = new FairTurns(mostPages, poolConnectMs);
+  const pageTurns = new FairTurns(mostLongPages, poolConnectMs);
   const readPage = timeQuery('read_logs', (userId: string, query: LogRowsQuery) =>
     readLogRows(queryPool, userId, query),
   );
@@ -89,9 +90,10 @@ export function routesStore(
     readProviderKeyUses: readTurns.share(
       timeQuery('read_key_uses', (userId) => readProviderKeyUses(queryPool, userId)),
     ),
-    readLogRows: readTurns.share((userId, query, take) =>
-      pageTurns.run(userId, async () => take(await readPage(userId, query))),
-    ),
+    readLogRows: readTurns.share((userId, query, take) => {
+      const make = async () => take(await readPage(userId, query));
+      return query.limit > rowsOfOneTurn ? pageTurns.run(userId, make) : make();
+    }),
     readLogRow: readTurns.share(timeQuery('read_log', (userId, id) => readLogRow(queryPool, userId, id))),
     readSums: readTurns.share(timeQuery('read_stats', (userId, query) => readSums(queryPool, userId, query))),
   };

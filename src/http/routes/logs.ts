@@ -10,7 +10,7 @@ import type { LogsQuery } from '../schemas/query-schemas.ts';
 import { defaultPage } from '../schemas/query-schemas.ts';
 
 export interface LogStore {
-  /** `take` makes the answer while the user's turn lasts: many pages in the making are what takes memory. */
+  /** `take` makes the answer while the user's turn lasts: long pages in the making are what takes memory. */
   readonly readLogRows: (
     userId: string,
     query: LogRowsQuery,
@@ -50,7 +50,7 @@ export async function logPage(
 }
 
 /** Rows of a page that are written in one turn of the event loop: a thousand of the widest take 8 ms of everybody's. */
-const rowsOfOneTurn = 100;
+export const rowsOfOneTurn = 100;
 
 /** The JSON of a page, in parts. */
 function* pageJson({ data, next_cursor }: LogPage): Generator<undefined, Buffer> {

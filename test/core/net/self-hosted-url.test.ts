@@ -1,10 +1,29 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
   parseSelfHostedUrl,
   selfHostedEndpoint,
   vendorEndpoint,
 } from '../../../src/core/net/self-hosted-url.ts';
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+// What it takes to parse one grows with the square of its letters.
+test.each([
+  ['letters beyond ASCII', '模'.repeat(300)],
+  ['a user before it', `a:b@${'模'.repeat(300)}`],
+  ['escapes', '%E6%A8%A1'.repeat(100)],
+])('an endless host is refused and not parsed: %s', (_what, host) => {
+  const parse = vi.fn();
+  vi.stubGlobal('URL', parse);
+  expect(parseSelfHostedUrl(`https://${host}/v1`)).toEqual({
+    ok: false,
+    message: 'must name a valid host.',
+  });
+  expect(parse).not.toHaveBeenCalled();
+});
 
 describe('accepts', () => {
   test.each([
