@@ -171,6 +171,18 @@ test('trouble of the provider cools it for everybody once three users saw it', (
   expect(breakers.holdsBack(of('e'))).toBe(true);
 });
 
+test('a 5xx for a model that the tables do not name cools its key, and nobody else’s', () => {
+  const { breakers, fail, of } = openBreakers();
+  const broken = { ...failure('upstream-failed', true), status: 500 };
+  const asking = (userId: string, model: string) => ({ ...of(userId), model });
+  for (const userId of ['a', 'b', 'c']) fail(5, broken, userId, asking(userId, 'always fails'));
+  expect(breakers.holdsBack(of('a'))).toBe(true);
+  expect(breakers.holdsBack(of('d'))).toBe(false);
+  const named = testTables({}).named.find(({ provider }) => provider === 'openai')?.model ?? '';
+  for (const userId of ['a', 'b', 'c']) fail(5, broken, userId, asking(userId, named));
+  expect(breakers.holdsBack(of('d')), 'of one that they name').toBe(true);
+});
+
 test('users’ own servers have nothing in common: dead ones of several users cool nobody else’s', () => {
   const { breakers, fail } = openBreakers();
   const own = (userId: string) =>
