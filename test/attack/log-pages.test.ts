@@ -13,6 +13,8 @@ const pagesAtOnce = 96;
 const bursts = 3;
 const rows = 1_000;
 const lanes = 4;
+/** Of the container's memory: the rest is for all else that goes on. */
+const mostShare = 3 / 4;
 
 /** The most that was resident at any time, files' pages included. */
 const peakBytes = (pid: number): number =>
@@ -47,7 +49,7 @@ test('a crowd that reads pages of a thousand rows is served in turns, and the pr
   process.stdout.write(`${figure}\n`);
   expect([...statuses.keys()].filter((status) => ![200, 429, 503].includes(status))).toEqual([]);
   expect(statuses.get(200)).toBeGreaterThan(users);
-  expect(peakBytes(gateway.pid)).toBeLessThan(limitBytes);
+  expect(peakBytes(gateway.pid)).toBeLessThan(mostShare * limitBytes);
   recordFault({
     fault: `${users} users read ${pagesAtOnce} pages of ${rows} log rows each at once`,
     required: 'the process lives within its memory, and serves them in turns',
