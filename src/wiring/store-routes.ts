@@ -10,14 +10,14 @@ import { readSums } from '../adapters/postgres/read-sums.ts';
 import { addServiceKey, listServiceKeys } from '../adapters/postgres/service-keys.ts';
 import { registerUser } from '../adapters/postgres/users.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
+import { FairTurns } from '../fair-turns.ts';
 import { registrationGuard } from '../http/access/registration-policy.ts';
 import { askerOf } from '../http/audit.ts';
 import type { HttpTelemetry } from '../http/http-telemetry.ts';
 import { keyCheckLimit } from '../http/limits/key-check-limit.ts';
 import { rowsOfOneTurn } from '../http/routes/logs.ts';
 import type { RoutesStore } from '../http/routes.ts';
-import { FairTurns } from '../limits/fair-turns.ts';
-import { UserTurns } from '../limits/user-turns.ts';
+import { tooManyQueries, UserTurns } from '../limits/user-turns.ts';
 import type { Settings } from '../settings.ts';
 import type { StoreMetrics } from '../telemetry/store-metrics.ts';
 import type { Stores } from './stores.ts';
@@ -51,7 +51,11 @@ export function routesStore(
   // Apart, as their pools are: who reads statistics does not wait for who changes keys.
   const keyTurns = turnsOf(pool);
   const readTurns = turnsOf(queryPool);
-  const pageTurns = new FairTurns(mostLongPages, poolConnectMs);
+  const pageTurns = new FairTurns({
+    mostUnderWay: mostLongPages,
+    maxWaitMs: poolConnectMs,
+    late: tooManyQueries,
+  });
   const readPage = timeQuery('read_logs', (userId: string, query: LogRowsQuery) =>
     readLogRows(queryPool, userId, query),
   );

@@ -3,11 +3,12 @@ import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { Accounts, Clock } from '../../chat/ports.ts';
 import { StoreAway } from '../../core/store-away.ts';
+import type { FairTurns } from '../../fair-turns.ts';
 import { AccountCache } from './account-cache.ts';
 import type { LoadedAccount } from './account-query.ts';
 import { readAccount } from './account-query.ts';
 import { listenForKeyChanges } from './key-changes.ts';
-import { LookUpTurns } from './look-up-turns.ts';
+import { lookUpTurns } from './look-up-turns.ts';
 import { withDatabase } from './pool.ts';
 import { RevokedKeys } from './revoked-keys.ts';
 import { ServiceKeyUses } from './service-key-uses.ts';
@@ -67,7 +68,7 @@ class CachedAccounts implements PostgresAccounts {
   readonly #hashesByUser = new Map<string, Set<string>>();
   /** Concurrent loads of one hash share a query. */
   readonly #loads = new Map<string, Load>();
-  readonly #turns: LookUpTurns;
+  readonly #turns: FairTurns;
   /** Keys that were good here, whatever the cache has let go of since: their users wait behind no stranger. */
   readonly #knownGood = new LRUCache<string, true>({ max: mostKnownGood });
   #away = false;
@@ -78,7 +79,7 @@ class CachedAccounts implements PostgresAccounts {
     this.#readAccount = read;
     this.#clock = clock;
     this.#uses = new ServiceKeyUses(pool);
-    this.#turns = new LookUpTurns(pool.options.max);
+    this.#turns = lookUpTurns(pool.options.max);
     this.#cache = new AccountCache(({ userId }, hash) => this.#forgetHash(userId, hash));
     this.#changes = listenForKeyChanges({
       ...{ url: directUrl, hosts: directHosts, clock },

@@ -1,6 +1,6 @@
 /** Keys that nobody knows: who sends many of them keeps neither the pool nor others from their look-ups. */
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { LookUpTurns } from '../../../src/adapters/postgres/look-up-turns.ts';
+import { lookUpTurns } from '../../../src/adapters/postgres/look-up-turns.ts';
 import { StoreAway } from '../../../src/core/store-away.ts';
 
 /** Work that ends when it is told to, and what runs of it. */
@@ -23,7 +23,7 @@ function scripted() {
 
 test('half of the pool is the most, and networks take turns', async () => {
   const { running, work, end } = scripted();
-  const turns = new LookUpTurns(5);
+  const turns = lookUpTurns(5);
   const crowd = Array.from({ length: 10 }, (_, at) => turns.run('203.0.113.1', work(`crowd ${at}`)));
   const other = turns.run('198.51.100.7', work('other'));
   expect([...running.keys()]).toEqual(['crowd 0', 'crowd 1']);
@@ -43,7 +43,7 @@ test('whoever waits too long is told so, and the place goes to the next', async 
     vi.useRealTimers();
   });
   const { running, work, end } = scripted();
-  const turns = new LookUpTurns(1);
+  const turns = lookUpTurns(1);
   const first = turns.run('a', work('first'));
   const late = turns.run('a', work('late'));
   const refused = expect(late).rejects.toThrow(StoreAway);
@@ -57,7 +57,7 @@ test('whoever waits too long is told so, and the place goes to the next', async 
 });
 
 test('what fails gives its place back', async () => {
-  const turns = new LookUpTurns(2);
+  const turns = lookUpTurns(2);
   const fail = () => Promise.reject(new Error('away'));
   await expect(turns.run('a', fail)).rejects.toThrow('away');
   expect(await turns.run('a', () => Promise.resolve(1))).toBe(1);

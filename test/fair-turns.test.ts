@@ -1,6 +1,7 @@
 /** Of work that takes much memory the process does little at once, and no user keeps the others from theirs. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { FairTurns } from '../../src/limits/fair-turns.ts';
+import { FairTurns } from '../src/fair-turns.ts';
+import { tooManyQueries } from '../src/limits/user-turns.ts';
 
 const maxWaitMs = 1_000;
 
@@ -15,7 +16,7 @@ afterEach(() => {
 
 /** Work of users that ends when it is told to, in the order in which it began. */
 function crowd(most: number) {
-  const turns = new FairTurns(most, maxWaitMs);
+  const turns = new FairTurns({ mostUnderWay: most, maxWaitMs, late: tooManyQueries });
   const underWay: { name: string; end: () => void; fail: () => void }[] = [];
   const begun: string[] = [];
   const ask = (name: string): Promise<string> =>
