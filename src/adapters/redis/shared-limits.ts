@@ -29,9 +29,8 @@ end`;
 
 /**
  * Settles as above, then decides for one more request: nothing is counted of one that is refused. ARGV goes on: 1 for
- * a stream, then the limits by `numbersInScript` (-1: none). ARGV[5] is then what the
- * replica has with this one. Answers which of the limits refused (from 1; 0: none), requests, tokens, ms left of the
- * window, streams of the other replicas.
+ * a stream, then the limits by `numbersInScript` (-1: none). ARGV[5] is then what the replica has with this one.
+ * Answers which of the limits refused (0: none), requests, tokens, ms left of the window, streams of other replicas.
  */
 const admitLua = `
 local now = redis.call('TIME')
@@ -73,7 +72,9 @@ return {refused, requests, tokens, left, others}`;
 
 /** Each limit by its number in the script: its place among those in ARGV, and what is answered where it refuses. */
 const numbersInScript: Readonly<Record<MinuteLimit, number>> = { requests: 1, tokens: 2, streams: 3 };
-const limitsOfScript = Object.keys(numbersInScript) as MinuteLimit[];
+const limitsOfScript = (Object.keys(numbersInScript) as MinuteLimit[]).toSorted(
+  (one, other) => numbersInScript[one] - numbersInScript[other],
+);
 
 type Arguments = readonly (string | number)[];
 

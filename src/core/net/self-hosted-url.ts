@@ -32,10 +32,10 @@ function oddity(text: string): string | null {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
   if (/[\u0000-\u0020\u007f\\]/.test(text))
     return 'must not contain spaces, control characters or backslashes.';
-  if (!/^https?:\/\/[^/]/i.test(text)) return 'must be an absolute http or https URL.';
+  const [, authority] = /^https?:\/\/([^/]+)/i.exec(text) ?? [];
+  if (authority === undefined) return 'must be an absolute http or https URL.';
   if (/[?#]/.test(text)) return 'must not have a query or a fragment.';
   // Before it is parsed: what that costs grows with the square of a label's letters.
-  const [, authority = ''] = /^https?:\/\/([^/]*)/i.exec(text) ?? [];
   if (authority.length > maxAuthorityLength) return noHost;
   return null;
 }

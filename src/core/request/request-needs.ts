@@ -91,13 +91,12 @@ function addToolNeeds(request: ChatRequest, toolHistory: boolean, features: Feat
 
 function addFormatNeeds(request: ChatRequest, features: FeatureNeed[]): void {
   const format = request.response_format;
-  if (format === undefined || format['type'] === 'text') return;
+  if (format === undefined) return;
+  const { type } = format;
+  if (type === 'text') return;
   const param = 'response_format';
-  if (format['type'] !== 'json_schema') {
-    features.push({
-      feature: format['type'] === 'json_object' ? 'json_object' : 'other_response_format',
-      param,
-    });
+  if (type !== 'json_schema') {
+    features.push({ feature: type === 'json_object' ? 'json_object' : 'other_response_format', param });
     return;
   }
   features.push({ feature: 'json_schema', param });

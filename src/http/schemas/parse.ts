@@ -28,12 +28,11 @@ export function innermostIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
 }
 
 /** What a value may be by its schema, as zod names it; empty where that is more than a kind or a few words. */
-function expectedOf(issue: z.core.$ZodIssue | undefined): readonly string[] {
-  if (issue === undefined || issue.path.length > 0) return [];
+function expectedOf(issue: z.core.$ZodIssue): readonly string[] {
   if (issue.code === 'invalid_type') return [issue.expected];
   if (issue.code === 'invalid_value') return issue.values.map((value) => JSON.stringify(value));
   if (issue.code !== 'invalid_union') return [];
-  const ways = issue.errors.map(([first]) => expectedOf(first));
+  const ways = issue.errors.map(([first]) => (first?.path.length === 0 ? expectedOf(first) : []));
   return ways.some((way) => way.length === 0) ? [] : ways.flat();
 }
 
@@ -43,7 +42,7 @@ const noWords = 'Invalid input';
 /** The words of the schema, or what it takes. */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.message !== noWords) return issue.message;
-  const expected = [...new Set(expectedOf({ ...issue, path: [] }))];
+  const expected = [...new Set(expectedOf(issue))];
   return expected.length === 0 ? noWords : `${noWords}: expected ${expected.join(' or ')}`;
 }
 
