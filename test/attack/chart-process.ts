@@ -54,3 +54,7 @@ export function chartProcess(): ChartProcess {
     limitBytes,
   };
 }
+
+/** The most that was resident of a process at any time, files' pages included. */
+export const peakBytes = (pid: number): number =>
+  Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]) * 1024;

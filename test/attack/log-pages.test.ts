@@ -1,11 +1,10 @@
 /** Long pages of logs, of several users and many at once, each read as fast as it comes. */
-import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { User } from '../harness/gateway/register.ts';
 import { registerUser } from '../harness/gateway/register.ts';
 import { startForTest } from '../harness/gateway/use-gateway.ts';
 import { recordFault } from '../harness/scorecard/scorecard.ts';
-import { chartProcess } from './chart-process.ts';
+import { chartProcess, peakBytes } from './chart-process.ts';
 
 const mebibyte = 1024 * 1024;
 const users = 4;
@@ -15,10 +14,6 @@ const rows = 1_000;
 const lanes = 4;
 /** Of the container's memory: the rest is for all else that goes on. */
 const mostShare = 3 / 4;
-
-/** The most that was resident at any time, files' pages included. */
-const peakBytes = (pid: number): number =>
-  Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]) * 1024;
 
 /** Refused requests have their rows too; JSON writes each quote of the model's name as two characters. */
 async function fillLog({ client }: User): Promise<void> {

@@ -1,5 +1,5 @@
 /** Every room for memory has its bound; all of them full at once, and one body more, are bounded as well. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { metric } from '../harness/measure/fault-metrics.ts';
 import { recordFault } from '../harness/scorecard/scorecard.ts';
 import { certificateAuthority } from '../harness/servers/certificates.ts';
 import { chunkEvent } from './cases/wire-form.ts';
-import { chartProcess } from './chart-process.ts';
+import { chartProcess, peakBytes } from './chart-process.ts';
 import { bareSockets } from './wire/sockets.ts';
 
 const mebibyte = 1024 * 1024;
@@ -45,10 +45,6 @@ function trusted(root: string): Record<string, string> {
   writeFileSync(join(folder, 'ca.pem'), root);
   return { NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') };
 }
-
-/** The most that was resident at any time, files' pages included. */
-const peakBytes = (pid: number): number =>
-  Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]) * 1024;
 
 test('streams over TLS, bodies that no server takes and a body of wide text together stay within the container', {
   timeout: 240_000,

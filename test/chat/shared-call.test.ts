@@ -3,9 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { CacheLookup } from '../../src/chat/answer-cache.ts';
 import { AnswerCache } from '../../src/chat/answer-cache.ts';
 import { LaterTurns } from '../../src/chat/later-turn.ts';
-import type { StoredAnswer } from '../../src/chat/stored-answer.ts';
-import { noUsage } from '../../src/core/answer/usage.ts';
-import { callOf, candidateOf, FakeStore } from './story.ts';
+import { callOf, candidateOf, FakeStore, storedText } from './story.ts';
 
 /** A clock apart from the timers: what counts is what it says. */
 let nowMs = 0;
@@ -50,18 +48,6 @@ test('each waits as long as an attempt of its own may take, by the clock, and go
   if (leader?.kind === 'miss') leader.resolve(null);
 });
 
-const answer: StoredAnswer = {
-  completion: { json: '{"choices":[]}', bytes: 14 },
-  provider: 'openai',
-  model: 'm',
-  usage: { ...noUsage },
-  values: 1,
-  costMicroUsd: 46,
-  requestId: 'r',
-  traceId: null,
-  spanId: null,
-};
-
 test('an answer that cannot be kept is a bug of ours, and goes to all who wait for it', async () => {
   const bugs: unknown[] = [];
   const broken = Object.assign(new FakeStore(), { set: () => Promise.reject(new Error('broken')) });
@@ -73,7 +59,7 @@ test('an answer that cannot be kept is a bug of ours, and goes to all who wait f
   );
   const leader = await join(cache, 60_000);
   const follower = join(cache, 60_000);
-  if (leader?.kind === 'miss') leader.resolve(answer);
+  if (leader?.kind === 'miss') leader.resolve(storedText('{"id":"x"}'));
   expect(await follower).toMatchObject({ kind: 'hit' });
   expect(bugs).toEqual([new Error('broken')]);
 });

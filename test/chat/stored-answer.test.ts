@@ -4,19 +4,9 @@ import { decodeStoredAnswer, encodeStoredAnswer, storedAnswer } from '../../src/
 import type { ChatCompletion } from '../../src/core/answer/chat-completion.ts';
 import { noUsage } from '../../src/core/answer/usage.ts';
 import type { Candidate } from '../../src/core/candidate.ts';
-import { callOf } from './story.ts';
+import { callOf, storedText } from './story.ts';
 
-const stored: StoredAnswer = {
-  completion: { json: '{"id":"x"}', bytes: 10 },
-  provider: 'openai',
-  model: 'm',
-  usage: { ...noUsage },
-  values: 2,
-  costMicroUsd: 46,
-  requestId: 'r',
-  traceId: null,
-  spanId: null,
-};
+const stored = storedText('{"id":"x"}');
 
 describe('what may be stored', () => {
   const answered = (indexes: readonly number[]): ChatCompletion => ({

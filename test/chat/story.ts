@@ -20,8 +20,10 @@ import type {
   UpstreamListener,
   UpstreamTransport,
 } from '../../src/chat/ports.ts';
+import type { StoredAnswer } from '../../src/chat/stored-answer.ts';
 import type { ChatTelemetry, TraceHeaders } from '../../src/chat/telemetry-port.ts';
 import { frameStart } from '../../src/core/answer/sse-frame.ts';
+import { noUsage } from '../../src/core/answer/usage.ts';
 import type { AttemptRecord } from '../../src/core/attempt-record.ts';
 import { attemptReport } from '../../src/core/attempt-record.ts';
 import type { Candidate, HeldKey } from '../../src/core/candidate.ts';
@@ -275,6 +277,19 @@ export class FakeClient implements Client, ClientStream {
       .map((data) => (data === '[DONE]' ? data : (JSON.parse(data) as Record<string, unknown>)));
   }
 }
+
+/** An answer as the cache keeps it, by its JSON in ASCII with one key. */
+export const storedText = (json: string): StoredAnswer => ({
+  completion: { json, bytes: json.length },
+  provider: 'openai',
+  model: 'm',
+  usage: { ...noUsage },
+  values: 2,
+  costMicroUsd: 46,
+  requestId: 'r',
+  traceId: null,
+  spanId: null,
+});
 
 export class FakeStore implements ResponseCache {
   readonly entries = new Map<string, Buffer>();
