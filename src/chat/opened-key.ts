@@ -37,12 +37,10 @@ export function openCandidate(
 ): OpenedKey | UnusableKey {
   const endpoint = deps.endpointOf(candidate);
   if (endpoint === null) return unreadableAddress;
-  try {
-    return { kind: 'opened', endpoint, secret: deps.openKey(candidate.key) };
-  } catch {
-    deps.reportUnopenedKey(candidate.key.id, asker);
-    return unopened;
-  }
+  const secret = deps.openKey(candidate.key);
+  if (secret !== null) return { kind: 'opened', endpoint, secret };
+  deps.reportUnopenedKey(candidate.key.id, asker);
+  return unopened;
 }
 
 /** What is asked of a vendor; `path` and `headers` are the vendor's, without its address and the credentials. */

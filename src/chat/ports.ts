@@ -68,8 +68,8 @@ export interface ResponseCache {
   set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<void>;
 }
 
-/** Opens a sealed provider key for one attempt. Throws SealError: the row was changed, or its master key is gone. */
-export type OpenKey = (key: HeldKey) => Secret;
+/** Opens a sealed provider key for one attempt. Null: the row was changed, or its master key is gone. */
+export type OpenKey = (key: HeldKey) => Secret | null;
 
 /**
  * In which form the servers behind keys want their requests, where it is not the usual one: learned from a refusal, so

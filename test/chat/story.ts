@@ -407,7 +407,7 @@ export class World {
       providers,
       endpointOf: endpointsOf(providers, {}),
       openKey: (key) => {
-        if (key.label === 'cannot be opened') throw new Error('bad seal');
+        if (key.label === 'cannot be opened') return null;
         this.opened.push(key.id);
         return new Secret(secretOf(key));
       },

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { HeldKey } from '../../core/candidate.ts';
 import type { ProviderName } from '../../core/provider-name.ts';
 import type { Sealer } from '../system/sealer.ts';
-import { SealError, sealVersion } from '../system/sealer.ts';
+import { sealVersion } from '../system/sealer.ts';
 import { withDatabase } from './pool.ts';
 import { keyChangesChannel } from './provider-keys.ts';
 
@@ -50,9 +50,11 @@ function heldKey(row: Row): HeldKey {
  * Replaces the sealed bytes only if nobody else did meanwhile, and notifies the replicas' caches. The new seal covers
  * what was read: a row that is edited in between keeps the edit and does not open.
  */
-async function moveRow(pool: pg.Pool, sealer: Sealer, row: Row): Promise<boolean> {
+async function moveRow(pool: pg.Pool, sealer: Sealer, row: Row): Promise<'moved' | 'changed' | 'unopened'> {
   const key = heldKey(row);
-  const sealed = sealer.seal(sealer.open(key).reveal(), key);
+  const secret = sealer.open(key);
+  if (secret === null) return 'unopened';
+  const sealed = sealer.seal(secret.reveal(), key);
   const { rowCount } = await withDatabase(() =>
     pool.query(
       `WITH moved AS (
@@ -72,7 +74,7 @@ async function moveRow(pool: pg.Pool, sealer: Sealer, row: Row): Promise<boolean
       ],
     ),
   );
-  return rowCount === 1;
+  return rowCount === 1 ? 'moved' : 'changed';
 }
 
 /** Those that the first key has not sealed, or not by the newest version of the seal; `$1` is its id. */
@@ -111,12 +113,9 @@ export async function reseal(
       ),
     );
     for (const row of rows) {
-      try {
-        if (await moveRow(pool, sealer, row)) moved += 1;
-      } catch (error) {
-        if (!(error instanceof SealError)) throw error;
-        failed.push(row.id);
-      }
+      const what = await moveRow(pool, sealer, row);
+      if (what === 'moved') moved += 1;
+      else if (what === 'unopened') failed.push(row.id);
     }
     const last = rows.at(-1);
     if (last === undefined) return { moved, failed };

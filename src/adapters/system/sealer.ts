@@ -5,9 +5,6 @@ import type { SealingKey } from '../../core/secret/sealing-key.ts';
 import { Secret } from '../../core/secret/secret.ts';
 import { GcmCounter, nonceBytes } from './gcm-counter.ts';
 
-/** A sealed secret that does not open: tampered with, moved to another row, or its master key is gone. */
-export class SealError extends Error {}
-
 /** The version of the seal that new secrets get. */
 export const sealVersion = 2;
 
@@ -18,8 +15,8 @@ export interface Sealer {
   /** Id of the master key that seals now. */
   readonly currentKeyId: string;
   seal(plaintext: string, binding: SealBinding): SealedSecret;
-  /** Throws SealError. */
-  open(key: HeldKey): Secret;
+  /** Null: it was tampered with, moved to another row, or its master key is gone. */
+  open(key: HeldKey): Secret | null;
   /** For values of a shared cache. `aad` names the place the value is for. */
   sealValue(value: Buffer, aad: string): Buffer;
   /** Null when the value is not one that `sealValue` made for this `aad` under a live key. */
@@ -110,7 +107,7 @@ function openAgain({ counter }: Master, { nonce, ciphertext }: SealedSecret): st
  */
 export function createSealer(keys: readonly SealingKey[]): Sealer {
   const current = keys[0];
-  if (current === undefined) throw new SealError('no sealing key is configured (GW_SEALING_KEYS)');
+  if (current === undefined) throw new Error('no sealing key is configured (GW_SEALING_KEYS)');
   // Key objects: with raw bytes Node makes one per call, which costs four times the decryption itself.
   const masters = new Map(keys.map(({ id, key }) => [id, masterOf(createSecretKey(key))]));
   const currentKey = createSecretKey(current.key);
@@ -128,10 +125,10 @@ export function createSealer(keys: readonly SealingKey[]): Sealer {
     open(key) {
       const { sealed } = key;
       const master = masters.get(sealed.masterKeyId);
-      if (master === undefined) throw new SealError(`provider key ${key.id}: unknown master key`);
+      if (master === undefined) return null;
       if (whole.has(key)) return new Secret(openAgain(master, sealed));
       const plaintext = openFirst(master, key);
-      if (plaintext === null) throw new SealError(`provider key ${key.id} does not open`);
+      if (plaintext === null) return null;
       whole.add(key);
       return new Secret(plaintext);
     },

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { aroundEach, beforeEach, describe, expect, test } from 'vitest';
 import { readAccount } from '../../../src/adapters/postgres/account-query.ts';
 import { reseal } from '../../../src/adapters/postgres/reseal.ts';
-import { createSealer, SealError } from '../../../src/adapters/system/sealer.ts';
+import { createSealer } from '../../../src/adapters/system/sealer.ts';
 import { hashServiceKey } from '../../../src/core/account/service-key.ts';
 import type { HeldKey } from '../../../src/core/candidate.ts';
 import { Secret } from '../../../src/core/secret/secret.ts';
@@ -36,7 +36,7 @@ beforeEach(async () => {
 
 async function secrets(sealer: typeof before): Promise<string[]> {
   const account = await readAccount(pool, keyHash, 0);
-  return (account?.keys ?? []).map((key) => sealer.open(key).reveal());
+  return (account?.keys ?? []).map((key) => sealer.open(key)?.reveal() ?? 'does not open');
 }
 
 const expected = Array.from({ length: keyCount }, (_, index) => `secret-${index}`);
@@ -138,7 +138,7 @@ describe('rows that an older release sealed', () => {
       );
       const { keys = [] } = (await readAccount(pool, keyHash, 0)) ?? {};
       const edited = keys.find(({ id }) => id === rows[0]?.id);
-      expect(() => before.open(edited as HeldKey)).toThrow(SealError);
+      expect(before.open(edited as HeldKey)).toBeNull();
     }
   });
 });

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createSealer, SealError } from '../../../src/adapters/system/sealer.ts';
+import { createSealer } from '../../../src/adapters/system/sealer.ts';
 import type { HeldKey, SealedSecret } from '../../../src/core/candidate.ts';
 import { sealedByFirstVersion } from '../../harness/gateway/sealed-v1.ts';
 
@@ -36,7 +36,7 @@ describe('provider keys', () => {
   test('open to what was sealed, whatever it was', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
-        expect(sealer.open(held(sealer.seal(text, binding))).reveal()).toBe(text);
+        expect(sealer.open(held(sealer.seal(text, binding)))?.reveal()).toBe(text);
       }),
     );
   });
@@ -45,7 +45,7 @@ describe('provider keys', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 3_000, size: 'max' }), (text) => {
         const key = held(sealer.seal(text, binding));
-        const opened = [1, 2, 3].map(() => sealer.open(key).reveal());
+        const opened = [1, 2, 3].map(() => sealer.open(key)?.reveal());
         expect(opened).toStrictEqual([text, text, text]);
       }),
     );
@@ -53,22 +53,22 @@ describe('provider keys', () => {
 
   test('that opened once still do not open as another record, nor after that with a byte changed', () => {
     const key = held(sealer.seal('sk-canary', binding));
-    expect(sealer.open(key).reveal()).toBe('sk-canary');
-    expect(() => sealer.open({ ...key, userId: randomUUID() })).toThrow(SealError);
+    expect(sealer.open(key)?.reveal()).toBe('sk-canary');
+    expect(sealer.open({ ...key, userId: randomUUID() })).toBeNull();
     const tampered = { ...key.sealed, ciphertext: flipped(key.sealed.ciphertext, 0) };
-    expect(() => sealer.open({ ...key, sealed: tampered })).toThrow(SealError);
-    expect(sealer.open(key).reveal()).toBe('sk-canary');
+    expect(sealer.open({ ...key, sealed: tampered })).toBeNull();
+    expect(sealer.open(key)?.reveal()).toBe('sk-canary');
   });
 
   test('do not open when any byte of nonce, ciphertext or tag was changed', () => {
     const sealed = sealer.seal('sk-canary', binding);
     for (let index = 0; index < sealed.ciphertext.length; index += 1) {
       const tampered = { ...sealed, ciphertext: flipped(sealed.ciphertext, index) };
-      expect(() => sealer.open(held(tampered))).toThrow(SealError);
+      expect(sealer.open(held(tampered))).toBeNull();
     }
     for (let index = 0; index < sealed.nonce.length; index += 1) {
       const tampered = { ...sealed, nonce: flipped(sealed.nonce, index) };
-      expect(() => sealer.open(held(tampered))).toThrow(SealError);
+      expect(sealer.open(held(tampered))).toBeNull();
     }
   });
 
@@ -76,9 +76,9 @@ describe('provider keys', () => {
     const sealed = sealer.seal('sk-canary', binding);
     for (let length = 0; length < sealed.ciphertext.length; length += 1) {
       const cut = { ...sealed, ciphertext: sealed.ciphertext.subarray(0, length) };
-      expect(() => sealer.open(held(cut))).toThrow(SealError);
+      expect(sealer.open(held(cut))).toBeNull();
     }
-    expect(() => sealer.open(held({ ...sealed, nonce: Buffer.alloc(0) }))).toThrow(SealError);
+    expect(sealer.open(held({ ...sealed, nonce: Buffer.alloc(0) }))).toBeNull();
   });
 
   const ownPlace: [string, Partial<HeldKey>][] = [
@@ -96,15 +96,15 @@ describe('provider keys', () => {
   ];
 
   test.each([...ownPlace, ...destination])('do not open in the place of another %s', (_name, change) => {
-    expect(() => sealer.open(held(sealer.seal('sk-canary', binding), change))).toThrow(SealError);
+    expect(sealer.open(held(sealer.seal('sk-canary', binding), change))).toBeNull();
   });
 
   test('of a vendor do not open once an address or a region was written beside them', () => {
     const vendor = { ...binding, provider: 'openai', baseUrl: null, declaredRegion: null } as const;
     const sealed = sealer.seal('sk-canary', vendor);
-    expect(sealer.open(held(sealed, vendor)).reveal()).toBe('sk-canary');
+    expect(sealer.open(held(sealed, vendor))?.reveal()).toBe('sk-canary');
     for (const change of [{ baseUrl: 'https://thief.example' }, { declaredRegion: 'in' }]) {
-      expect(() => sealer.open(held(sealed, { ...vendor, ...change }))).toThrow(SealError);
+      expect(sealer.open(held(sealed, { ...vendor, ...change }))).toBeNull();
     }
   });
 
@@ -116,11 +116,11 @@ describe('provider keys', () => {
     });
 
     test.each([['own place', {}], ...destination])('open as before: %s', (_name, change) => {
-      expect(sealer.open(held(old(), change)).reveal()).toBe('sk-canary');
+      expect(sealer.open(held(old(), change))?.reveal()).toBe('sk-canary');
     });
 
     test.each(ownPlace)('do not open in the place of another %s', (_name, change) => {
-      expect(() => sealer.open(held(old(), change))).toThrow(SealError);
+      expect(sealer.open(held(old(), change))).toBeNull();
     });
   });
 
@@ -129,9 +129,9 @@ describe('provider keys', () => {
     expect(sealed.version).toBe(2);
     const ofFirst = sealedByFirstVersion(first.key, 'sk-canary', { ...binding, recordId: binding.id });
     for (const version of [1, 0, 3, Number.NaN]) {
-      expect(() => sealer.open(held({ ...sealed, version }))).toThrow(SealError);
+      expect(sealer.open(held({ ...sealed, version }))).toBeNull();
     }
-    expect(() => sealer.open(held({ version: 2, masterKeyId: 'first', ...ofFirst }))).toThrow(SealError);
+    expect(sealer.open(held({ version: 2, masterKeyId: 'first', ...ofFirst }))).toBeNull();
   });
 
   test('never use a nonce twice', () => {
@@ -144,14 +144,8 @@ describe('provider keys', () => {
     const old = sealer.seal('sk-canary', binding);
     const rotated = createSealer([second, first]);
     expect(rotated.seal('sk-canary', binding).masterKeyId).toBe('second');
-    expect(rotated.open(held(old)).reveal()).toBe('sk-canary');
-    expect(() => createSealer([second]).open(held(old))).toThrow('unknown master key');
-  });
-
-  test('never show in an error', () => {
-    const sealed = sealer.seal('sk-canary', binding);
-    const open = (): unknown => sealer.open(held(sealed, { userId: 'other' }));
-    expect(open).toThrow(expect.not.stringContaining('canary'));
+    expect(rotated.open(held(old))?.reveal()).toBe('sk-canary');
+    expect(createSealer([second]).open(held(old))).toBeNull();
   });
 });
 
@@ -190,5 +184,5 @@ describe('cache values', () => {
 });
 
 test('a sealer without a key is refused', () => {
-  expect(() => createSealer([])).toThrow(SealError);
+  expect(() => createSealer([])).toThrow('no sealing key is configured');
 });
