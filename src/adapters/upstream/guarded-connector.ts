@@ -12,7 +12,7 @@ import type { HostLookup } from './host-lookup.ts';
 import { lookupBySystem, lookupWithoutThread } from './host-lookup.ts';
 import type { HostAddress } from './name-files.ts';
 import { openTcp, openTls, openTlsWithin, readInto, TlsSessions } from './open-socket.ts';
-import { askForTunnel } from './proxy-tunnel.ts';
+import { askForTunnel, oneOfEachFamily } from './proxy-tunnel.ts';
 import { openUserTls } from './user-tls.ts';
 
 export interface ConnectorOptions {
@@ -25,13 +25,6 @@ export interface ConnectorOptions {
   /** Extra trusted roots (PEM), for tests with an own authority. */
   readonly ca?: string;
   readonly lookup?: HostLookup;
-}
-
-/** Addresses of one name that a proxy is asked for, one after the other: one of each family. */
-function oneOfEachFamily(addresses: readonly HostAddress[]): string[] {
-  const first = addresses[0] as HostAddress;
-  const other = addresses.find(({ family }) => family !== first.family);
-  return other === undefined ? [first.address] : [first.address, other.address];
 }
 
 /** What is being waited for, and what it is when it takes too long. */

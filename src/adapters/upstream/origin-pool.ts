@@ -1,5 +1,6 @@
 import { PlacedList } from '../../core/placed-list.ts';
 import type { AfterNextPoll, PollWaiter } from './after-next-poll.ts';
+import { ConnectError } from './connect-error.ts';
 import type { OpenSocket } from './connection.ts';
 import { Connection } from './connection.ts';
 import type { ConnectionOwner, WaitingCall } from './connection-owner.ts';
@@ -145,6 +146,7 @@ export class OriginPool implements ConnectionOwner, ConnectionPool, PollWaiter {
   async destroy(): Promise<void> {
     this.#closed = true;
     for (const connection of this.#all.entries.slice()) connection.cut();
+    for (const call of this.#waiting.splice(0)) call.onConnectError(new ConnectError('reset'));
   }
 
   /** The connection used last among those that were idle, and not closed, at the last look at all sockets. */

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { isIP } from 'node:net';
 import type { Secret } from '../../core/secret/secret.ts';
 import { ConnectError } from './connect-error.ts';
+import type { HostAddress } from './name-files.ts';
 
 /** The head of a proxy's answer to CONNECT; of a refusal's body nothing is read. */
 const maxAnswerBytes = 16 * 1024;
@@ -15,6 +16,13 @@ function refusalOf(status: number): ConnectError | null {
   if (status >= 200 && status < 300) return null;
   if (needsLogin.includes(status)) return new ConnectError('proxy-login', String(status));
   return new ConnectError(status >= 500 ? 'proxy-failed' : 'proxy-refused', String(status));
+}
+
+/** Addresses of one name that a proxy is asked for, one after the other: one of each family. */
+export function oneOfEachFamily(addresses: readonly HostAddress[]): string[] {
+  const first = addresses[0] as HostAddress;
+  const other = addresses.find(({ family }) => family !== first.family);
+  return other === undefined ? [first.address] : [first.address, other.address];
 }
 
 /** The proxy closed, or sent what is no answer to CONNECT. */

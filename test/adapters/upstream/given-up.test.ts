@@ -134,6 +134,23 @@ describe('a connection whose call is given up while it is made', () => {
   });
 });
 
+test('a client that is closed before a kept connection was looked at tells the call so, and opens no other', async () => {
+  let connections = 0;
+  const server = await listen(
+    createHttpServer((_request, response) => response.end()).on('connection', () => {
+      connections += 1;
+    }),
+  );
+  const upstream = open();
+  const origin = `http://127.0.0.1:${server.port}`;
+  expect(await send(upstream, origin, false).over).toBe('end');
+  const waiting = send(upstream, origin, false);
+  await upstream.close();
+  expect(await waiting.over).toBe('reset');
+  await until(() => server.open.size === 0);
+  expect(connections).toBe(1);
+});
+
 test('a client that is closed while a connection is made tells the call so', async () => {
   const silent = await listen(silentServer());
   const upstream = open();
