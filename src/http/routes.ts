@@ -3,6 +3,7 @@ import type { LaterTurns } from '../chat/later-turn.ts';
 import type { Accounts, Clock } from '../chat/ports.ts';
 import type { AuthDeps } from './access/auth.ts';
 import { requireServiceKey } from './access/auth.ts';
+import { writtenInTurns } from './answers/long-answer.ts';
 import type { HttpTelemetry } from './http-telemetry.ts';
 import type { Handlers } from './mount.ts';
 import { mountRoutes, refuseStoreRoutes } from './mount.ts';
@@ -16,7 +17,7 @@ import { keyCheckHandlers } from './routes/key-check.ts';
 import type { KeyStore } from './routes/keys.ts';
 import { keysHandlers } from './routes/keys.ts';
 import type { LogStore } from './routes/logs.ts';
-import { logPage, writtenInTurns } from './routes/logs.ts';
+import { logPage } from './routes/logs.ts';
 import { modelsHandlers } from './routes/models.ts';
 import type { ServiceKeyStore } from './routes/service-keys.ts';
 import { serviceKeysHandlers } from './routes/service-keys.ts';
@@ -60,7 +61,8 @@ function storeHandlers(store: RoutesStore, deps: RoutesDeps): Handlers<StoreRout
       logPage(store, request.account.userId, query, (page) => writtenInTurns(page, reply, deps.later)),
     ...keyCheckHandlers(store, deps),
     explainLog: ({ params, request }) => explainedLog(store, request.account.userId, params.log_id),
-    readStats: ({ query, request }) => stats(store, request.account.userId, query),
+    readStats: async ({ query, request, reply }) =>
+      writtenInTurns(await stats(store, request.account.userId, query), reply, deps.later),
   };
 }
 

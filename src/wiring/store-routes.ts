@@ -12,10 +12,10 @@ import { registerUser } from '../adapters/postgres/users.ts';
 import type { Sealer } from '../adapters/system/sealer.ts';
 import { FairTurns } from '../fair-turns.ts';
 import { registrationGuard } from '../http/access/registration-policy.ts';
+import { itemsOfOneTurn } from '../http/answers/long-answer.ts';
 import { askerOf } from '../http/audit.ts';
 import type { HttpTelemetry } from '../http/http-telemetry.ts';
 import { keyCheckLimit } from '../http/limits/key-check-limit.ts';
-import { rowsOfOneTurn } from '../http/routes/logs.ts';
 import type { RoutesStore } from '../http/routes.ts';
 import { tooManyQueries, UserTurns } from '../limits/user-turns.ts';
 import type { Settings } from '../settings.ts';
@@ -96,7 +96,7 @@ export function routesStore(
     ),
     readLogRows: readTurns.share((userId, query, take) => {
       const make = async () => take(await readPage(userId, query));
-      return query.limit > rowsOfOneTurn ? pageTurns.run(userId, make) : make();
+      return query.limit > itemsOfOneTurn ? pageTurns.run(userId, make) : make();
     }),
     readLogRow: readTurns.share(timeQuery('read_log', (userId, id) => readLogRow(queryPool, userId, id))),
     readSums: readTurns.share(timeQuery('read_stats', (userId, query) => readSums(queryPool, userId, query))),

@@ -24,8 +24,8 @@ export type StoredSums =
       readonly sinceMicros: bigint | null;
       readonly untilMicros: bigint | null;
       readonly totals: RequestSums;
-      /** Ordered by the names of `groupBy`; empty without one. */
-      readonly groups: readonly SumsGroup[];
+      /** Ordered by the names of `groupBy`; empty without one. Each is made when it is asked for. */
+      readonly groups: Iterable<SumsGroup>;
     }
   | { readonly kind: 'too-many-groups'; readonly most: number };
 

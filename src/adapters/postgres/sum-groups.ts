@@ -98,7 +98,7 @@ export class SumGroups {
     for (const [key, group] of sorted) this.#groups.set(key, group);
   }
 
-  all(): SumsGroup[] {
-    return [...this.#groups.values()].map(({ names, adding }) => ({ names, sums: adding.sums() }));
+  *all(): Generator<SumsGroup> {
+    for (const { names, adding } of this.#groups.values()) yield { names, sums: adding.sums() };
   }
 }

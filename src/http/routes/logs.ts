@@ -1,5 +1,4 @@
 import type { LogRowsQuery } from '../../adapters/postgres/read-log-rows.ts';
-import type { LaterTurns } from '../../chat/later-turn.ts';
 import type { ListedRow } from '../../core/log/log-columns.ts';
 import { listColumns } from '../../core/log/log-columns.ts';
 import { encodeLogCursor } from '../../core/log/log-cursor.ts';
@@ -47,32 +46,4 @@ export async function logPage(
         : encodeLogCursor({ createdAtMicros: last.created_micros, id: last.id, sinceMicros, requestId });
     return write({ data: rows.map(listedRow), next_cursor: next });
   });
-}
-
-/** Rows of a page that are written in one turn of the event loop: a thousand of the widest take 8 ms of everybody's. */
-export const rowsOfOneTurn = 100;
-
-/** The JSON of a page, in parts. */
-function* pageJson({ data, next_cursor }: LogPage): Generator<undefined, Buffer> {
-  const parts: Buffer[] = [];
-  for (let at = 0; at < data.length; at += rowsOfOneTurn) {
-    const rows = JSON.stringify(data.slice(at, at + rowsOfOneTurn)).slice(1, -1);
-    parts.push(Buffer.from(at === 0 ? `{"data":[${rows}` : `,${rows}`));
-    yield;
-  }
-  parts.push(Buffer.from(`],"next_cursor":${JSON.stringify(next_cursor)}}`));
-  return Buffer.concat(parts);
-}
-
-/** The same page, which a long one is written as in several turns. */
-export async function writtenInTurns(
-  page: LogPage,
-  reply: { serializer(write: () => string): unknown },
-  later: Pick<LaterTurns, 'run'>,
-): Promise<LogPage> {
-  if (page.data.length <= rowsOfOneTurn) return page;
-  const json = await later.run(pageJson(page));
-  // Fastify takes bytes as well; its types do not say so.
-  reply.serializer(() => json as unknown as string);
-  return page;
 }

@@ -4,15 +4,13 @@ import type { RequestSums } from '../../adapters/postgres/sum-groups.ts';
 import { formatMicroUsd } from '../../core/answer/cost.ts';
 import { InvalidRequestError } from '../../core/errors.ts';
 import { formatTimestampMicros } from '../../core/timestamp.ts';
+import { itemsOfOneTurn } from '../answers/long-answer.ts';
 import type { Stats } from '../schemas/answer-schemas.ts';
 import type { StatsQuery } from '../schemas/query-schemas.ts';
 
 export interface StatsStore {
   readonly readSums: (userId: string, query: SumsQuery) => Promise<StoredSums>;
 }
-
-/** Groups that are written in one go: chat requests have their turns in between. */
-const groupsPerTurn = 1000;
 
 function publicSums(sums: RequestSums): Stats['totals'] {
   const inputTokens = Number(sums.input_tokens);
@@ -49,9 +47,10 @@ export async function stats(store: StatsStore, userId: string, query: StatsQuery
     throw new InvalidRequestError(message, 'group_by');
   }
   const groups: Stats['groups'] = [];
-  for (const [index, { names, sums }] of stored.groups.entries()) {
-    if (index > 0 && index % groupsPerTurn === 0) await nextTurn();
+  for (const { names, sums } of stored.groups) {
     groups.push({ ...names, ...publicSums(sums) });
+    // Chat requests have their turns in between.
+    if (groups.length % itemsOfOneTurn === 0) await nextTurn();
   }
   return {
     since: boundText(stored.sinceMicros),

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { asOther, encodeLogRow } from '../../../src/adapters/postgres/encode-log-rows.ts';
 import { latencyBucketCount, latencyPercentile } from '../../../src/adapters/postgres/latency-buckets.ts';
 import { insertLogRows } from '../../../src/adapters/postgres/log-insert.ts';
+import type { SumsQuery } from '../../../src/adapters/postgres/read-sums.ts';
 import { readSums, slicesOf } from '../../../src/adapters/postgres/read-sums.ts';
 import { sumUp } from '../../../src/adapters/postgres/rollup-keeper.ts';
 import { formatMicroUsd } from '../../../src/core/answer/cost.ts';
@@ -129,6 +130,11 @@ test('groups add up to the totals and to the rows', async () => {
   expect(groups[0]).toMatchObject({ day: '2026-11-20' });
 });
 
+async function inSlices(userId: string, query: SumsQuery, slice: bigint) {
+  const sums = await readSums(pool, userId, query, slice);
+  return sums.kind === 'sums' ? { ...sums, groups: [...sums.groups] } : sums;
+}
+
 test('a long time is read in several statements, and comes to the same', async () => {
   const userId = randomUUID();
   const models = ['gpt-6', 'sarvam-105b', 'claude-sonnet-5'];
@@ -149,9 +155,8 @@ test('a long time is read in several statements, and comes to the same', async (
     for (const until of [null, from + 9n * day, from + 900n * day])
       for (const groupBy of [[], ['model'], ['day', 'model']] as const) {
         const query = { since, until, groupBy };
-        const whole = await readSums(pool, userId, query, 10_000n * day);
-        for (const slice of [day, 5n * day])
-          expect(await readSums(pool, userId, query, slice)).toEqual(whole);
+        const whole = await inSlices(userId, query, 10_000n * day);
+        for (const slice of [day, 5n * day]) expect(await inSlices(userId, query, slice)).toEqual(whole);
       }
 });
 

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { LaterTurns } from '../../../src/chat/later-turn.ts';
-import { listedRow, writtenInTurns } from '../../../src/http/routes/logs.ts';
+import { writtenInTurns } from '../../../src/http/answers/long-answer.ts';
+import { listedRow } from '../../../src/http/routes/logs.ts';
 import { head, startEdge } from '../edge.ts';
 
 type Row = Parameters<typeof listedRow>[0];
@@ -12,14 +13,20 @@ const row = (id: number): Row => ({
   ...{ residency_requested: null, residency_actual: 'global' },
 });
 
+const rowsOf = (count: number) => Array.from({ length: count }, (_, id) => listedRow(row(id)));
+
 test.each([
-  { rows: 0, turns: 0 },
-  { rows: 1, turns: 0 },
-  { rows: 100, turns: 0 },
-  { rows: 101, turns: 3 },
-  { rows: 1000, turns: 11 },
-])('a page of $rows rows is written in $turns turns, and as it would be in one', async ({ rows, turns }) => {
-  const page = { data: Array.from({ length: rows }, (_, id) => listedRow(row(id))), next_cursor: 'c"' };
+  { what: 'a page without rows', page: { data: [], next_cursor: null }, turns: 0 },
+  { what: 'a page of one row', page: { data: rowsOf(1), next_cursor: 'c"' }, turns: 0 },
+  { what: 'a page of 100 rows', page: { data: rowsOf(100), next_cursor: 'c"' }, turns: 0 },
+  { what: 'a page of 101 rows', page: { data: rowsOf(101), next_cursor: 'c"' }, turns: 3 },
+  { what: 'a page of 1000 rows', page: { data: rowsOf(1000), next_cursor: 'c"' }, turns: 11 },
+  {
+    what: 'a list behind others',
+    page: { totals: { n: 1 }, names: ['a', 'b'], groups: rowsOf(250) },
+    turns: 4,
+  },
+])('$what is written in $turns turns, and as it would be in one', async ({ page, turns }) => {
   const later = new LaterTurns();
   let seen = 0;
   let written: unknown = JSON.stringify(page);
@@ -51,7 +58,7 @@ test.each([
 ])(
   'a bug in the writing of $what is a 500 of its request, and the next one is served',
   async ({ rows, at }) => {
-    const page = { data: Array.from({ length: rows }, (_, id) => listedRow(row(id))), next_cursor: null };
+    const page = { data: rowsOf(rows), next_cursor: null };
     // JSON has no word for it.
     const faulty = { ...page, data: page.data.with(at, { ...listedRow(row(at)), id: 1n as never }) };
     const later = new LaterTurns();
