@@ -16,6 +16,7 @@ export class UsageReader {
   #output: number | null = null;
   #cacheRead: number | null = null;
   #cacheWrite: number | null = null;
+  #cacheWriteShort: number | null = null;
   #cacheWriteLong: number | null = null;
   #thinking: number | null = null;
   #doubtful = false;
@@ -51,10 +52,12 @@ export class UsageReader {
     const byAge: Untrusted<CacheCreation> = isRecord(given.cache_creation) ? given.cache_creation : {};
     const short = this.#stated(byAge.ephemeral_5m_input_tokens);
     const long = this.#stated(byAge.ephemeral_1h_input_tokens);
+    this.#cacheWriteShort = short ?? this.#cacheWriteShort;
     this.#cacheWriteLong = long ?? this.#cacheWriteLong;
     const total = this.#stated(given.cache_creation_input_tokens);
     if (total !== null) this.#cacheWrite = total;
-    else if (short !== null || long !== null) this.#cacheWrite = (short ?? 0) + (this.#cacheWriteLong ?? 0);
+    else if (short !== null || long !== null)
+      this.#cacheWrite = (this.#cacheWriteShort ?? 0) + (this.#cacheWriteLong ?? 0);
   }
 
   /** False while a stream has given its placeholder only. */
