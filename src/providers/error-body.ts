@@ -1,11 +1,10 @@
 import type { VendorCode } from '../core/error-codes.ts';
+import { maxReasonLength } from '../core/secret/redact.ts';
 import type { Untrusted } from './json-value.ts';
 import { isRecord, parseJson, textOf } from './json-value.ts';
 
-/** Enough for any vendor's sentence; the rest would only fill logs. */
-const maxMessageLength = 500;
-/** Of what is read to find them: to look through a megabyte takes a fifth of a second. */
-const longestRead = 8 * maxMessageLength;
+/** Of what is read to find a vendor's words: to look through a megabyte takes a fifth of a second. */
+const longestRead = 8 * maxReasonLength;
 const maxCodeLength = 100;
 
 /**
@@ -82,17 +81,17 @@ function messageText(given: unknown): string {
  * messages, types, codes and paths are read: validators echo the refused input beside them.
  */
 export function readErrorValue(value: unknown): VendorError {
-  if (typeof value === 'string') return { message: clean(messageText(value), maxMessageLength), code: null };
+  if (typeof value === 'string') return { message: clean(messageText(value), maxReasonLength), code: null };
   if (!isRecord(value)) return { message: '', code: null };
   const body: Untrusted<WireError> = value;
   const inner = body.error;
   if (typeof inner === 'string' && inner !== '') {
-    return { message: clean(messageText(inner), maxMessageLength), code: codeOf(body) };
+    return { message: clean(messageText(inner), maxReasonLength), code: codeOf(body) };
   }
   const error: Untrusted<WireError> = isRecord(inner) ? inner : body;
   // Nothing else is quoted: what a vendor adds beside these is often the request itself.
   const message = messageText(error.message) || messageText(error.detail) || messageText(error.msg);
-  return { message: clean(message, maxMessageLength), code: codeOf(error) };
+  return { message: clean(message, maxReasonLength), code: codeOf(error) };
 }
 
 /** What stands in it may be the request. Words in brackets are words: `[error] no such model`. */

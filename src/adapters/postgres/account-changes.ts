@@ -65,7 +65,7 @@ export class AccountChanges {
   /** False: no such user. */
   async deleteUser(userId: string): Promise<boolean> {
     const isDeleted = await deleteUser(this.#pool, userId);
-    this.#accounts.invalidate(userId);
+    this.#accounts.revoke(userId, 'all');
     return isDeleted;
   }
 }

@@ -29,8 +29,8 @@ const mostKnownGood = 20_000;
 export interface PostgresAccounts extends Accounts {
   /** Forgets a user's facts here at once; other replicas learn of it from the database. */
   invalidate(userId: string): void;
-  /** The same, and the service key of this id is not asked for again. */
-  revoke(userId: string, serviceKeyId: string): void;
+  /** Forgets the service key of this id, or all of the user's: they are not asked for again. */
+  revoke(userId: string, serviceKeyId: string | 'all'): void;
   /** True while changes made by other replicas are received: false shortens how long facts are trusted. */
   listening(): boolean;
   size(): number;
@@ -118,11 +118,13 @@ class CachedAccounts implements PostgresAccounts {
     for (const hash of [...hashes]) this.#cache.delete(hash);
   }
 
-  revoke(userId: string, serviceKeyId: string): void {
-    for (const hash of this.#hashesByUser.get(userId) ?? []) {
-      if (this.#cache.peek(hash)?.serviceKeyId === serviceKeyId) this.#revoked.add(hash);
+  revoke(userId: string, serviceKeyId: string | 'all'): void {
+    for (const load of this.#loads.values()) load.changedUsers.add(userId);
+    for (const hash of [...(this.#hashesByUser.get(userId) ?? [])]) {
+      if (serviceKeyId !== 'all' && this.#cache.peek(hash)?.serviceKeyId !== serviceKeyId) continue;
+      this.#revoked.add(hash);
+      this.#cache.delete(hash);
     }
-    this.invalidate(userId);
   }
 
   listening(): boolean {

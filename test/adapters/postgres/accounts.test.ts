@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { afterEach, aroundEach, beforeEach, expect, test } from 'vitest';
+import { AccountChanges } from '../../../src/adapters/postgres/account-changes.ts';
 import type { LoadedAccount } from '../../../src/adapters/postgres/account-query.ts';
 import { readAccount } from '../../../src/adapters/postgres/account-query.ts';
 import type { AccountsOptions, PostgresAccounts } from '../../../src/adapters/postgres/accounts.ts';
 import { createAccounts } from '../../../src/adapters/postgres/accounts.ts';
+import { deleteUser } from '../../../src/adapters/postgres/operators.ts';
 import { createPool } from '../../../src/adapters/postgres/pool.ts';
 import { deleteProviderKey } from '../../../src/adapters/postgres/provider-keys.ts';
 import {
@@ -339,21 +341,37 @@ const newKey = (expiresAtMicros: bigint | null = null) =>
     return { id: added.row.id, hash: hashServiceKey(added.apiKey) };
   });
 
-test('a service key that was revoked elsewhere is unknown while Postgres is away, and others are asked for', async () => {
-  const { id, hash } = await newKey();
-  let away = false;
-  const query = (...args: unknown[]): Promise<unknown> =>
-    away
-      ? Promise.reject(new Error('connect ECONNREFUSED'))
-      : (pool.query as (...all: unknown[]) => Promise<unknown>).apply(pool, args);
-  const accounts = await replica({ pool: { query, options: pool.options } as unknown as pg.Pool });
-  expect(await accounts.find(hash)).toMatchObject({ userId, serviceKeyId: id });
-  expect(await deleteServiceKey(pool, userId, id)).toBe('deleted');
-  await expect.poll(() => accounts.size(), { interval: 5 }).toBe(0);
-  away = true;
-  expect(accounts.find(hash)).toBeNull();
-  await expect(Promise.resolve(accounts.find(keyHash))).rejects.toThrow();
-});
+const endings: readonly (readonly [
+  name: string,
+  end: (accounts: PostgresAccounts, keyId: string) => Promise<unknown>,
+])[] = [
+  ['was revoked elsewhere', (_accounts, keyId) => deleteServiceKey(pool, userId, keyId)],
+  [
+    'was revoked here',
+    (accounts, keyId) => new AccountChanges(pool, accounts).deleteServiceKey(userId, keyId),
+  ],
+  ['went with its user elsewhere', () => deleteUser(pool, userId)],
+  ['went with its user here', (accounts) => new AccountChanges(pool, accounts).deleteUser(userId)],
+];
+
+test.each(endings)(
+  'a service key that %s is unknown while Postgres is away, and others are asked for',
+  async (_name, end) => {
+    const { id, hash } = await newKey();
+    let away = false;
+    const query = (...args: unknown[]): Promise<unknown> =>
+      away
+        ? Promise.reject(new Error('connect ECONNREFUSED'))
+        : (pool.query as (...all: unknown[]) => Promise<unknown>).apply(pool, args);
+    const accounts = await replica({ pool: { query, options: pool.options } as unknown as pg.Pool });
+    expect(await accounts.find(hash)).toMatchObject({ userId, serviceKeyId: id });
+    await end(accounts, id);
+    await expect.poll(() => accounts.size(), { interval: 5 }).toBe(0);
+    away = true;
+    expect(accounts.find(hash)).toBeNull();
+    await expect(Promise.resolve(accounts.find(keyHash))).rejects.toThrow();
+  },
+);
 
 test('a service key ends at its time, by the clock of Postgres, without being read again', async () => {
   let skippedMs = 0;
