@@ -61,8 +61,8 @@ function storeHandlers(store: RoutesStore, deps: RoutesDeps): Handlers<StoreRout
       logPage(store, request.account.userId, query, (page) => writtenInTurns(page, reply, deps.later)),
     ...keyCheckHandlers(store, deps),
     explainLog: ({ params, request }) => explainedLog(store, request.account.userId, params.log_id),
-    readStats: async ({ query, request, reply }) =>
-      writtenInTurns(await stats(store, request.account.userId, query), reply, deps.later),
+    readStats: ({ query, request, reply }) =>
+      stats(store, request.account.userId, query, (sums) => writtenInTurns(sums, reply, deps.later)),
   };
 }
 

@@ -6,6 +6,7 @@ import { readLogRow } from '../adapters/postgres/read-log-row.ts';
 import type { LogRowsQuery } from '../adapters/postgres/read-log-rows.ts';
 import { readLogRows } from '../adapters/postgres/read-log-rows.ts';
 import { readProviderKeyUses } from '../adapters/postgres/read-provider-key-uses.ts';
+import type { SumsQuery } from '../adapters/postgres/read-sums.ts';
 import { readSums } from '../adapters/postgres/read-sums.ts';
 import { addServiceKey, listServiceKeys } from '../adapters/postgres/service-keys.ts';
 import { registerUser } from '../adapters/postgres/users.ts';
@@ -28,8 +29,11 @@ export interface StoreRoutesWatch {
   readonly httpTelemetry: Pick<HttpTelemetry, 'authFailed'>;
 }
 
-/** Long pages of logs in the making: one of a thousand wide rows takes 10 MB until its last byte is written. */
-const mostLongPages = 3;
+/**
+ * Long answers in the making, of whomever: a page of a thousand wide log rows takes 10 MB until its last byte is written,
+ * statistics of ten thousand groups 20 MB.
+ */
+const mostLongAnswers = 3;
 
 /** As long as the pool lets a query wait for a connection: Postgres is then not what the caller waits for. */
 const turnsOf = ({ options }: pg.Pool): UserTurns =>
@@ -51,11 +55,14 @@ export function routesStore(
   // Apart, as their pools are: who reads statistics does not wait for who changes keys.
   const keyTurns = turnsOf(pool);
   const readTurns = turnsOf(queryPool);
-  const pageTurns = new FairTurns({
-    mostUnderWay: mostLongPages,
+  const longAnswers = new FairTurns({
+    mostUnderWay: mostLongAnswers,
     maxWaitMs: poolConnectMs,
     late: tooManyQueries,
   });
+  const readStats = timeQuery('read_stats', (userId: string, query: SumsQuery) =>
+    readSums(queryPool, userId, query),
+  );
   const readPage = timeQuery('read_logs', (userId: string, query: LogRowsQuery) =>
     readLogRows(queryPool, userId, query),
   );
@@ -96,9 +103,13 @@ export function routesStore(
     ),
     readLogRows: readTurns.share((userId, query, take) => {
       const make = async () => take(await readPage(userId, query));
-      return query.limit > itemsOfOneTurn ? pageTurns.run(userId, make) : make();
+      return query.limit > itemsOfOneTurn ? longAnswers.run(userId, make) : make();
     }),
     readLogRow: readTurns.share(timeQuery('read_log', (userId, id) => readLogRow(queryPool, userId, id))),
-    readSums: readTurns.share(timeQuery('read_stats', (userId, query) => readSums(queryPool, userId, query))),
+    readSums: readTurns.share((userId, query, take) => {
+      const make = async () => take(await readStats(userId, query));
+      // Days are what there may be more of than tables have names.
+      return query.groupBy.includes('day') ? longAnswers.run(userId, make) : make();
+    }),
   };
 }

@@ -9,7 +9,12 @@ import type { Stats } from '../schemas/answer-schemas.ts';
 import type { StatsQuery } from '../schemas/query-schemas.ts';
 
 export interface StatsStore {
-  readonly readSums: (userId: string, query: SumsQuery) => Promise<StoredSums>;
+  /** `take` makes the answer while the user's turn lasts: long ones in the making are what takes memory. */
+  readonly readSums: (
+    userId: string,
+    query: SumsQuery,
+    take: (stored: StoredSums) => Promise<Stats>,
+  ) => Promise<Stats>;
 }
 
 function publicSums(sums: RequestSums): Stats['totals'] {
@@ -32,16 +37,7 @@ function publicSums(sums: RequestSums): Stats['totals'] {
 const boundText = (micros: bigint | null): string | null =>
   micros === null ? null : formatTimestampMicros(micros);
 
-/**
- * Sums of the user's requests, in all and by what the query names. Throws InvalidRequestError for bounds in the wrong
- * order and for more groups than one answer holds.
- */
-export async function stats(store: StatsStore, userId: string, query: StatsQuery): Promise<Stats> {
-  const { since = null, until = null, group_by: groupBy = [] } = query;
-  if (since !== null && until !== null && until < since) {
-    throw new InvalidRequestError('until: must not lie before since.', 'until');
-  }
-  const stored = await store.readSums(userId, { since, until, groupBy });
+async function statsOf(stored: StoredSums, groupBy: Stats['group_by']): Promise<Stats> {
   if (stored.kind === 'too-many-groups') {
     const message = `More than ${stored.most} groups; narrow the range or group by less.`;
     throw new InvalidRequestError(message, 'group_by');
@@ -59,4 +55,23 @@ export async function stats(store: StatsStore, userId: string, query: StatsQuery
     totals: publicSums(stored.totals),
     groups,
   };
+}
+
+/**
+ * Sums of the user's requests, in all and by what the query names; `write` is what is still to be done with them in the
+ * user's turn. Throws InvalidRequestError for bounds in the wrong order and for more groups than one answer holds.
+ */
+export async function stats(
+  store: StatsStore,
+  userId: string,
+  query: StatsQuery,
+  write: (stats: Stats) => Promise<Stats>,
+): Promise<Stats> {
+  const { since = null, until = null, group_by: groupBy = [] } = query;
+  if (since !== null && until !== null && until < since) {
+    throw new InvalidRequestError('until: must not lie before since.', 'until');
+  }
+  return store.readSums(userId, { since, until, groupBy }, async (stored) =>
+    write(await statsOf(stored, groupBy)),
+  );
 }

@@ -60,5 +60,10 @@ export function readStats(
   { since, until, groupBy }: { since: bigint | null; until: bigint | null; groupBy: readonly StatsGroup[] },
 ): Promise<Stats> {
   const query = { since: since ?? undefined, until: until ?? undefined, group_by: [...groupBy] };
-  return stats({ readSums: (owner, sums) => readSums(pool, owner, sums) }, userId, query);
+  return stats(
+    { readSums: async (owner, sums, take) => take(await readSums(pool, owner, sums)) },
+    userId,
+    query,
+    async (whole) => whole,
+  );
 }
