@@ -30,8 +30,8 @@ export interface StoreRoutesWatch {
 }
 
 /**
- * Long answers in the making, of whomever: a page of a thousand wide log rows takes 10 MB until its last byte is written,
- * statistics of ten thousand groups 20 MB.
+ * Long answers in the making, of whomever: a page of a thousand wide log rows takes 10 MB until its last byte is
+ * written, statistics of ten thousand groups 20 MB.
  */
 const mostLongAnswers = 3;
 
