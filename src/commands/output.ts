@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { writeToFileBehind } from '../adapters/system/file-behind.ts';
+import { escapeUnprintable } from '../core/json/unprintable.ts';
 import { exitCodes } from './exit-codes.ts';
 
 const stdoutDescriptor = 1;
@@ -45,7 +46,7 @@ export async function writeAsRead(text: string): Promise<void> {
 
 /** One document, on one line. */
 export function printJson(value: unknown): void {
-  print(`${JSON.stringify(value)}\n`);
+  print(`${escapeUnprintable(JSON.stringify(value))}\n`);
 }
 
 /** Rows under a heading, each column as wide as its widest text; nothing where there are none. */

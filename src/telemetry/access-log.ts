@@ -1,5 +1,6 @@
 import type { StreamEnding } from '../chat/telemetry-port.ts';
 import { formatMicroUsd } from '../core/answer/cost.ts';
+import { escapeUnprintable } from '../core/json/unprintable.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { RequestStatus, SettledRequest } from '../core/settled-request.ts';
 import { shownModel, shownProvider } from '../core/settled-request.ts';
@@ -94,7 +95,8 @@ export class AccessLines {
     const known = this.#models.get(model);
     if (known !== undefined && known.mode === mode && known.provider === provider) return known.text;
     if (this.#models.size >= maxModels) this.#models.clear();
-    const text = joined('","mode":"', mode, '","provider":"', provider, '","model":', JSON.stringify(model));
+    const shown = escapeUnprintable(JSON.stringify(model));
+    const text = joined('","mode":"', mode, '","provider":"', provider, '","model":', shown);
     this.#models.set(model, { mode, provider, text });
     return text;
   }

@@ -1,5 +1,6 @@
 import type { DestinationStream, Logger } from 'pino';
 import { pino } from 'pino';
+import { escapeUnprintable } from '../core/json/unprintable.ts';
 import { redactReason } from '../core/secret/redact.ts';
 
 const maxStackLength = 4000;
@@ -77,6 +78,7 @@ function errorFields(error: unknown): ErrorFields {
 
 /** JSON lines for `destination`. */
 export function createLogger(level: string, destination: DestinationStream): Logger {
+  const printable = { write: (line: string) => destination.write(escapeUnprintable(line)) };
   return pino(
     {
       level,
@@ -85,6 +87,6 @@ export function createLogger(level: string, destination: DestinationStream): Log
       formatters: { level: (label) => ({ level: label }), log: allowed },
       serializers: { err: errorFields },
     },
-    destination,
+    printable,
   );
 }

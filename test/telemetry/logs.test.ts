@@ -132,6 +132,15 @@ describe('the access line', () => {
   });
 });
 
+test('nothing that a client names is obeyed by a terminal that shows the log', async () => {
+  const id = randomUUID();
+  const model = 'x\u0085{"audit":"forged"}\u009b31m\u202e\u2028y';
+  const override = Buffer.from(`openai:${model}`).toString('latin1');
+  await chat(user.client, {}, { 'x-request-id': id, 'x-gateway-override-model': override });
+  expect(await lineOf(id)).toMatchObject({ model });
+  expect(gateway.output()).not.toMatch(/[\u007f-\u009f\u202e\u2028]/);
+});
+
 test('no prompt, answer, secret or vendor’s message is in the log, whatever goes wrong', async () => {
   gateway.vendors.openai.script(failure(500, {}, 'CANARY-VENDOR'));
   const headers = { 'x-forwarded-for': 'CANARY-HEADER', cookie: 'CANARY-COOKIE' };
@@ -183,5 +192,15 @@ describe('a logger', () => {
     });
     expect(JSON.stringify(line)).not.toContain('CANARY');
     expect(JSON.stringify(line)).not.toContain('abcdefghijkl');
+  });
+
+  test('spells out what a terminal would obey', () => {
+    const written: string[] = [];
+    createLogger('info', { write: (line) => void written.push(line) }).info(
+      { url: 'x\u0085\u202ey' },
+      '\u009b31m',
+    );
+    expect(written.join('')).toMatch(/^[\x20-\x7e]+\n$/);
+    expect(JSON.parse(written.join(''))).toMatchObject({ url: 'x\u0085\u202ey', msg: '\u009b31m' });
   });
 });

@@ -1,3 +1,4 @@
+import { escapeUnprintable } from '../../core/json/unprintable.ts';
 import { storableJson } from '../../core/log/stored-json.ts';
 import type { LogRow } from './encode-log-rows.ts';
 import { lineIfTold, toldColumns } from './encode-log-rows.ts';
@@ -31,7 +32,8 @@ export class PrintedRows {
   }
 
   #write(members: string): void {
-    this.#printer.print(`{"event":"request_log_row",${members}}\n`, () => {
+    const line = escapeUnprintable(`{"event":"request_log_row",${members}}\n`);
+    this.#printer.print(line, () => {
       this.count += 1;
     });
   }

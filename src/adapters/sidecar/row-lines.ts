@@ -1,4 +1,5 @@
 import type { RequestLog } from '../../chat/ports.ts';
+import { escapeUnprintable } from '../../core/json/unprintable.ts';
 import { storableJson } from '../../core/log/stored-json.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { lineIfTold, toldColumns } from '../postgres/encode-log-rows.ts';
@@ -35,7 +36,7 @@ export class RowLines implements RequestLog {
 
   async record(settled: SettledRequest): Promise<void> {
     this.#accepted += 1;
-    this.#lines.write(`${ndjsonOf(settled)}\n`, this.#count);
+    this.#lines.write(`${escapeUnprintable(ndjsonOf(settled))}\n`, this.#count);
     this.#lines.flush();
     this.#onKept(0);
   }
