@@ -29,11 +29,13 @@ export interface JsonOption {
   readonly json?: true;
 }
 
+const forms = { number: /^\d+(?:\.\d+)?$/, 'whole number': /^\d+$/ } as const;
+
 /** Reads an argument that is a number of something, within bounds. */
-export function numberWithin(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = text.trim() === '' ? Number.NaN : Number(text);
-    if (value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`It must be a number from ${least} to ${most}.`);
+export function numberWithin(least: number, most: number, form: keyof typeof forms = 'number') {
+  return (text: string): number => {
+    const value = Number(text);
+    if (forms[form].test(text) && value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It must be a ${form} from ${least} to ${most}.`);
   };
 }

@@ -25,7 +25,7 @@ export function addDemo(program: Command): void {
     details: 'It answers any key in the OpenAI shape, as JSON and as a stream.',
     example: 'model-gateway demo 8081',
   })
-    .argument('[port]', 'where it listens; 0: a free one', numberWithin(0, 65_535), 8081)
+    .argument('[port]', 'where it listens; 0: a free one', numberWithin(0, 65_535, 'whole number'), 8081)
     .argument('[host]', 'its address', '127.0.0.1')
     .action(serveDemo);
 }

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { sqlStates } from '../adapters/postgres/sql-states.ts';
 import type { EmbeddedPostgres } from './embedded-postgres.ts';
 import { StartError } from './start-error.ts';
 
@@ -28,7 +29,8 @@ export async function claimDatabase(server: EmbeddedPostgres): Promise<GatewayDa
   await client.connect();
   try {
     await client.query(`SET lock_timeout = '${lockTimeout}'`);
-    await client.query('SELECT pg_advisory_lock($1)', [instanceLock]).catch(() => {
+    await client.query('SELECT pg_advisory_lock($1)', [instanceLock]).catch((error: unknown) => {
+      if ((error as { code?: unknown }).code !== sqlStates.lockNotAvailable) throw error;
       throw new InUseError(`Another instance already runs on ${server.home}: stop it, or set GW_DATA_DIR.`);
     });
     const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [databaseName]);

@@ -66,7 +66,7 @@ export class Budgets {
     return user === undefined ? null : this.#judge(this.#look(user, limits));
   }
 
-  /** The same; who is not known yet is read first, but nobody waits for long. Never rejects. */
+  /** The same; who is not known yet is read first, but nobody waits for long. Rejects with bugs only. */
   check(userId: string, limits: Limits): Refusal | null | Promise<Refusal | null> {
     const user = this.#look(this.#users.get(userId) ?? this.#add(userId, limits), limits);
     if (user.readAtMs !== null || user.hasWaited || this.#reading === null) return this.#judge(user);
@@ -151,8 +151,7 @@ export class Budgets {
     const patience = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, firstReadMs);
     });
-    await Promise.race([reading, patience]);
-    clearTimeout(timer);
+    await Promise.race([reading, patience]).finally(() => clearTimeout(timer));
     user.hasWaited = user.readAtMs === null;
     return this.#judge(user);
   }
@@ -161,8 +160,11 @@ export class Budgets {
   async #readAll(): Promise<void> {
     // Whoever asks in the same turn is read with the first.
     await Promise.resolve();
-    while (this.#waiting.length > 0) await this.#readSome(this.#waiting.splice(0, this.#atOnce));
-    this.#reading = null;
+    try {
+      while (this.#waiting.length > 0) await this.#readSome(this.#waiting.splice(0, this.#atOnce));
+    } finally {
+      this.#reading = null;
+    }
   }
 
   async #readSome(users: readonly Known[]): Promise<void> {
@@ -176,8 +178,8 @@ export class Budgets {
         ? Math.max(fewestRead, Math.floor(this.#atOnce / 2))
         : Math.min(mostRead, this.#atOnce * 2);
     const isBehind = wasBehind || this.#io.isBehind();
+    for (const user of users) user.isWaiting = false;
     for (const user of users) {
-      user.isWaiting = false;
       // What was settled here counts on while the database is away.
       if (read === null) continue;
       const { spender, userId } = user;

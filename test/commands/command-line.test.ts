@@ -87,6 +87,8 @@ test.each([
   [['check-config'], "missing required argument 'file'"],
   [['wait', 'long'], "'long' is invalid for argument 'seconds'. It must be a number from 0 to 86400."],
   [['demo', '99999'], "'99999' is invalid for argument 'port'"],
+  [['demo', '80.5'], "'80.5' is invalid for argument 'port'. It must be a whole number from 0 to 65535."],
+  [['demo', '0x50'], "'0x50' is invalid for argument 'port'"],
 ])('%j is named as a mistake, with exit code 64', async (args, said) => {
   const { code, stdout, stderr } = await runCommand(args);
   expect({ code, stdout }).toEqual({ code: 64, stdout: '' });

@@ -21,6 +21,7 @@ function world(start = '2026-11-22T12:00:00Z') {
     onRead: null as (() => void) | null,
     /** Never answered. */
     hangs: false,
+    cannotTell: false,
   };
   const reached: string[] = [];
   const budgets = new Budgets({
@@ -34,7 +35,10 @@ function world(start = '2026-11-22T12:00:00Z') {
     isBehind: () => state.isBehind,
     wallMs: () => state.wallMs,
     monotonicMs: () => state.monotonicMs,
-    onReached: (userId, period, share) => reached.push(`${userId} ${period} ${share}`),
+    onReached: (userId, period, share) => {
+      if (state.cannotTell) throw new Error('a bug of who is told');
+      reached.push(`${userId} ${period} ${share}`);
+    },
   });
   const pass = (ms: number) => {
     state.wallMs += ms;
@@ -188,6 +192,19 @@ describe('a user', () => {
     const later = waits();
     pass(60_000);
     expect([together, later, waits()]).toEqual([[true, true], false, true]);
+  });
+
+  test('is read on though a bug keeps who is told from it', async () => {
+    const { ask, pass, state, store } = world();
+    store(1, 1);
+    store(1, 1, 'bob');
+    state.cannotTell = true;
+    await expect(Promise.all([ask(), ask('bob')])).rejects.toThrow('a bug');
+    state.cannotTell = false;
+    pass(60_000);
+    expect(await ask()).toBe('budget_day');
+    expect(await ask('bob')).toBe('budget_day');
+    expect(state.reads.at(-1)).toContain('bob');
   });
 
   test('begins a new day with nothing, and a month with nothing', async () => {

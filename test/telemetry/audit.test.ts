@@ -166,6 +166,16 @@ describe('refusals in a flood', () => {
     expect(lines).toHaveLength(refusalsPerWindow + 2);
   });
 
+  test('are counted anew when a minute is over, though its timer is late', () => {
+    const { lines, due, clock, flood } = auditLog();
+    flood(refusalsPerWindow + 1);
+    clock.nowMs += refusalWindowMs;
+    flood(refusalsPerWindow);
+    due[0]?.run();
+    flood(refusalsPerWindow);
+    expect(lines.filter(({ left_out }) => left_out === undefined)).toHaveLength(2 * refusalsPerWindow);
+  });
+
   test('within the limit need no further line', () => {
     const { log, lines, due, flood } = auditLog();
     flood(refusalsPerWindow);

@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CoreV1Api, KubeConfig, V1ConfigMap } from '@kubernetes/client-node';
+import type {
+  ConfigurationOptions,
+  CoreV1Api,
+  KubeConfig,
+  ObservableMiddleware,
+  V1ConfigMap,
+} from '@kubernetes/client-node';
 import type { ReadTables, TablesListeners, TablesSource } from '../tables/last-good-tables.ts';
 import { LastGoodTables, readTables, TablesError } from '../tables/last-good-tables.ts';
 import { reportFault } from './configmap-events.ts';
@@ -96,6 +102,21 @@ export async function watchTablesConfigMap(options: ConfigMapTablesOptions): Pro
   };
 }
 
+/** Options of one call that ends with the signal. */
+function heeding(
+  { Observable }: Api['client'],
+  signal: AbortSignal,
+): ConfigurationOptions<ObservableMiddleware> {
+  const middleware: ObservableMiddleware = {
+    pre: (request) => {
+      request.setSignal(signal);
+      return new Observable(Promise.resolve(request));
+    },
+    post: (response) => new Observable(Promise.resolve(response)),
+  };
+  return { middleware: [middleware], middlewareMergeStrategy: 'append' };
+}
+
 /** Hands on what came last once `settleMs` have passed since the first of a burst. */
 function newestOnly<T>(take: (value: T) => void, signal: AbortSignal): (value: T) => void {
   let newest: { readonly value: T } | null = null;
@@ -140,7 +161,7 @@ class ConfigMapFollower {
       if (performance.now() + delayMs > dueMs) {
         throw new TablesError(`ConfigMap ${namespace}/${name} cannot be read: ${problem}`);
       }
-      await sleep(delayMs);
+      await sleep(delayMs, undefined, { signal: this.#signal });
     }
   }
 
@@ -165,14 +186,12 @@ class ConfigMapFollower {
 
   async #list(): Promise<{ configMap: V1ConfigMap | null; version: string | undefined }> {
     const { namespace, name } = this.#options;
-    const answer = this.#api.core.listNamespacedConfigMap({
-      namespace,
-      fieldSelector: `metadata.name=${name}`,
+    const limit = AbortSignal.timeout(listLimitMs);
+    const heeded = heeding(this.#api.client, AbortSignal.any([this.#signal, limit]));
+    const query = { namespace, fieldSelector: `metadata.name=${name}` };
+    const list = await this.#api.core.listNamespacedConfigMap(query, heeded).catch((error: unknown) => {
+      throw limit.aborted ? new Error('the Kubernetes API does not answer') : error;
     });
-    const limit = sleep(listLimitMs, undefined, { ref: false }).then(() => {
-      throw new Error('the Kubernetes API does not answer');
-    });
-    const list = await Promise.race([answer, limit]);
     return { configMap: list.items[0] ?? null, version: list.metadata?.resourceVersion };
   }
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { Accounts, Clock } from '../../chat/ports.ts';
@@ -7,6 +6,7 @@ import type { FairTurns } from '../../fair-turns.ts';
 import { AccountCache } from './account-cache.ts';
 import type { LoadedAccount } from './account-query.ts';
 import { readAccount } from './account-query.ts';
+import { AwayWatch } from './away-watch.ts';
 import { listenForKeyChanges } from './key-changes.ts';
 import { lookUpTurns } from './look-up-turns.ts';
 import { withDatabase } from './pool.ts';
@@ -19,8 +19,6 @@ const listeningTtlMs = 60_000;
 const deafTtlMs = 900;
 /** How old facts may get while Postgres answers nobody. */
 const awayTtlMs = 10 * 60_000;
-/** While Postgres is away, known users are served from memory at once and this probe finds its return. */
-const probeIntervalMs = 250;
 /** Loads that an invalidation overtook are repeated; a user who changes keys faster is served uncached. */
 const maxLoads = 3;
 /** Hashes of keys: a few MB. */
@@ -60,7 +58,6 @@ class CachedAccounts implements PostgresAccounts {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #readAccount: typeof readAccount;
   readonly #changes: ReturnType<typeof listenForKeyChanges>;
-  readonly #closing = new AbortController();
   readonly #revoked = new RevokedKeys();
   readonly #uses: ServiceKeyUses;
   /** By the whole hash, never a prefix. Unknown keys are not kept: that would let strangers fill the cache. */
@@ -71,8 +68,7 @@ class CachedAccounts implements PostgresAccounts {
   readonly #turns: FairTurns;
   /** Keys that were good here, whatever the cache has let go of since: their users wait behind no stranger. */
   readonly #knownGood = new LRUCache<string, true>({ max: mostKnownGood });
-  #away = false;
-  #probing: Promise<void> | null = null;
+  readonly #away = new AwayWatch();
 
   constructor({ pool, directUrl, directHosts, clock, onListening, read = readAccount }: AccountsOptions) {
     this.#pool = pool;
@@ -136,7 +132,7 @@ class CachedAccounts implements PostgresAccounts {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
+    this.#away.close();
     await this.#changes.close();
     await this.#uses.close();
   }
@@ -144,7 +140,7 @@ class CachedAccounts implements PostgresAccounts {
   #isTrusted(account: LoadedAccount): boolean {
     const ageMs = this.#clock.monotonicMs() - account.readAtMs;
     if (ageMs <= deafTtlMs) return true;
-    if (this.#away) return ageMs <= awayTtlMs;
+    if (this.#away.isAway) return ageMs <= awayTtlMs;
     const sinceMs = this.#changes.listeningSinceMs();
     return sinceMs !== null && account.readAtMs >= sinceMs && ageMs <= listeningTtlMs;
   }
@@ -180,13 +176,13 @@ class CachedAccounts implements PostgresAccounts {
       const readAtMs = this.#clock.monotonicMs();
       let account: LoadedAccount | null;
       try {
-        account = await withDatabase(() => this.#readAccount(this.#pool, keyHash, readAtMs));
-        this.#away = false;
+        account = await this.#ask(keyHash, readAtMs);
+        this.#away.answered();
       } catch (error) {
         const usable = stale !== undefined && readAtMs - stale.readAtMs <= awayTtlMs;
         if (!(error instanceof StoreAway)) throw error;
         // A crowded pool helps this one look-up to what is known; nobody else's trust grows by it.
-        if (!error.crowded) this.#watchForReturn(keyHash);
+        if (!error.crowded) this.#away.began(() => this.#ask(keyHash, this.#clock.monotonicMs()));
         // An account invalidated meanwhile is gone from the cache: what it held may not be served.
         if (usable && this.#cache.peek(keyHash) === stale) return this.#unlessExpired(stale);
         throw error;
@@ -203,6 +199,10 @@ class CachedAccounts implements PostgresAccounts {
     }
   }
 
+  #ask(keyHash: string, readAtMs: number): Promise<LoadedAccount | null> {
+    return withDatabase(() => this.#readAccount(this.#pool, keyHash, readAtMs));
+  }
+
   #keep(keyHash: string, account: LoadedAccount): void {
     this.#knownGood.set(keyHash, true);
     if (!account.usedThisHour) this.#uses.note(keyHash);
@@ -216,30 +216,6 @@ class CachedAccounts implements PostgresAccounts {
     const hashes = this.#hashesByUser.get(userId);
     hashes?.delete(keyHash);
     if (hashes?.size === 0) this.#hashesByUser.delete(userId);
-  }
-
-  /** From now on known users do not wait for Postgres, until it answers again. */
-  #watchForReturn(keyHash: string): void {
-    this.#away = true;
-    this.#probing ??= this.#probe(keyHash)
-      .catch(() => {}) // closing
-      .finally(() => {
-        this.#probing = null;
-      });
-  }
-
-  /** By the read that failed: one of its tables may be locked, where anything less is answered. */
-  async #probe(keyHash: string): Promise<void> {
-    while (this.#away) {
-      await sleep(probeIntervalMs, undefined, { signal: this.#closing.signal, ref: false });
-      try {
-        await withDatabase(() => this.#readAccount(this.#pool, keyHash, this.#clock.monotonicMs()));
-        this.#away = false;
-      } catch (error) {
-        // What else is wrong with this one account is told to whoever asks for it.
-        if (!(error instanceof StoreAway)) this.#away = false;
-      }
-    }
   }
 }
 
