@@ -11,6 +11,7 @@ import type {
   UpstreamReply,
 } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
+import type { Redact } from '../core/secret/redact.ts';
 import { withoutSecret } from '../core/secret/redact.ts';
 import type {
   Provider,
@@ -42,8 +43,7 @@ export interface AttemptContext {
   readonly key: Pick<OpenedKey, 'secret'>;
   /** Of its whole answer. */
   readonly room: AnswerHold;
-  /** Masks this attempt's key and the prompt in what the vendor says; texts together, since each look costs. */
-  readonly redact: (texts: readonly string[]) => readonly string[];
+  readonly redact: Redact;
 }
 
 /** A failure of which the vendor said nothing, and for which nobody is blamed. */

@@ -66,6 +66,7 @@ export async function attempt(
       return maskEchoes(withoutKey, call.request).map((text) => redactReason(text, null));
     },
   };
+  tried.masksBy(prepared.redact);
   const first = await send(prepared, tried, deps, signal);
   const form = otherForm(prepared, first.end);
   if (form === null) return outcomeOfExchange(prepared, first.end, first.translator, deps.clock);

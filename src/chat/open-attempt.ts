@@ -1,8 +1,9 @@
-import type { AttemptEnd, AttemptRecord } from '../core/attempt-record.ts';
+import type { AttemptEnd, AttemptRecord, VendorAnswer } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { IpClass } from '../core/net/ip-class.ts';
 import type { AttemptFailure, CancelReason } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
+import type { Redact } from '../core/secret/redact.ts';
 import type { AttemptLedger } from './attempt-ledger.ts';
 import type { ChatDeps } from './chat-deps.ts';
 
@@ -33,6 +34,7 @@ export class OpenAttempt {
   #isSent = false;
   #addressClass: IpClass | null = null;
   #state: AttemptState = 'under way';
+  #redact: Redact = (texts) => texts;
 
   /** `number`: from 1. */
   constructor(
@@ -57,6 +59,11 @@ export class OpenAttempt {
   /** Client fields that were left out of what was sent. */
   leftOut(dropped: readonly string[]): void {
     this.#dropped = dropped;
+  }
+
+  /** What masks its key, and the prompt, in what its vendor says: no longer than it lasts. */
+  masksBy(redact: Redact): void {
+    this.#redact = redact;
   }
 
   /** How far an exchange of it came; there may be a second one, in another form. */
@@ -111,6 +118,8 @@ export class OpenAttempt {
   #end(end: AttemptEnd, { firstTokenMs, usage, answer }: AnswerFacts): void {
     if (this.#state === 'ended') throw new Error(`An attempt that has ended cannot be ${end.kind} as well.`);
     this.#state = 'ended';
+    const named = answer === null ? null : this.#names(answer);
+    this.#redact = (texts) => texts;
     const record: AttemptRecord = {
       kind: 'tried',
       candidate: this.candidate,
@@ -122,10 +131,21 @@ export class OpenAttempt {
       durationMs: this.#deps.clock.monotonicMs() - this.startedAtMs,
       firstTokenMs,
       usage,
-      answer,
+      answer: named,
       dropped: this.#dropped,
     };
     this.#ledger.add(record);
     this.#deps.telemetry.attemptEnded(this.#call, record);
+  }
+
+  /** Only spans show them, and only of requests that are recorded: each look at them costs some microseconds. */
+  #names(answer: VendorAnswer): VendorAnswer {
+    if (this.#call.trace?.sampled !== true) return answer;
+    const [id = '', model = '', ...finishReasons] = this.#redact([
+      answer.id,
+      answer.model,
+      ...answer.finishReasons,
+    ]);
+    return { id, model, finishReasons };
   }
 }

@@ -1,5 +1,6 @@
 import type { CancelReason, UpstreamHeaders } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
+import type { Redact } from '../core/secret/redact.ts';
 import type { StreamTranslator } from '../providers/provider.ts';
 import type { AnswerBudgets } from './answer-budget.ts';
 import type { CancelSignal } from './cancellation.ts';
@@ -73,6 +74,5 @@ export interface ExchangeJob {
   readonly signal: CancelSignal;
   readonly telemetry: Pick<ChatTelemetry, 'answerBegan' | 'streamStalled'>;
   readonly answers: AnswerBudgets;
-  /** Masks this attempt's key and the prompt in what the vendor says. */
-  readonly redact: (texts: readonly string[]) => readonly string[];
+  readonly redact: Redact;
 }

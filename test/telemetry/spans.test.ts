@@ -373,6 +373,40 @@ describe.each([
     await other.close();
   });
 
+  test.each([false, true])(
+    'no key is on a span whose vendor names its answer by it (stream: %s)',
+    async (stream) => {
+      // Without a prefix that would tell what it is.
+      const secret = hex(32);
+      const label = `echo-${stream}`;
+      await addKey(user, {
+        provider: 'self_hosted',
+        api_key: secret,
+        base_url: ownServer.url,
+        declared_region: 'eu',
+        label,
+      });
+      const named = /(?<="(?:id|model|finish_reason)":")[^"]+/g;
+      ownServer.script((request) => {
+        const reply = answer()(request);
+        const body = [...reply.body].map((step) =>
+          typeof step === 'string' ? step.replaceAll(named, secret) : step,
+        );
+        return { ...reply, body };
+      });
+      const { traceId, headers } = clientTrace();
+      const override = { ...headers, 'x-gateway-override-model': `self_hosted/${label}:m` };
+      if (stream) await streamed(user.client, {}, override);
+      else await chatOk(user.client, {}, override);
+      const [attempt] = attempts(await collector.trace(traceId, 2));
+      expect(attempt?.attributes).toMatchObject({
+        'gen_ai.response.id': '_other',
+        'gen_ai.response.model': '_other',
+      });
+      expect(collector.bodies.join('\n')).not.toContain(secret);
+    },
+  );
+
   test('no prompt, answer or secret is on any span', async () => {
     gateway.vendors.openai.script(
       failure(400, {}, `bad prompt CANARY-PROMPT, key ${providerSecret(user, 'openai')}`),

@@ -46,7 +46,8 @@ const embeddingPrefixes = [nat64, ipaddr.IPv6.parseCIDR('::/96'), ipaddr.IPv6.pa
 
 /**
  * Where clouds serve credentials to whoever can connect: AWS, Azure, Google and most others, ECS tasks,
- * EKS pod identity, Tencent, Alibaba, Azure's wire server, Oracle, OpenStack; their IPv6 twins below.
+ * EKS pod identity, Tencent, Alibaba, Azure's wire server, Oracle, OpenStack; their IPv6 twins below: Google, OpenStack,
+ * Scaleway, Oracle, Linode, Alibaba.
  */
 const metadataAddresses: ReadonlySet<string> = new Set([
   '169.254.169.254',
@@ -56,11 +57,15 @@ const metadataAddresses: ReadonlySet<string> = new Set([
   '100.100.100.200',
   '168.63.129.16',
   '192.0.0.192',
-  'fd00:ec2::254',
-  'fd00:ec2::23',
   'fd20:ce::254',
   'fe80::a9fe:a9fe',
+  'fd00:42::42',
+  'fd00:c1::a9fe:a9fe',
+  'fd00:a9fe:a9fe::1',
+  'fd00:100::100:200',
 ]);
+/** AWS has its metadata, its credentials of pods and other services of an instance there. */
+const awsServices = ipaddr.IPv6.parseCIDR('fd00:ec2::/32');
 
 /** An IP literal without brackets, or null. IPv4 only as four decimals: the URL parser has settled the rest. */
 function parseIp(text: string): Ip | null {
@@ -144,7 +149,9 @@ export function reachedAddresses(text: string): string[] {
 
 /** True for a cloud metadata service, also when a translation or tunnel prefix is wrapped around it. */
 export function isMetadataAddress(text: string): boolean {
-  return reachedAddresses(text).some((address) => metadataAddresses.has(address));
+  const address = parseIp(text);
+  if (address instanceof ipaddr.IPv6 && address.match(awsServices)) return true;
+  return reachedAddresses(text).some((reached) => metadataAddresses.has(reached));
 }
 
 /** A network in CIDR form. */

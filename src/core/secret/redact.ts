@@ -4,6 +4,9 @@ import { unescapedForms } from './unescaped.ts';
 /** Longest text of a vendor that is kept in attempts[], log rows and spans. */
 export const maxReasonLength = 500;
 
+/** Masks an attempt's key and its prompt in what its vendor says; texts together, since each look costs. */
+export type Redact = (texts: readonly string[]) => readonly string[];
+
 /** Shapes of credentials that vendors echo: bearer tokens, `sk-…`, `gw_…` and the like. */
 const credentialShapes =
   /\b(?:(?:sk|pk|rk|gw|key|tgp|xai)[-_]|AIza)[A-Za-z0-9_\-*.]{6,}|\bBearer\s+[^\s"',]+/g;

@@ -141,7 +141,13 @@ describe('metadata services', () => {
     '168.63.129.16',
     'fd00:ec2::254',
     'FD00:0EC2:0:0::0254',
+    'fd00:ec2::23',
+    'fd00:ec2::123',
     'fd20:ce::254',
+    'fd00:42::42',
+    'fd00:c1::a9fe:a9fe',
+    'fd00:a9fe:a9fe::1',
+    'fd00:100::100:200',
     '::ffff:169.254.169.254',
     '::ffff:a9fe:a9fe',
     '::a9fe:a9fe',
@@ -156,12 +162,18 @@ describe('metadata services', () => {
     expect(isMetadataAddress(address)).toBe(true);
   });
 
-  test.each(['169.254.169.253', '169.254.1.1', '10.0.0.1', '::1', '2606:4700::1111', '64:ff9b::101:101'])(
-    '%s is none',
-    (address) => {
-      expect(isMetadataAddress(address)).toBe(false);
-    },
-  );
+  test.each([
+    '169.254.169.253',
+    '169.254.1.1',
+    '10.0.0.1',
+    '::1',
+    'fd00:ec3::254',
+    'fd00:42::43',
+    '2606:4700::1111',
+    '64:ff9b::101:101',
+  ])('%s is none', (address) => {
+    expect(isMetadataAddress(address)).toBe(false);
+  });
 });
 
 test.each([

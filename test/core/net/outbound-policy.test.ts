@@ -45,6 +45,7 @@ test.each([
   ['::ffff:a9fe:a9fe', 80, 'metadata-address', 'metadata-address'],
   ['64:ff9b::a9fe:a9fe', 80, 'metadata-address', 'metadata-address'],
   ['fd00:ec2::254', 80, 'metadata-address', 'metadata-address'],
+  ['fd00:c1::a9fe:a9fe', 80, 'metadata-address', 'metadata-address'],
   ['127.0.0.1', 5432, 'own-endpoint', 'own-endpoint'],
   ['127.0.0.9', 5432, 'own-endpoint', 'own-endpoint'],
   ['::1', 5432, 'own-endpoint', 'own-endpoint'],
