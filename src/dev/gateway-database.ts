@@ -1,5 +1,4 @@
 import pg from 'pg';
-import { sqlStates } from '../adapters/postgres/sql-states.ts';
 import type { EmbeddedPostgres } from './embedded-postgres.ts';
 import { StartError } from './start-error.ts';
 
@@ -9,6 +8,8 @@ const instanceLock = 7_203_114;
 /** A killed instance lets go as soon as the server notices its closed socket. */
 const lockTimeout = '2s';
 const connectTimeoutMs = 10_000;
+/** SQLSTATE of a lock that did not come within that time. */
+const lockNotAvailable = '55P03';
 
 export interface GatewayDatabase {
   readonly url: string;
@@ -30,7 +31,7 @@ export async function claimDatabase(server: EmbeddedPostgres): Promise<GatewayDa
   try {
     await client.query(`SET lock_timeout = '${lockTimeout}'`);
     await client.query('SELECT pg_advisory_lock($1)', [instanceLock]).catch((error: unknown) => {
-      if ((error as { code?: unknown }).code !== sqlStates.lockNotAvailable) throw error;
+      if ((error as { code?: unknown }).code !== lockNotAvailable) throw error;
       throw new InUseError(`Another instance already runs on ${server.home}: stop it, or set GW_DATA_DIR.`);
     });
     const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [databaseName]);

@@ -4,7 +4,9 @@ import { StoreAway } from '../../core/store-away.ts';
 /** So often it is asked whether Postgres is back. */
 const probeIntervalMs = 250;
 
-/** Whether Postgres answers nobody. While it does not, known users do not wait for it, and one read finds its return. */
+/**
+ * Whether Postgres answers nobody. While it does not, known users do not wait for it, and one read finds its return.
+ */
 export class AwayWatch {
   readonly #closing = new AbortController();
   #isAway = false;

@@ -46,8 +46,8 @@ const embeddingPrefixes = [nat64, ipaddr.IPv6.parseCIDR('::/96'), ipaddr.IPv6.pa
 
 /**
  * Where clouds serve credentials to whoever can connect: AWS, Azure, Google and most others, ECS tasks,
- * EKS pod identity, Tencent, Alibaba, Azure's wire server, Oracle, OpenStack; their IPv6 twins below: Google, OpenStack,
- * Scaleway, Oracle, Linode, Alibaba.
+ * EKS pod identity, Tencent, Alibaba, Azure's wire server, Oracle, OpenStack; their IPv6 twins below: Google,
+ * OpenStack, Scaleway, Oracle, Linode, Alibaba.
  */
 const metadataAddresses: ReadonlySet<string> = new Set([
   '169.254.169.254',
