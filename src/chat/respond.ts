@@ -81,7 +81,7 @@ export async function respondWithAnswer(
   const cost = costMicroUsd(usage, price);
   const latencyMs = settlement.latencyMs();
   const ttftMs = call.request.stream === true ? latencyMs : null;
-  const came = { answerBytes: answer.bytes, answerCharacters: answer.json.length };
+  const came = { answerBytes: answer.bytes, textBytes: answer.bytes, unseenMs: 0 };
   const facts: SettledFacts = { latencyMs, ttftMs, usage, costMicroUsd: cost, came };
   const metadata = metadataOf(context, { provider, model, latencyMs, cost, residency });
   const stored =
@@ -129,14 +129,15 @@ async function relayAndSettle(
   let closed: ClosedStream | null = null;
   try {
     const end = await relaying;
-    const { usage } = stream.translator;
+    const { usage, textBytes } = stream.translator;
+    const firstTokenMs = stream.firstTokenAtMs - attempt.startedAtMs;
     facts = {
       latencyMs: settlement.latencyMs(),
       ttftMs,
-      firstTokenMs: stream.firstTokenAtMs - attempt.startedAtMs,
+      firstTokenMs,
       usage,
       costMicroUsd: costMicroUsd(usage, attempt.candidate.price),
-      came: { answerBytes: stream.answerBytes, answerCharacters: stream.translator.characters },
+      came: { answerBytes: stream.answerBytes, textBytes, unseenMs: firstTokenMs },
     };
     closed = await settleStream(context, stream, end, attempt, facts);
   } finally {

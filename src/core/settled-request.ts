@@ -1,5 +1,5 @@
 import type { CutAnswer } from './answer/estimated-usage.ts';
-import { promptCharacters } from './answer/estimated-usage.ts';
+import { mostOutputTokens, promptBytes } from './answer/estimated-usage.ts';
 import type { Usage } from './answer/usage.ts';
 import { noUsage } from './answer/usage.ts';
 import type { CandidateRecord } from './attempt-record.ts';
@@ -95,8 +95,8 @@ export interface SettledRequest {
   readonly usage: Usage;
   /** Of an answer without final counts; null: there is nothing to estimate. */
   readonly cutAnswer: CutAnswer | null;
-  /** Characters of a prompt that its caller gave up on while it was with a vendor (`isGivenUp`); null: of none. */
-  readonly givenUpCharacters: number | null;
+  /** UTF-8 bytes of a prompt that its caller gave up on while it was with a vendor (`isGivenUp`); null: of none. */
+  readonly givenUpBytes: number | null;
   /** Whole milliseconds. */
   readonly latencyMs: number;
   /** Whole milliseconds to the first token; null for JSON answers and refusals. */
@@ -133,7 +133,7 @@ export interface SettledFacts {
   readonly usage?: Usage;
   readonly costMicroUsd?: bigint;
   /** What had come of an answer. */
-  readonly came?: Pick<CutAnswer, 'answerBytes' | 'answerCharacters'>;
+  readonly came?: Pick<CutAnswer, 'answerBytes' | 'textBytes' | 'unseenMs'>;
   readonly savedMicroUsd?: bigint;
   /** Set on a cache hit: who had answered. */
   readonly cachedFrom?: CacheOrigin;
@@ -173,8 +173,8 @@ export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): Sett
     keyId: cachedFrom !== null ? null : (served?.key.id ?? null),
     usage,
     cutAnswer: cutAnswerOf(call, facts),
-    givenUpCharacters: records.some((record) => record.kind === 'tried' && isGivenUp(record))
-      ? promptCharacters(call.request)
+    givenUpBytes: records.some((record) => record.kind === 'tried' && isGivenUp(record))
+      ? promptBytes(call.request)
       : null,
     latencyMs: facts.latencyMs,
     ttftMs: facts.ttftMs ?? null,
@@ -196,7 +196,7 @@ export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): Sett
 
 function cutAnswerOf({ request }: ChatCall, { usage, came }: SettledFacts): CutAnswer | null {
   if (came === undefined || usage?.basis === 'complete') return null;
-  return { promptCharacters: promptCharacters(request), ...came };
+  return { promptBytes: promptBytes(request), mostTokens: mostOutputTokens(request), ...came };
 }
 
 /** How a request ended, in one word of a closed list: the error's type where there was no answer. */

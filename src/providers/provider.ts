@@ -109,8 +109,8 @@ export interface StreamTranslator {
   readonly failure: UpstreamError | null;
   /** `complete` once the vendor gave its final counts. */
   readonly usage: Usage;
-  /** UTF-16 units of the text, reasoning and calls that came; for estimates. */
-  readonly characters: number;
+  /** UTF-8 bytes of the text, reasoning and calls that came, as they are without JSON; for estimates. */
+  readonly textBytes: number;
   /** Of heap, roughly: what it keeps from one event to the next. */
   readonly keptBytes: number;
   /** With the event that is not whole; its memory is up to twice its bytes. */

@@ -199,7 +199,7 @@ test.each([true, false])(
     await story.end();
     const [row] = story.world.rows as readonly SettledRow[];
     expect(row?.status).toBe('client_closed');
-    expect((row?.givenUpCharacters ?? 0) > 0).toBe(isSent);
+    expect((row?.givenUpBytes ?? 0) > 0).toBe(isSent);
   },
 );
 

@@ -24,7 +24,7 @@ function trialRow(): SettledRequest {
     keyId: null,
     usage: noUsage,
     cutAnswer: null,
-    givenUpCharacters: null,
+    givenUpBytes: null,
     latencyMs: 0,
     ttftMs: null,
     costMicroUsd: 0n,

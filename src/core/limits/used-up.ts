@@ -22,13 +22,15 @@ function costOf(usage: Usage, tried: AttemptRecord | undefined): bigint {
 const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
 
 /** What was stated of an attempt; of one whose caller gave it up, at least its prompt. */
-function usageOf(tried: AttemptRecord, givenUpCharacters: number | null): Usage {
+function usageOf(tried: AttemptRecord, givenUpBytes: number | null): Usage {
   const stated = tried.usage ?? noUsage;
-  if (givenUpCharacters === null || !isGivenUp(tried)) return stated;
+  if (givenUpBytes === null || !isGivenUp(tried)) return stated;
   return estimatedUsage(stated, {
-    promptCharacters: givenUpCharacters,
+    promptBytes: givenUpBytes,
     answerBytes: 0,
-    answerCharacters: 0,
+    textBytes: 0,
+    unseenMs: 0,
+    mostTokens: null,
   });
 }
 
@@ -38,16 +40,16 @@ function usageOf(tried: AttemptRecord, givenUpCharacters: number | null): Usage 
  * were given up, and models without a price.
  */
 export function usedUp(settled: SettledRequest): UsedUp {
-  const { usage: stated, cutAnswer, givenUpCharacters, candidates, costMicroUsd: statedMicroUsd } = settled;
+  const { usage: stated, cutAnswer, givenUpBytes, candidates, costMicroUsd: statedMicroUsd } = settled;
   const tried = candidates.filter((record) => record.kind === 'tried');
   const last = tried.at(-1);
   // A client that left between two attempts has a row without what the first had stated, and counts begin with zeros.
-  const own = tokensOf(stated) > 0 || last === undefined ? stated : usageOf(last, givenUpCharacters);
+  const own = tokensOf(stated) > 0 || last === undefined ? stated : usageOf(last, givenUpBytes);
   const usage = cutAnswer === null ? own : estimatedUsage(own, cutAnswer);
   let tokens = tokensOf(usage);
   let microUsd = costOf(usage, last);
   for (const before of tried.slice(0, -1)) {
-    const used = usageOf(before, givenUpCharacters);
+    const used = usageOf(before, givenUpBytes);
     tokens += tokensOf(used);
     microUsd += costOf(used, before);
   }

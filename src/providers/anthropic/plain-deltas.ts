@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { frameEndBytes } from '../../core/answer/sse-frame.ts';
 import { ownCopy } from '../../core/own-copy.ts';
 import { holdsAt } from '../byte-scan.ts';
@@ -15,8 +16,6 @@ const backslash = 0x5c;
 const closingBrace = 0x7d;
 const space = 0x20;
 const lastAscii = 0x7f;
-/** What stands for bytes that are not UTF-8. */
-const replacement = '\uFFFD';
 
 /** By character code: what stands behind a backslash in the one spelling that `JSON.stringify` has, too. */
 const isShortEscape = new Uint8Array(lastAscii + 1);
@@ -28,9 +27,9 @@ for (const byte of Buffer.from('"\\bfnrt')) isShortEscape[byte] = 1;
  * spelled otherwise is for the parser, which makes the same bytes of it.
  */
 export class PlainDeltas {
-  /** Of the run that was translated last: the place behind it, and the characters of its text. */
+  /** Of the run that was translated last: the place behind it, and the UTF-8 bytes of its text. */
   end = 0;
-  characters = 0;
+  textBytes = 0;
   readonly #index: number;
   readonly #kind: PlainKind;
   readonly #maxEventBytes: number;
@@ -39,9 +38,9 @@ export class PlainDeltas {
   /** A chunk around its text. */
   readonly #before: Buffer;
   readonly #after: Buffer;
-  /** Of the run: where its texts begin and end, in turn, and how many bytes they have. */
+  /** Of the run: where its texts begin and end, in turn, and how many bytes of JSON they have. */
   readonly #texts: number[] = [];
-  #textBytes = 0;
+  #jsonBytes = 0;
 
   private constructor(index: number, kind: PlainKind, start: string, maxEventBytes: number) {
     const { from, to } = plainKinds[kind];
@@ -80,7 +79,7 @@ export class PlainDeltas {
     if (texts.length === 0) return null;
     const [before, after] = [this.#before, this.#after];
     const around = (texts.length / 2) * (before.length + after.length);
-    const frames = Buffer.allocUnsafe(around + this.#textBytes);
+    const frames = Buffer.allocUnsafe(around + this.#jsonBytes);
     let at = 0;
     for (let one = 0; one < texts.length; one += 2) {
       frames.set(before, at);
@@ -94,25 +93,26 @@ export class PlainDeltas {
 
   #find(chunk: Buffer, from: number): void {
     this.#texts.length = 0;
-    this.#textBytes = 0;
-    this.characters = 0;
+    this.#jsonBytes = 0;
+    this.textBytes = 0;
     this.end = from;
     while (holdsAt(chunk, this.end, this.#head)) {
       const start = this.end + this.#head.length;
       const text = plainText(chunk, start);
-      const end = text === null ? -1 : eventEnd(chunk, start + text.bytes);
+      const end = text === null ? -1 : eventEnd(chunk, start + text.jsonBytes);
       if (text === null || end === -1 || end - this.end > this.#maxEventBytes) return;
-      this.#texts.push(start, start + text.bytes);
-      this.#textBytes += text.bytes;
-      this.characters += text.characters;
+      this.#texts.push(start, start + text.jsonBytes);
+      this.#jsonBytes += text.jsonBytes;
+      this.textBytes += text.textBytes;
       this.end = end;
     }
   }
 }
 
 interface PlainText {
-  readonly bytes: number;
-  readonly characters: number;
+  readonly jsonBytes: number;
+  /** Without its escapes. */
+  readonly textBytes: number;
 }
 
 /** The text whose inside begins at `start`, up to its quote; null when it is none, or empty, or to be spelled anew. */
@@ -129,15 +129,10 @@ function plainText(chunk: Buffer, start: number): PlainText | null {
     escapes += 1;
     if (isShortEscape[chunk[at] ?? 0] !== 1) return null;
   }
-  const bytes = at - start;
-  const units = isAscii ? bytes : utf16Units(chunk, start, at);
-  return bytes === 0 || units === null ? null : { bytes, characters: units - escapes };
-}
-
-/** Null where it is not UTF-8, which the parser replaces. */
-function utf16Units(chunk: Buffer, start: number, end: number): number | null {
-  const text = chunk.toString('utf8', start, end);
-  return text.includes(replacement) ? null : text.length;
+  const jsonBytes = at - start;
+  // What is no UTF-8 the parser replaces.
+  if (jsonBytes === 0 || !(isAscii || isUtf8(chunk.subarray(start, at)))) return null;
+  return { jsonBytes, textBytes: jsonBytes - escapes };
 }
 
 /** The place behind an event whose text ends at `from`; -1 when there is more to it. The vendor pads it with spaces. */

@@ -29,7 +29,7 @@ export class AnthropicStream implements StreamTranslator {
   phase: StreamPhase = 'prefix';
   tokenSeen = false;
   failure: UpstreamError | null = null;
-  characters = 0;
+  textBytes = 0;
   readonly extras = noExtras;
   id: string;
   readonly created: number;
@@ -81,7 +81,7 @@ export class AnthropicStream implements StreamTranslator {
       const frames = plain?.translate(chunk, position) ?? null;
       if (plain === null || frames === null) position = this.#decodeEvent(chunk, position);
       else {
-        this.characters += plain.characters;
+        this.textBytes += plain.textBytes;
         position = plain.end;
       }
       const made = frames ?? this.#output.take();
@@ -129,7 +129,7 @@ export class AnthropicStream implements StreamTranslator {
 
   #emitText(field: 'content' | 'reasoning_content', given: unknown): void {
     const text = this.#textOf(given);
-    this.characters += text.length;
+    this.textBytes += Buffer.byteLength(text);
     if (text !== '') this.#emitToken({ [field]: text });
   }
 
@@ -213,7 +213,7 @@ export class AnthropicStream implements StreamTranslator {
       }
     } else if (delta.type === 'input_json_delta') {
       const json = this.#textOf(delta.partial_json);
-      this.characters += json.length;
+      this.textBytes += Buffer.byteLength(json);
       this.#emitCall(this.#tools.append(index, json));
     }
   }

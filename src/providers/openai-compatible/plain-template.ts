@@ -20,9 +20,9 @@ const backslash = 0x5c;
 const letterU = 0x75;
 const lineFeed = 0x0a;
 const firstPrintable = 0x20;
-/** UTF-8: the bytes behind the first one of a character, and those that begin two and four of them. */
-const [firstContinuation, firstOfTwo, firstOfFour] = [0x80, 0xc0, 0xf0];
 const hexDigits = 4;
+/** UTF-16: the first units that take two and three bytes of UTF-8; a pair of surrogates takes four. */
+const [firstOfTwo, firstOfThree, firstSurrogate, lastSurrogate] = [0x80, 0x800, 0xd800, 0xdfff];
 /** Begins the only escape that can stand for a letter. */
 const letterEscape = '\\u';
 
@@ -33,11 +33,28 @@ function tableOf(characters: string): Uint8Array {
 }
 
 const isEscape = tableOf('"\\/bfnrtu');
-const isHex = tableOf('0123456789abcdefABCDEF');
+/** Of each byte that is a hexadecimal digit its value, of any other one more than any has. */
+const noDigit = 16;
+const digits = new Uint8Array(256).fill(noDigit);
+for (let value = 0; value < noDigit; value += 1)
+  for (const spelled of [value.toString(16), value.toString(16).toUpperCase()])
+    digits[spelled.charCodeAt(0)] = value;
 
-function isUnicodeEscape(bytes: Uint8Array, from: number): boolean {
-  for (let at = from; at < from + hexDigits; at += 1) if (isHex[bytes[at] ?? 0] !== 1) return false;
-  return true;
+/** The unit of UTF-16 that four digits name; -1 where they are none. */
+function unitOf(bytes: Uint8Array, from: number): number {
+  let unit = 0;
+  for (let at = from; at < from + hexDigits; at += 1) {
+    const digit = digits[bytes[at] ?? 0] ?? noDigit;
+    if (digit === noDigit) return -1;
+    unit = unit * 16 + digit;
+  }
+  return unit;
+}
+
+/** Bytes that such a unit takes in UTF-8. */
+function utf8Bytes(unit: number): number {
+  if (unit < firstOfThree) return unit < firstOfTwo ? 1 : 2;
+  return unit >= firstSurrogate && unit <= lastSurrogate ? 2 : 3;
 }
 
 /** Position of the quote that closes the JSON string whose inside begins at `from`; -1 when it is no string. */
@@ -51,24 +68,24 @@ function closingQuote(bytes: Uint8Array, from: number): number {
     const escaped = bytes[at] ?? 0;
     if (isEscape[escaped] !== 1) return -1;
     if (escaped !== letterU) continue;
-    if (!isUnicodeEscape(bytes, at + 1)) return -1;
+    if (unitOf(bytes, at + 1) === -1) return -1;
     at += hexDigits;
   }
   return -1;
 }
 
-/** UTF-16 units of the JSON string inside these bounds: as many as its text has once it is parsed. */
-function charactersOf(bytes: Uint8Array, from: number, end: number): number {
-  let characters = 0;
+/** UTF-8 bytes of the JSON string inside these bounds, without its escapes. */
+function textBytesOf(bytes: Uint8Array, from: number, end: number): number {
+  let count = end - from;
   for (let at = from; at < end; at += 1) {
-    const byte = bytes[at] ?? 0;
-    if (byte === backslash) {
-      at += bytes[at + 1] === letterU ? 1 + hexDigits : 1;
-      characters += 1;
-    } else if (byte < firstContinuation) characters += 1;
-    else if (byte >= firstOfTwo) characters += byte < firstOfFour ? 1 : 2;
+    if (bytes[at] !== backslash) continue;
+    at += 1;
+    count -= 1;
+    if (bytes[at] !== letterU) continue;
+    count += utf8Bytes(unitOf(bytes, at + 1)) - 1 - hexDigits;
+    at += hexDigits;
   }
-  return characters;
+  return count;
 }
 
 /** What stands before the text, for each field. */
@@ -103,15 +120,15 @@ export function plainTextField(delta: Readonly<Record<string, unknown>>): TextFi
  * valid and plain by comparing bytes: no parse, no copy, about a tenth of the time of `JSON.parse`.
  */
 export class PlainTemplate {
-  /** Of the text in what it was found in. */
-  characters = 0;
+  /** Of the text in what it was found in: UTF-8. */
+  textBytes = 0;
   readonly #head: Uint8Array;
   readonly #tail: Uint8Array;
   /** What follows the padding; null when the chunks carry none. */
   readonly #end: Uint8Array | null;
   readonly #maxEventBytes: number;
   /** Of the event looked at last. */
-  #lastCharacters = 0;
+  #lastTextBytes = 0;
 
   private constructor(head: string, tail: string, end: string | null, maxEventBytes: number) {
     // As long as the stream is open, in memory of their own.
@@ -151,14 +168,14 @@ export class PlainTemplate {
       if (end === -1 || end - position > this.#maxEventBytes) return position;
       if (chunk[end] !== lineFeed || chunk[end + 1] !== lineFeed) return position;
       position = end + 2;
-      this.characters += this.#lastCharacters;
+      this.textBytes += this.#lastTextBytes;
     }
   }
 
   /** True when the data of one event is plain. */
   matches(data: Uint8Array): boolean {
     if (this.#match(data, 0) !== data.length) return false;
-    this.characters += this.#lastCharacters;
+    this.textBytes += this.#lastTextBytes;
     return true;
   }
 
@@ -168,7 +185,7 @@ export class PlainTemplate {
     const textStart = from + this.#head.length;
     const textEnd = closingQuote(bytes, textStart);
     if (textEnd === -1 || !holdsAt(bytes, textEnd, this.#tail)) return -1;
-    this.#lastCharacters = charactersOf(bytes, textStart, textEnd);
+    this.#lastTextBytes = textBytesOf(bytes, textStart, textEnd);
     const tailEnd = textEnd + this.#tail.length;
     if (this.#end === null) return tailEnd;
     const paddingEnd = closingQuote(bytes, tailEnd);

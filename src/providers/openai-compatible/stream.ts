@@ -18,7 +18,7 @@ import {
   unreadableStream,
 } from '../stream-failure.ts';
 import { errorOfChoice, failedChoice } from './choice.ts';
-import { deltaCharacters } from './delta-characters.ts';
+import { deltaTextBytes } from './delta-text-bytes.ts';
 import type { TextField } from './plain-template.ts';
 import { PlainTemplate } from './plain-template.ts';
 import { ChunkReader } from './stream-chunk.ts';
@@ -54,7 +54,7 @@ export class CompatibleStream implements StreamTranslator {
   #usage: Usage = noUsage;
   #usageIsFinal = false;
   /** Beside what was found by the template at hand. */
-  #characters = 0;
+  #textBytes = 0;
 
   constructor(context: StreamContext) {
     this.#maxEventBytes = context.maxEventBytes;
@@ -69,8 +69,8 @@ export class CompatibleStream implements StreamTranslator {
     return final || this.#usage.basis === 'none' ? this.#usage : { ...this.#usage, basis: 'partial' };
   }
 
-  get characters(): number {
-    return this.#characters + (this.#template?.characters ?? 0);
+  get textBytes(): number {
+    return this.#textBytes + (this.#template?.textBytes ?? 0);
   }
 
   get keptBytes(): number {
@@ -188,7 +188,7 @@ export class CompatibleStream implements StreamTranslator {
       return;
     }
     const read = readUsage(chunk.usage);
-    this.#characters += deltaCharacters(chunk);
+    this.#textBytes += deltaTextBytes(chunk);
     const effect = this.#chunks.take(chunk);
     if (read !== null) {
       this.#usage = read.usage;
@@ -217,7 +217,7 @@ export class CompatibleStream implements StreamTranslator {
     const lesson = this.#lesson;
     if (lesson !== null) {
       this.#lesson = null;
-      this.#characters += this.#template?.characters ?? 0;
+      this.#textBytes += this.#template?.textBytes ?? 0;
       this.#template = PlainTemplate.learn(lesson.data, lesson.field, this.#maxEventBytes);
     }
     return this.#template;

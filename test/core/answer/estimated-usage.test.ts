@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { estimatedUsage, promptCharacters } from '../../../src/core/answer/estimated-usage.ts';
+import { estimatedUsage, mostOutputTokens, promptBytes } from '../../../src/core/answer/estimated-usage.ts';
 import { noUsage } from '../../../src/core/answer/usage.ts';
 import type { ChatRequest } from '../../../src/core/request/chat-request.ts';
 
@@ -10,22 +10,34 @@ const stated = (inputTokens: number, outputTokens: number) => ({
   outputTokens,
 });
 
-test.each([
-  ['nothing stated', stated(0, 0), 400, 2_500, 40, 100, 10],
-  ['the input stated', stated(120, 0), 400, 2_500, 40, 120, 10],
-  ['more stated than it looks like', stated(500, 90), 400, 2_500, 40, 500, 90],
-  ['a part of a token', stated(0, 0), 1, 1, 1, 1, 1],
-  ['many tokens in an event', stated(0, 0), 400, 2_500, 1_000, 100, 250],
-  ['nothing came', stated(0, 0), 0, 0, 0, 0, 0],
-])(
-  'a cut answer with %s',
-  (_name, usage, promptCharacters, answerBytes, answerCharacters, inputTokens, outputTokens) => {
-    const guessed = estimatedUsage(usage, { promptCharacters, answerBytes, answerCharacters });
-    expect(guessed).toEqual({ ...noUsage, basis: 'partial', inputTokens, outputTokens });
-  },
-);
+const nothing = { promptBytes: 0, answerBytes: 0, textBytes: 0, unseenMs: 0, mostTokens: null };
+const some = { ...nothing, promptBytes: 400, answerBytes: 2_500, textBytes: 40 };
 
-describe('the characters of a prompt', () => {
+test.each([
+  ['nothing stated', stated(0, 0), some, 100, 10],
+  ['the input stated', stated(120, 0), some, 120, 10],
+  ['more stated than it looks like', stated(500, 90), some, 500, 90],
+  ['a part of a token', stated(0, 0), { ...nothing, promptBytes: 1, answerBytes: 1, textBytes: 1 }, 1, 1],
+  ['many tokens in an event', stated(0, 0), { ...some, textBytes: 1_000 }, 100, 250],
+  ['nothing came', stated(0, 0), nothing, 0, 0],
+  ['a minute of reasoning that is not shown', stated(0, 0), { ...some, unseenMs: 60_000 }, 100, 6_010],
+  ['less reasoning than was stated', stated(0, 9_000), { ...some, unseenMs: 60_000 }, 100, 9_000],
+  ['a limit below that', stated(0, 0), { ...some, unseenMs: 60_000, mostTokens: 2_000 }, 100, 2_000],
+  ['a limit below what came', stated(0, 0), { ...some, unseenMs: 60_000, mostTokens: 2 }, 100, 10],
+])('a cut answer with %s', (_name, usage, cut, inputTokens, outputTokens) => {
+  const guessed = estimatedUsage(usage, cut);
+  expect(guessed).toEqual({ ...noUsage, basis: 'partial', inputTokens, outputTokens });
+});
+
+test.each([
+  [{}, null],
+  [{ max_tokens: 5 }, 5],
+  [{ max_completion_tokens: 7, max_tokens: 5, n: 3 }, 21],
+])('the most tokens of a request with %j', (fields, most) => {
+  expect(mostOutputTokens({ model: 'gw/cheap', messages: [], ...fields } as ChatRequest)).toBe(most);
+});
+
+describe('the bytes of a prompt', () => {
   const long = 'x'.repeat(1_000);
   const image = 4_000;
   const said = (...contents: unknown[]) => contents.map((content) => ({ role: 'user', content }));
@@ -37,7 +49,7 @@ describe('the characters of a prompt', () => {
   const named = ['tool_calls', 'function', 'name', 'f', 'arguments'].join('').length;
 
   test.each<[string, Record<string, unknown>, number]>([
-    ['texts', { messages: said('Hello', 'नमस्ते') }, 11],
+    ['texts', { messages: said('Hello', 'नमस्ते') }, 5 + 18],
     ['no content', { messages: said(null, undefined) }, 0],
     ['parts with text', { messages: said([{ type: 'text', text: 'abc' }], 'de') }, 5],
     [
@@ -66,6 +78,6 @@ describe('the characters of a prompt', () => {
     ],
     ['nothing but what steers the answer', { messages: [], stop: [long], user: long }, 0],
   ])('of %s', (_name, request, count) => {
-    expect(promptCharacters({ model: 'gw/cheap', ...request } as ChatRequest)).toBe(count);
+    expect(promptBytes({ model: 'gw/cheap', ...request } as ChatRequest)).toBe(count);
   });
 });

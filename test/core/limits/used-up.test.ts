@@ -38,7 +38,7 @@ const lateForCaller = { kind: 'failed', failure: { kind: 'timed-out', byCallersL
 
 const passedOver = { kind: 'passed-over', provider: 'together', model: 'm' } as CandidateRecord;
 const settled = (change: Partial<SettledRequest>) => usedUp(logRow({ costMicroUsd: 0n, ...change }));
-const cut = { promptCharacters: 40, answerBytes: 250, answerCharacters: 80 };
+const cut = { promptBytes: 40, answerBytes: 250, textBytes: 80, unseenMs: 0, mostTokens: null };
 
 test.each<[string, Partial<SettledRequest>, number, bigint]>([
   [
@@ -97,25 +97,25 @@ test.each<[string, Partial<SettledRequest>, number, bigint]>([
   ],
   [
     'a prompt whose client left before the answer',
-    { usage: noUsage, givenUpCharacters: 40, candidates: [ended(left)] },
+    { usage: noUsage, givenUpBytes: 40, candidates: [ended(left)] },
     10,
     10n,
   ],
   [
     'a prompt whose client left once zeros were stated of it',
-    { usage: used(0, 0), givenUpCharacters: 40, candidates: [{ ...ended(left), usage: used(0, 0) }] },
+    { usage: used(0, 0), givenUpBytes: 40, candidates: [{ ...ended(left), usage: used(0, 0) }] },
     10,
     10n,
   ],
   [
     'a prompt that was given up once zeros were stated of it',
-    { usage: used(0, 0), givenUpCharacters: 40, candidates: [ended(lateForCaller)] },
+    { usage: used(0, 0), givenUpBytes: 40, candidates: [ended(lateForCaller)] },
     10,
     10n,
   ],
   [
     'a prompt whose client left, for a model without a price',
-    { usage: noUsage, givenUpCharacters: 40, candidates: [ended(left, null)] },
+    { usage: noUsage, givenUpBytes: 40, candidates: [ended(left, null)] },
     10,
     100n,
   ],
@@ -124,7 +124,7 @@ test.each<[string, Partial<SettledRequest>, number, bigint]>([
     {
       usage: used(10, 5),
       costMicroUsd: 20n,
-      givenUpCharacters: 40,
+      givenUpBytes: 40,
       candidates: [ended(lateForCaller), ended(lateForCaller), tried(used(10, 5))],
     },
     35,
@@ -132,7 +132,7 @@ test.each<[string, Partial<SettledRequest>, number, bigint]>([
   ],
   [
     "a vendor that is late by everybody's limit, and the end of the process, with nothing",
-    { usage: noUsage, givenUpCharacters: 40, candidates: [ended(late), ended(drained)] },
+    { usage: noUsage, givenUpBytes: 40, candidates: [ended(late), ended(drained)] },
     0,
     0n,
   ],
@@ -140,7 +140,7 @@ test.each<[string, Partial<SettledRequest>, number, bigint]>([
     'a prompt that was given up before a connection had it, with nothing',
     {
       usage: noUsage,
-      givenUpCharacters: 40,
+      givenUpBytes: 40,
       candidates: [lateForCaller, left].map((end) => ({ ...ended(end), isSent: false })),
     },
     0,

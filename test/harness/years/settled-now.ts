@@ -17,7 +17,7 @@ export function settledNow(userId: string): SettledRequest {
     keyId: userId,
     usage: { ...noUsage, basis: 'complete', inputTokens: 100, outputTokens: 50 },
     cutAnswer: null,
-    givenUpCharacters: null,
+    givenUpBytes: null,
     latencyMs: 500,
     ttftMs: null,
     costMicroUsd: 100n,

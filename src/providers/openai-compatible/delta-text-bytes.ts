@@ -3,24 +3,24 @@ import type { Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
 import type { CalledFunction, WireChoice, WireCompletion, WireMessage, WireToolCall } from './wire.ts';
 
-function callCharacters(calls: unknown): number {
-  let characters = 0;
+function callBytes(calls: unknown): number {
+  let bytes = 0;
   for (const call of Array.isArray(calls) ? calls : []) {
     const fragment: Untrusted<WireToolCall> = isRecord(call) ? call : {};
     const called: Untrusted<CalledFunction> = isRecord(fragment.function) ? fragment.function : {};
-    characters += textOf(called.arguments).length;
+    bytes += Buffer.byteLength(textOf(called.arguments));
   }
-  return characters;
+  return bytes;
 }
 
-/** Of the texts and the arguments of calls in the deltas of one chunk. */
-export function deltaCharacters({ choices }: Untrusted<WireCompletion>): number {
-  let characters = 0;
+/** UTF-8 bytes of the texts and the arguments of calls in the deltas of one chunk. */
+export function deltaTextBytes({ choices }: Untrusted<WireCompletion>): number {
+  let bytes = 0;
   for (const choice of Array.isArray(choices) ? choices : []) {
     const given: Untrusted<WireChoice> = isRecord(choice) ? choice : {};
     const delta: Untrusted<WireMessage> = isRecord(given.delta) ? given.delta : {};
-    for (const field of textFields) characters += textOf(delta[field]).length;
-    characters += callCharacters(delta.tool_calls);
+    for (const field of textFields) bytes += Buffer.byteLength(textOf(delta[field]));
+    bytes += callBytes(delta.tool_calls);
   }
-  return characters;
+  return bytes;
 }
