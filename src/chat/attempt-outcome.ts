@@ -11,8 +11,8 @@ import type {
   UpstreamReply,
 } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
+import type { KeyMask } from '../core/secret/key-mask.ts';
 import type { Redact } from '../core/secret/redact.ts';
-import { withoutSecret } from '../core/secret/redact.ts';
 import type {
   Provider,
   StreamContext,
@@ -24,7 +24,7 @@ import type {
 import type { AnswerHold } from './answer-budget.ts';
 import { noRoomForAnswer } from './held-bytes.ts';
 import type { ExchangeEnd, OpenStream } from './open-stream.ts';
-import type { OpenedKey, UnusableKey } from './opened-key.ts';
+import type { UnusableKey } from './opened-key.ts';
 import type { Clock, TransportFailure } from './ports.ts';
 import { shownHeaders } from './verbatim-error.ts';
 
@@ -40,7 +40,7 @@ export interface AttemptContext {
   readonly call: ChatCall;
   readonly provider: Provider;
   readonly translation: StreamContext;
-  readonly key: Pick<OpenedKey, 'secret'>;
+  readonly keyMask: Pick<KeyMask, 'bytes'>;
   /** Of its whole answer. */
   readonly room: AnswerHold;
   readonly redact: Redact;
@@ -90,31 +90,31 @@ export function outcomeOfExchange(
     case 'cancelled':
       return { kind: 'cancelled', reason: end.reason, usage: translator?.usage ?? noUsage };
     case 'timed-out':
-      return failedStream(context, timeoutFailure(context, end.afterMs), translator);
+      return failedInOurWords(timeoutFailure(context, end.afterMs), translator);
     case 'transport':
-      return failedStream(context, failureOfTransport(end.failure), translator);
+      return failedInOurWords(failureOfTransport(end.failure), translator);
     case 'stream-failed':
-      return failedStream(context, failureOf(translator?.failure ?? null, 200, null), translator);
+      return failed(context, withUsage(failureOf(translator?.failure ?? null, 200, null), translator));
     case 'replied':
       return outcomeOfReply(context, end, clock);
   }
 }
 
 function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Clock): AttemptOutcome {
-  const { provider, translation, call, room } = context;
+  const { provider, translation, call, room, keyMask } = context;
   const { status, headers, body, cut } = reply;
   if (status !== 200) {
     const error = provider.readError(status, headers, body, clock.wallMs());
     // It may be passed on as it is, and vendors quote the key that they refuse.
-    const key = context.key.secret.reveal();
-    const shown = { status, headers: withoutKey(headers, key), body: withoutSecret(body, key, cut), cut };
+    const shown = { status, headers: shownOf(headers, keyMask), body: keyMask.bytes(body, cut), cut };
     return failed(context, failureOf(error, status, shown));
   }
   // Before it is parsed: what came within its bounds may be many times as large as values.
   const tally = tallyJson(body, answerBounds);
   // One beyond all bounds will not be parsed.
   const values = typeof tally === 'string' ? 0 : tally.values;
-  if (!room.countParsed(body.length, values)) return failed(context, failureOfTransport(noRoomForAnswer));
+  if (!room.countParsed(body.length, values))
+    return failedInOurWords(failureOfTransport(noRoomForAnswer), null);
   // Some servers answer a stream request as JSON: it is paid for, and can be streamed from here.
   const answer = provider.translateAnswer(body, translation, tally);
   if (answer.kind === 'answer') return { kind: 'answered', answer };
@@ -124,24 +124,26 @@ function outcomeOfReply(context: AttemptContext, reply: UpstreamReply, clock: Cl
   return failed(context, noAnswer(answer, prefix));
 }
 
-/** Those that an override's error shows. */
-function withoutKey(headers: UpstreamHeaders, key: string): UpstreamHeaders {
-  const masked = (value: string): string => withoutSecret(Buffer.from(value), key, false).toString();
-  const shown = shownHeaders.map((name) => {
-    const value = headers[name];
-    return [name, typeof value === 'string' ? masked(value) : value?.map(masked)];
-  });
-  return Object.fromEntries(shown) as UpstreamHeaders;
+/** Those that an override's error shows, without the key; of several of one name the first. */
+function shownOf(headers: UpstreamHeaders, keyMask: Pick<KeyMask, 'bytes'>): UpstreamHeaders {
+  const shown: Record<string, string> = {};
+  for (const name of shownHeaders) {
+    const given = headers[name];
+    const value = typeof given === 'object' ? given[0] : given;
+    if (value !== undefined) shown[name] = keyMask.bytes(Buffer.from(value), false).toString();
+  }
+  return shown;
 }
 
 /** With what its stream, if it was one, had stated before its first token. */
-function failedStream(
-  context: AttemptContext,
-  failure: AttemptFailure,
-  translator: StreamTranslator | null,
-): AttemptOutcome {
+function withUsage(failure: AttemptFailure, translator: StreamTranslator | null): AttemptFailure {
   const usage = translator?.usage ?? noUsage;
-  return failed(context, usage.basis === 'none' ? failure : { ...failure, usage });
+  return usage.basis === 'none' ? failure : { ...failure, usage };
+}
+
+/** There is nothing to mask, which hundreds of calls that end at once would each pay for. */
+function failedInOurWords(failure: AttemptFailure, translator: StreamTranslator | null): AttemptOutcome {
+  return { kind: 'failed', failure: withUsage(failure, translator) };
 }
 
 /** With the vendor's words made fit to be kept. */

@@ -2,8 +2,9 @@ import type { Candidate } from '../core/candidate.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import { attemptLimitMs } from '../core/request/chat-call.ts';
 import { residencyAllows } from '../core/request/residency.ts';
+import { KeyMask } from '../core/secret/key-mask.ts';
 import { maskEchoes } from '../core/secret/mask-echo.ts';
-import { maskSecret, redactReason } from '../core/secret/redact.ts';
+import { redactReason } from '../core/secret/redact.ts';
 import type { StreamTranslator, UpstreamRequest } from '../providers/provider.ts';
 import type { AnswerHold } from './answer-budget.ts';
 import type { AttemptContext, AttemptOutcome } from './attempt-outcome.ts';
@@ -51,7 +52,7 @@ export async function attempt(
   const { candidate } = tried;
   const key = openCandidate(candidate, call, deps);
   if (key.kind !== 'opened') return outcomeOfUnusableKey(key);
-  const { secret } = key;
+  const keyMask = new KeyMask(key.secret);
   const prepared: PreparedAttempt = {
     call,
     candidate,
@@ -61,9 +62,10 @@ export async function attempt(
     startedAtMs: tried.startedAtMs,
     requestDueMs,
     room,
+    keyMask,
     redact: (texts) => {
-      const withoutKey = texts.map((text) => maskSecret(text, secret.reveal()));
-      return maskEchoes(withoutKey, call.request).map((text) => redactReason(text, null));
+      const withoutKey = texts.map((text) => keyMask.words(text));
+      return maskEchoes(withoutKey, call.request).map((text) => redactReason(text));
     },
   };
   tried.masksBy(prepared.redact);

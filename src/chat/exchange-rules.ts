@@ -1,4 +1,3 @@
-import type { Redact } from '../core/secret/redact.ts';
 import type { StreamEnd } from './open-stream.ts';
 
 /** A JSON or HTML body is no stream, whatever the status says: it is read whole and judged. */
@@ -17,9 +16,6 @@ export function overdueEnd(unread: boolean, requestIsOver: boolean): StreamEnd {
  * The end as the consumer of a stream gets it. `served`: the client had left with its whole answer and only the usage
  * was waited for, so there is nobody to whom the stream failed.
  */
-export function endForConsumer(end: StreamEnd, served: boolean, redact: Redact): StreamEnd {
-  if (end.kind !== 'failed') return end;
-  return served
-    ? { kind: 'cancelled', reason: 'client-gone' }
-    : { ...end, reason: redact([end.reason])[0] ?? '' };
+export function endForConsumer(end: StreamEnd, served: boolean): StreamEnd {
+  return served && end.kind === 'failed' ? { kind: 'cancelled', reason: 'client-gone' } : end;
 }

@@ -164,7 +164,9 @@ export class Exchange implements UpstreamListener, OpenStream {
       this.#progress.to('lingering');
       body.end({ kind: 'complete' });
     } else if (phase === 'failed') {
-      const reason = translator.failure?.message ?? 'The upstream stream failed.';
+      const { message = 'The upstream stream failed.' } = translator.failure ?? {};
+      // Else the attempt does it.
+      const [reason = ''] = this.#progress.isOpen ? this.#job.redact([message]) : [message];
       this.#end({ kind: 'failed', reason }, { kind: 'stream-failed' });
       this.#abortUpstream();
     }
@@ -221,7 +223,7 @@ export class Exchange implements UpstreamListener, OpenStream {
   #end(stream: StreamEnd, unopened: ExchangeEnd): void {
     const { isOpen, isOver, state } = this.#progress;
     if (isOpen) {
-      const end = endForConsumer(stream, state === 'usage-only', this.#job.redact);
+      const end = endForConsumer(stream, state === 'usage-only');
       this.#close();
       this.#stream?.end(end);
     } else if (!isOver) {

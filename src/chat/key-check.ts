@@ -3,6 +3,7 @@ import { verdictOfRefusal } from '../core/account/key-verdict.ts';
 import { ByteBuffer } from '../core/byte-buffer.ts';
 import type { HeldKey } from '../core/candidate.ts';
 import type { Residency, ResidencyBound } from '../core/request/residency.ts';
+import { KeyMask } from '../core/secret/key-mask.ts';
 import { redactReason } from '../core/secret/redact.ts';
 import { DueTimer } from '../due-timer.ts';
 import type { Provider } from '../providers/provider.ts';
@@ -85,7 +86,7 @@ async function ask(
     userId,
   });
   const answer = await new KeyQuestion(provider, deps).ask(call, signal);
-  return { ...answer, reason: redactReason(answer.reason, opened.secret.reveal()) };
+  return { ...answer, reason: redactReason(new KeyMask(opened.secret).words(answer.reason)) };
 }
 
 /** One question from its sending to its one answer: of a list nothing is read but its head, of a refusal 64 KiB. */

@@ -65,12 +65,12 @@ interface ErrorFields {
 
 /** An error without whatever a library has hung on it: queries, parameters, sockets, headers. */
 function errorFields(error: unknown): ErrorFields {
-  if (!(error instanceof Error)) return { type: typeof error, message: redactReason(String(error), null) };
+  if (!(error instanceof Error)) return { type: typeof error, message: redactReason(String(error)) };
   const { code } = error as { code?: unknown };
   const frames = error.stack?.split('\n').filter((line) => line.startsWith('    at ')) ?? [];
   return {
     type: error.name,
-    message: redactReason(error.message, null),
+    message: redactReason(error.message),
     ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
     stack: frames.join('\n').slice(0, maxStackLength),
   };

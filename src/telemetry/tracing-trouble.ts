@@ -16,7 +16,7 @@ export function tracingTrouble(log: Pick<Logger, 'warn'>, clock: Pick<Clock, 'mo
       leftOut += 1;
       return;
     }
-    const reason = redactReason(message, null);
+    const reason = redactReason(message);
     log.warn({ reason, left_out: leftOut }, 'traces have trouble: spans may be lost');
     dueMs = nowMs + quietMs;
     leftOut = 0;

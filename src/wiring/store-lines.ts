@@ -51,7 +51,7 @@ export function waitingLines(
     if (told === `${reason} ${code}` && nowMs < dueMs) return;
     told = `${reason} ${code}`;
     dueMs = nowMs + quietMs;
-    const message = redactReason(errorWords(error), null);
+    const message = redactReason(errorWords(error));
     const more = { ...(code === '' ? {} : { code }), ...(message === reason ? {} : { message }) };
     log.warn({ reason, ...more }, 'waiting for the database');
   };

@@ -4,7 +4,9 @@ import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { registerKeySchema, registerUserSchema } from '../../src/core/account/account-requests.ts';
 import { clientNetwork } from '../../src/core/net/client-network.ts';
+import { KeyMask } from '../../src/core/secret/key-mask.ts';
 import { redactReason } from '../../src/core/secret/redact.ts';
+import { Secret } from '../../src/core/secret/secret.ts';
 import { readErrorBody } from '../../src/providers/error-body.ts';
 import { readRetryAfterMs } from '../../src/providers/retry-after.ts';
 import { cpuMsOf } from '../harness/measure/cpu-time.ts';
@@ -145,7 +147,7 @@ describe('what reads texts of users and vendors', () => {
       (text) => readErrorBody(Buffer.from(JSON.stringify({ error: { message: text } }))),
     ],
     ['Retry-After', (text) => readRetryAfterMs({ 'retry-after': text }, 0)],
-    ['the reason of a failure', (text) => redactReason(text, 'sk-secret')],
+    ['the reason of a failure', (text) => redactReason(new KeyMask(new Secret('sk-secret')).words(text))],
   ])('%s', (_name, look) => expect(slowText(look)).toBeUndefined());
 });
 

@@ -1,9 +1,7 @@
 import type { ChatRequest, ContentPart } from '../request/chat-request.ts';
 import type { Usage } from './usage.ts';
 
-/**
- * UTF-8: of English a token has four letters of one byte each, of Hindi or Chinese one letter of three, or somewhat more.
- */
+/** UTF-8: of English a token has four letters of one byte each, of Hindi or Chinese a letter of three, or some more. */
 const textBytesPerToken = 4;
 /** Vendors send about one token in an event, of 150 to 350 bytes with all that is around it. */
 const bytesPerToken = 250;

@@ -12,7 +12,7 @@ export function errorText(end: RequestEnd): string | null {
     case 'client_closed':
       return `client_closed${separator}The client left before the end of the answer.`;
     default:
-      return redactReason(`${end.error.type}${separator}${end.error.message}`, null);
+      return redactReason(`${end.error.type}${separator}${end.error.message}`);
   }
 }
 
