@@ -157,7 +157,7 @@ export class FakeUpstream implements UpstreamControl {
   }
 
   /** A whole reply. */
-  reply(status: number, body: unknown, headers: Record<string, string> = {}): void {
+  reply(status: number, body: unknown, headers: Record<string, string | string[]> = {}): void {
     this.head(status, { 'content-type': 'application/json', ...headers });
     this.data(typeof body === 'string' ? body : JSON.stringify(body)).end();
   }

@@ -213,6 +213,31 @@ describe('a body that is passed on', () => {
     );
   });
 
+  test.each([
+    ['usual', 'sk-some-usual-key-of-an-own-server'],
+    ['long', '\u4e00 '.repeat(4_096)],
+    ['long, and looks like escapes', '\\'.repeat(8_192)],
+  ])('costs by its own length, whatever the key (%s)', (_what, key) => {
+    const keyMask = maskOf(key);
+    const words = 'The connection was closed.';
+    // What the key may look like is found out once.
+    expect([keyMask.words(words), keyMask.bytes(Buffer.from(words), false).toString()]).toEqual([
+      words,
+      words,
+    ]);
+    const looks = vi.spyOn(String.prototype, 'charCodeAt');
+    const forms = vi.spyOn(globalThis, 'encodeURIComponent');
+    for (let value = 0; value < 250; value += 1) {
+      keyMask.bytes(Buffer.from('retry after 1'), false);
+      keyMask.words(words);
+    }
+    const counts = [looks.mock.calls.length, forms.mock.calls.length] as const;
+    looks.mockRestore();
+    forms.mockRestore();
+    expect(counts[0]).toBeLessThan(250 * 60 * words.length);
+    expect(counts[1]).toBe(0);
+  });
+
   test('of 64 KB costs no more where it is made to be dear', () => {
     const body = Buffer.alloc(64 * 1024, 'a');
     const looks = vi.spyOn(String.prototype, 'charCodeAt');
