@@ -684,32 +684,9 @@ describe('an override', () => {
       provider: 'openai',
       model: 'gpt-x',
     });
+    expect(onlyRow(story).error).toMatch(/^provider_error: upstream 418: /);
+    expect(story.world.transport.calls).toHaveLength(1);
   });
-
-  test('is searched for its key once for each header, however often the vendor sends it', async () => {
-    const looks = vi.spyOn(KeyMask.prototype, 'bytes');
-    const story = begin(pinned);
-    const headers = { 'retry-after': Array.from({ length: 250 }, (_, index) => String(index + 9)) };
-    (await story.world.transport.call(0)).reply(418, { odd: 1 }, headers);
-    const error = (await story.end()) as VerbatimError;
-    expect(error.headers).toEqual({ 'content-type': 'application/json', 'retry-after': '9' });
-    expect(looks.mock.calls.length).toBeLessThanOrEqual(5);
-    looks.mockRestore();
-  });
-
-  test.each(['connect-refused', 'reset', 'tls'] as const)(
-    'is not searched where the words are ours (%s)',
-    async (kind) => {
-      const looks = vi.spyOn(KeyMask.prototype, 'words');
-      const story = begin(pinned);
-      (await story.world.transport.call(0)).fail(kind);
-      expect(await story.end()).toBeInstanceOf(GatewayError);
-      expect(looks).not.toHaveBeenCalled();
-      looks.mockRestore();
-      expect(onlyRow(story).error).toMatch(/^provider_error: upstream 418: /);
-      expect(story.world.transport.calls).toHaveLength(1);
-    },
-  );
 
   const pinnedStream: CallParts = { ...pinned, ...streamed };
   const vendorError = {
@@ -732,6 +709,29 @@ describe('an override', () => {
     ]);
     expect(onlyRow(story).error).toBe('provider_error: Model is warming up.');
   });
+
+  test('is searched for its key once for each header, however often the vendor sends it', async () => {
+    const looks = vi.spyOn(KeyMask.prototype, 'bytes');
+    const story = begin(pinned);
+    const headers = { 'retry-after': Array.from({ length: 250 }, (_, index) => String(index + 9)) };
+    (await story.world.transport.call(0)).reply(418, { odd: 1 }, headers);
+    const error = (await story.end()) as VerbatimError;
+    expect(error.headers).toEqual({ 'content-type': 'application/json', 'retry-after': '9' });
+    expect(looks.mock.calls.length).toBeLessThanOrEqual(5);
+    looks.mockRestore();
+  });
+
+  test.each(['connect-refused', 'reset', 'tls'] as const)(
+    'is not searched where the words are ours (%s)',
+    async (kind) => {
+      const looks = vi.spyOn(KeyMask.prototype, 'words');
+      const story = begin(pinned);
+      (await story.world.transport.call(0)).fail(kind);
+      expect(await story.end()).toBeInstanceOf(GatewayError);
+      expect(looks).not.toHaveBeenCalled();
+      looks.mockRestore();
+    },
+  );
 
   test.each([
     ['as JSON', pinned],

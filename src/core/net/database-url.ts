@@ -1,5 +1,5 @@
 import { percentDecoded } from './percent-decoded.ts';
-import { queryParameters } from './query-parameters.ts';
+import { queryParameters, unknownParameter } from './query-parameters.ts';
 
 /**
  * What a database URL means, for every connection this program opens: two drivers read it, and neither is given
@@ -90,7 +90,7 @@ function readQuery(text: string): Query {
     const values = accepted[name];
     if (values === undefined) {
       throw new DatabaseUrlError(
-        `has a parameter that is not known: ${JSON.stringify(name)}. Settings of the server go into options=-c%20name%3Dvalue.`,
+        `has ${unknownParameter(name, text)}. Settings of the server go into options=-c%20name%3Dvalue.`,
       );
     }
     if (!values.test(value)) throw new DatabaseUrlError(`has a value of ${name} that is not supported.`);
@@ -177,6 +177,8 @@ const hostAndPort = /^(\[[^\]]*\]|.*?)(?::(\d*))?$/;
 /** A list with commas in either place, as libpq reads it: `a:1,b:2`, or `host=a,b&port=1,2`; one port serves all. */
 function readHosts(place: string, query: Query): DatabaseHost[] {
   const placed = place.split(',').map((one) => hostAndPort.exec(one) ?? []);
+  // The rest of a password with a bare slash would be looked up, and told, as a host.
+  if (placed.some(([, host = '']) => host.includes(':') && !host.startsWith('['))) throw misshapen();
   const hosts = query.get('host')?.split(',') ?? placed.map(([, host = '']) => decode(host));
   const ports = query.get('port')?.split(',') ?? placed.map(([, , port = '']) => port);
   if (ports.length !== 1 && ports.length !== hosts.length) {
@@ -203,18 +205,19 @@ function readPort(text: string): number {
   return port;
 }
 
+const misshapen = () =>
+  new DatabaseUrlError(
+    'must be postgres://user:password@host:port/database, special characters percent-encoded.',
+  );
+
 const textOrNull = (text: string | undefined): string | null =>
   text === undefined || text === '' ? null : text;
 
 /** Throws DatabaseUrlError; its message continues a sentence that begins with the setting's name. */
 export function parseDatabaseUrl(text: string): DatabaseTarget {
   const match = urlShape.exec(text);
-  if (match === null) {
-    throw new DatabaseUrlError(
-      'must be postgres://user:password@host:port/database, special characters percent-encoded.',
-    );
-  }
-  const [, login = '', place = '', path = '', search = ''] = match;
+  const [, login = '', place = '', path = '', search = ''] = match ?? [];
+  if (match === null || path.includes('@')) throw misshapen();
   const query = readQuery(search);
   const colon = login.indexOf(':');
   const user = colon === -1 ? login : login.slice(0, colon);

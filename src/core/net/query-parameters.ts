@@ -19,3 +19,12 @@ export function queryParameters(
   }
   return parameters;
 }
+
+/**
+ * Which parameter of a query is not known, for a message: by its name, unless the query may be the rest of a password
+ * with a bare `?`.
+ */
+export const unknownParameter = (name: string, query: string): string =>
+  /^[\w+-]+$/.test(name) && !query.includes('@')
+    ? `a parameter that is not known: ${JSON.stringify(name)}`
+    : 'a parameter that is not known; a "?" in a password must be percent-encoded';

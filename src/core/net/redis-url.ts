@@ -1,5 +1,5 @@
 import { percentDecoded } from './percent-decoded.ts';
-import { queryParameters } from './query-parameters.ts';
+import { queryParameters, unknownParameter } from './query-parameters.ts';
 
 /**
  * What `REDIS_URL` means. One server: `redis://user:password@host:6379/0`, `rediss://` with TLS. Several hosts are a
@@ -57,7 +57,7 @@ function readQuery(text: string): Query {
   const query = queryParameters(text, RedisUrlError);
   for (const name of query.keys()) {
     if (!parameters.has(name)) {
-      throw new RedisUrlError(`has a parameter that is not known: ${JSON.stringify(name)}.`);
+      throw new RedisUrlError(`has ${unknownParameter(name, text)}.`);
     }
   }
   return query;

@@ -82,6 +82,8 @@ test.each([
   ['redis://a,b', /several hosts/],
   ['redis://a,,b?cluster=true', /host:port/],
   ['redis://cache?family=6', /not known: "family"/],
+  ['redis://u:pa?Canary2@cache:6379/0', /a "\?" in a password|must name host:port/],
+  ['redis://u:Canary2/abc@cache:6379/0', /must be redis:/],
   ['redis://cache?sentinel=', /without the name/],
   ['redis://cache?sentinel=m&cluster=true', /both/],
   ['redis://cache?cluster=yes', /true or false/],
