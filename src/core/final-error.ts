@@ -55,11 +55,11 @@ function retryHeaders(failures: readonly AttemptFailure[]): Record<string, strin
   return headers;
 }
 
-/** Keys, model names and addresses stay as they are until somebody changes them. */
-function isLasting({ kind, unusableAddress }: AttemptFailure): boolean {
-  const family = familyOf[kind];
-  return family === 'rejected' || family === 'key-unreadable' || unusableAddress !== undefined;
-}
+/** They say the same to a repeat: about the request itself, or about keys, model names and addresses. */
+const lasting: ReadonlySet<Family> = new Set(['refused', 'rejected', 'key-unreadable']);
+
+const isLasting = ({ kind, unusableAddress }: AttemptFailure): boolean =>
+  lasting.has(familyOf[kind]) || unusableAddress !== undefined;
 
 /** No answer that can be used from any of them: a repeat may help, unless nobody can be asked. */
 function allBroken(failures: readonly AttemptFailure[], details: GatewayErrorDetails): GatewayError {

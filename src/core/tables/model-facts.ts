@@ -73,14 +73,18 @@ export const permissiveFacts: ModelFacts = Object.freeze({
   api_version: 'v2',
 });
 
-/** Merges all rows that match, shortest first. */
+/** OpenAI names what was tuned of a model `ft:`, the model, whose it is, and an id. */
+const tuned = /^ft:/;
+
+/** Merges all rows that match, shortest first; what was tuned of a model can do what that can. */
 export function resolveFacts(
   rows: readonly ModelFactsRow[],
   provider: ProviderName,
   model: string,
 ): ModelFacts {
+  const base = model.replace(tuned, '');
   const matching = rows
-    .filter((row) => row.provider === provider && model.startsWith(row.match))
+    .filter((row) => row.provider === provider && (model.startsWith(row.match) || base.startsWith(row.match)))
     .sort((a, b) => a.match.length - b.match.length);
   const merged: Record<string, unknown> = { ...permissiveFacts };
   for (const { provider: _provider, match: _match, ...facts } of matching) Object.assign(merged, facts);
