@@ -82,3 +82,12 @@ export function redisLines(log: Logger): Pick<RedisOptions, 'onUp' | 'onDown' | 
     onCertificates: certificateLines(log, 'REDIS_URL'),
   };
 }
+
+/** Whoever owns them gets 503, and nothing else says that the settings are the reason. */
+export const unopenedLine =
+  (log: Logger) =>
+  (rows: number): void =>
+    log.error(
+      { rows, setting: 'GW_SEALING_KEYS' },
+      'stored keys do not open: their sealing key is missing, or has other bytes',
+    );

@@ -33,7 +33,13 @@ import type { StdoutLines } from '../telemetry/stdout-lines.ts';
 import type { StoreMetrics } from '../telemetry/store-metrics.ts';
 import { countIn, openRedis } from './redis-connections.ts';
 import { refusedBatches } from './refused-batches.ts';
-import { certificateLines, listeningLines, requestLogLines, waitingLines } from './store-lines.ts';
+import {
+  certificateLines,
+  listeningLines,
+  requestLogLines,
+  unopenedLine,
+  waitingLines,
+} from './store-lines.ts';
 
 /** Connections to Postgres beside those for accounts and keys; the chart and the settings' texts reckon with them. */
 export const poolSizes = {
@@ -195,7 +201,8 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
       ...pools,
       listening: () => accounts.listening(),
       sealedKeys: watchSealedKeys({
-        count: metrics.timeQuery('count_sealed_keys', () => countSealedKeys(queryPool)),
+        count: metrics.timeQuery('count_sealed_keys', () => countSealedKeys(queryPool, sealer)),
+        onUnopened: unopenedLine(log),
         opened: gate.opened,
         monotonicMs: clock.monotonicMs,
       }),

@@ -5,7 +5,7 @@ import type { Stores } from './stores.ts';
 
 type Database = NonNullable<Stores['database']>;
 
-/** A label value for master keys that are not configured: what they sealed cannot be opened. */
+/** A label value for master keys that are not configured, or with other bytes: what they sealed cannot be opened. */
 const missingKey = '_missing';
 
 /** Numbers of Postgres and Redis, read when they are scraped. */
@@ -33,16 +33,12 @@ function sealedKeys(
 ): readonly (readonly [{ readonly kid: string; readonly state: string }, number])[] {
   const counts = read();
   if (counts === null) return [];
-  let missing = 0;
-  for (const [kid, count] of counts) {
-    if (!sealingKeys.some(({ id }) => id === kid)) missing += count;
-  }
   return [
     ...sealingKeys.map(({ id }, index) => {
       const state = index === 0 ? 'active' : 'retired';
-      return [{ kid: id, state }, counts.get(id) ?? 0] as const;
+      return [{ kid: id, state }, counts.byId.get(id) ?? 0] as const;
     }),
-    [{ kid: missingKey, state: 'missing' }, missing],
+    [{ kid: missingKey, state: 'missing' }, counts.unopened],
   ];
 }
 

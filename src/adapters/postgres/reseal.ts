@@ -1,10 +1,10 @@
 import type pg from 'pg';
-import type { HeldKey } from '../../core/candidate.ts';
-import type { ProviderName } from '../../core/provider-name.ts';
 import type { Sealer } from '../system/sealer.ts';
 import { sealVersion } from '../system/sealer.ts';
 import { withDatabase } from './pool.ts';
 import { keyChangesChannel } from './provider-keys.ts';
+import type { SealedKeyRow } from './sealed-key-row.ts';
+import { heldKeyOf, sealedKeyColumns } from './sealed-key-row.ts';
 
 export interface ResealReport {
   /** Rows now sealed with the first key, by the newest version of the seal. */
@@ -13,47 +13,22 @@ export interface ResealReport {
   readonly failed: readonly string[];
 }
 
-interface Row {
-  readonly id: string;
-  readonly user_id: string;
-  readonly provider: ProviderName;
-  readonly declared_region: string | null;
-  readonly base_url: string | null;
-  readonly seal_version: number;
-  readonly master_key_id: string;
-  readonly nonce: Buffer;
-  readonly ciphertext: Buffer;
-}
-
 const batchRows = 100;
 const beforeAllIds = '00000000-0000-0000-0000-000000000000';
-
-function heldKey(row: Row): HeldKey {
-  return {
-    id: row.id,
-    userId: row.user_id,
-    provider: row.provider,
-    declaredRegion: row.declared_region,
-    baseUrl: row.base_url,
-    label: null,
-    createdAtMs: 0,
-    sealed: {
-      version: row.seal_version,
-      masterKeyId: row.master_key_id,
-      nonce: row.nonce,
-      ciphertext: row.ciphertext,
-    },
-  };
-}
 
 /**
  * Replaces the sealed bytes only if nobody else did meanwhile, and notifies the replicas' caches. The new seal covers
  * what was read: a row that is edited in between keeps the edit and does not open.
  */
-async function moveRow(pool: pg.Pool, sealer: Sealer, row: Row): Promise<'moved' | 'changed' | 'unopened'> {
-  const key = heldKey(row);
+async function moveRow(
+  pool: pg.Pool,
+  sealer: Sealer,
+  row: SealedKeyRow,
+): Promise<'moved' | 'stayed' | 'unopened'> {
+  const key = heldKeyOf(row);
   const secret = sealer.open(key);
   if (secret === null) return 'unopened';
+  if (row.master_key_id === sealer.currentKeyId && row.seal_version === sealVersion) return 'stayed';
   const sealed = sealer.seal(secret.reveal(), key);
   const { rowCount } = await withDatabase(() =>
     pool.query(
@@ -74,26 +49,22 @@ async function moveRow(pool: pg.Pool, sealer: Sealer, row: Row): Promise<'moved'
       ],
     ),
   );
-  return rowCount === 1 ? 'moved' : 'changed';
+  return rowCount === 1 ? 'moved' : 'stayed';
 }
 
-/** Those that the first key has not sealed, or not by the newest version of the seal; `$1` is its id. */
-const toMove = `(master_key_id <> $1 OR seal_version < ${sealVersion})`;
-
-async function countRows(pool: pg.Pool, sealer: Sealer): Promise<number> {
+async function countRows(pool: pg.Pool): Promise<number> {
   const { rows } = await withDatabase(() =>
-    pool.query<{ count: number }>(`SELECT count(*)::int AS count FROM provider_keys WHERE ${toMove}`, [
-      sealer.currentKeyId,
-    ]),
+    pool.query<{ count: number }>('SELECT count(*)::int AS count FROM provider_keys'),
   );
   return rows[0]?.count ?? 0;
 }
 
 /**
  * Moves every provider key to the first sealing key and the newest version of the seal while the gateway serves. May
- * be killed anywhere and run again, or run twice at once: each row moves by itself, and rows already moved are not
- * touched. When `failed` is empty, the older keys can be taken out of the settings. `passed` hears of each batch how
- * many more rows were looked at, and which share of those to move (0 to 1) this makes. Throws StoreAway.
+ * be killed anywhere and run again, or run twice at once: each row moves by itself, and rows already moved are opened
+ * and not touched: other bytes may have been given under the same id. When `failed` is empty, the older keys can be
+ * taken out of the settings. `passed` hears of each batch how many more rows were looked at, and which share of all
+ * (0 to 1) this makes. Throws StoreAway.
  */
 export async function reseal(
   pool: pg.Pool,
@@ -101,15 +72,13 @@ export async function reseal(
   passed: (more: number, share: number) => void = () => undefined,
 ): Promise<ResealReport> {
   const failed: string[] = [];
-  const all = await countRows(pool, sealer);
+  const all = await countRows(pool);
   let [moved, done] = [0, 0];
   for (let lastId = beforeAllIds; ; ) {
     const { rows } = await withDatabase(() =>
-      pool.query<Row>(
-        `SELECT id, user_id, provider, declared_region, base_url, seal_version, master_key_id, nonce, ciphertext
-         FROM provider_keys WHERE ${toMove} AND id > $2
-         ORDER BY id LIMIT ${batchRows}`,
-        [sealer.currentKeyId, lastId],
+      pool.query<SealedKeyRow>(
+        `SELECT ${sealedKeyColumns} FROM provider_keys WHERE id > $1 ORDER BY id LIMIT ${batchRows}`,
+        [lastId],
       ),
     );
     for (const row of rows) {

@@ -24,19 +24,35 @@ async function addKeys(...keys: readonly (typeof oldKey)[]): Promise<void> {
   }
 }
 
+const both = createSealer([newKey, oldKey]);
+const countOf = async (sealer = both) => {
+  const { byId, unopened } = await countSealedKeys(pool, sealer);
+  return { ...Object.fromEntries(byId), unopened };
+};
+
 test('keys are counted by the master key that sealed them', async () => {
-  expect(await countSealedKeys(pool)).toEqual(new Map());
+  expect(await countOf()).toEqual({ unopened: 0 });
   await addKeys(oldKey);
   await addKeys(newKey, oldKey);
   await addKeys(newKey, oldKey);
-  expect(await countSealedKeys(pool)).toEqual(
-    new Map([
-      ['old', 2],
-      ['new', 4],
-    ]),
-  );
-  await reseal(pool, createSealer([newKey, oldKey]));
-  expect(await countSealedKeys(pool)).toEqual(new Map([['new', 6]]));
+  expect(await countOf()).toEqual({ old: 2, new: 4, unopened: 0 });
+  await reseal(pool, both);
+  expect(await countOf()).toEqual({ new: 6, unopened: 0 });
+});
+
+test('keys are unopened whose master key is not there, or has other bytes under its id', async () => {
+  await addKeys(oldKey);
+  await addKeys(newKey);
+  expect(await countOf(createSealer([newKey]))).toEqual({ new: 2, unopened: 2 });
+  const replaced = createSealer([{ id: 'new', key: randomBytes(32) }, oldKey]);
+  expect(await countOf(replaced)).toEqual({ old: 2, unopened: 2 });
+  expect((await reseal(pool, replaced)).failed).toHaveLength(2);
+});
+
+test('one key that was tampered with is not taken for a master key that is missing', async () => {
+  await addKeys(newKey);
+  await pool.query("UPDATE provider_keys SET nonce = decode(repeat('00', 12), 'hex') WHERE provider = 'openai'");
+  expect(await countOf()).toEqual({ new: 2, unopened: 0 });
 });
 
 test('the count is there once the schema is, renewed a minute later, and kept while Postgres is away', async () => {
@@ -50,25 +66,36 @@ test('the count is there once the schema is, renewed a minute later, and kept wh
   const count = async () => {
     counted += 1;
     if (away) throw new Error('away');
-    return countSealedKeys(pool);
+    return countSealedKeys(pool, createSealer([newKey]));
   };
-  const read = watchSealedKeys({ count, opened, monotonicMs: () => nowMs });
+  const told: number[] = [];
+  const read = watchSealedKeys({
+    count,
+    onUnopened: (keys) => told.push(keys),
+    opened,
+    monotonicMs: () => nowMs,
+  });
+  const nothing = { byId: new Map(), unopened: 0 };
+  const two = { byId: new Map(), unopened: 2 };
   expect(read()).toBeNull();
   schemaIsThere();
   await eventually(async () => read() ?? undefined);
   await addKeys(oldKey);
   nowMs = 59_999;
-  expect(read()).toEqual(new Map());
+  expect(read()).toEqual(nothing);
   expect(counted).toBe(1);
   nowMs = 60_000;
   read();
-  expect(await eventually(async () => (read()?.size === 1 ? read() : undefined))).toEqual(
-    new Map([['old', 2]]),
-  );
+  expect(await eventually(async () => (read()?.unopened === 2 ? read() : undefined))).toEqual(two);
   expect(counted).toBe(2);
-  away = true;
   nowMs = 120_000;
-  expect(read()).toEqual(new Map([['old', 2]]));
+  read();
   expect(counted).toBe(3);
-  expect(await eventually(async () => read() ?? undefined)).toEqual(new Map([['old', 2]]));
+  await eventually(async () => (told.length > 0 ? true : undefined));
+  away = true;
+  nowMs = 180_000;
+  expect(read()).toEqual(two);
+  expect(counted).toBe(4);
+  expect(await eventually(async () => read() ?? undefined)).toEqual(two);
+  expect(told).toEqual([2]);
 });
