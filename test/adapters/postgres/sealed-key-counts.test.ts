@@ -51,7 +51,9 @@ test('keys are unopened whose master key is not there, or has other bytes under 
 
 test('one key that was tampered with is not taken for a master key that is missing', async () => {
   await addKeys(newKey);
-  await pool.query("UPDATE provider_keys SET nonce = decode(repeat('00', 12), 'hex') WHERE provider = 'openai'");
+  await pool.query(
+    "UPDATE provider_keys SET nonce = decode(repeat('00', 12), 'hex') WHERE provider = 'openai'",
+  );
   expect(await countOf()).toEqual({ new: 2, unopened: 0 });
 });
 
