@@ -15,8 +15,13 @@ const mostReasons = 5;
  */
 export function requestLogLines(
   log: Pick<Logger, 'info' | 'warn' | 'error'>,
-): Pick<RequestLogOptions, 'onAway' | 'onBack' | 'onBrokenSpool' | 'onPrintedAtEnd'> {
+): Pick<RequestLogOptions, 'onAway' | 'onBack' | 'onBrokenSpool' | 'onSpoolRefuses' | 'onPrintedAtEnd'> {
   const told = new Set<string>();
+  const isNew = (reason: string): boolean => {
+    if (told.has(reason) || told.size >= mostReasons) return false;
+    told.add(reason);
+    return true;
+  };
   return {
     onBrokenSpool: (path, reason) =>
       log.error({ file: path, reason }, 'spooled rows cannot be read, or their file not be removed'),
@@ -24,9 +29,14 @@ export function requestLogLines(
       log.error({ rows }, 'log rows were printed: the process ended before Postgres took them'),
     onAway: (cause) => {
       const reason = cause instanceof Error ? cause.message : String(cause);
-      if (told.has(reason) || told.size >= mostReasons) return;
-      told.add(reason);
-      log.warn({ reason }, 'log rows do not reach Postgres: they wait in the spool');
+      if (isNew(reason)) log.warn({ reason }, 'log rows do not reach Postgres: they wait in the spool');
+    },
+    onSpoolRefuses: (reason) => {
+      if (!isNew(`spool: ${reason}`)) return;
+      log.error(
+        { reason },
+        'the disk of the spool takes no rows: they are printed, and chat requests refused',
+      );
     },
     onBack: () => {
       told.clear();

@@ -24,6 +24,20 @@ test('of an outage each reason is told once, a few at most, and its end', () => 
   ]);
 });
 
+test('a disk that takes no rows is told with its reason, once in an outage', () => {
+  const lines: string[] = [];
+  const { onSpoolRefuses, onBack } = requestLogLines({
+    error: (fields: object, text: string) => void lines.push(`${text} ${JSON.stringify(fields)}`),
+    info: () => undefined,
+  } as never);
+  const full = 'ENOSPC: no space left on device, write';
+  for (let row = 0; row < 20; row += 1) onSpoolRefuses?.(full);
+  onBack?.();
+  onSpoolRefuses?.(full);
+  const line = `the disk of the spool takes no rows: they are printed, and chat requests refused {"reason":"${full}"}`;
+  expect(lines).toEqual([line, line]);
+});
+
 /** What it says of these looks at the database, each at its second. */
 function linesOf(looks: readonly (readonly [second: number, reason: string, error: unknown])[]) {
   const lines: [second: number, fields: object][] = [];

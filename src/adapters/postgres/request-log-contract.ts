@@ -56,6 +56,8 @@ export interface RequestLogOptions {
   readonly onKept?: (waitedMs: number) => void;
   /** Told when rows no longer reach Postgres, and again by each look while they do not; must not throw. */
   readonly onAway?: (cause: unknown) => void;
+  /** Told of each row that the spool's disk does not take, and why; must not throw. */
+  readonly onSpoolRefuses?: (reason: string) => void;
   /** Told when one did again; must not throw. */
   readonly onBack?: () => void;
   /** Told by `drain` how many rows it printed, if any; must not throw. */

@@ -154,6 +154,7 @@ class GroupCommitLog implements PostgresRequestLog {
     row.spooling = null;
     if (row.isSettled) return true;
     if (kept) return this.#unsettled.settle(row, 'spooled');
+    if (this.#spool.refusal !== null) this.#options.onSpoolRefuses?.(this.#spool.refusal);
     row.to('waiting');
     row.spoolDueMs = this.#nowMs() + waitMs;
     return false;

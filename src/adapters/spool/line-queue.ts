@@ -1,3 +1,5 @@
+import { errorWords } from '../../core/error-words.ts';
+
 interface Waiting {
   readonly line: string;
   readonly resolve: (kept: boolean) => void;
@@ -18,8 +20,8 @@ export class LineQueue {
   #writing: Promise<void> | null = null;
   /** To be done as soon as no write is under way, and before the next one. */
   readonly #between: (() => void)[] = [];
-  /** The last write failed. */
-  hasFailed = false;
+  /** Why the last write failed; null: it did not. */
+  refusal: string | null = null;
 
   constructor(file: LineFile) {
     this.#file = file;
@@ -46,7 +48,7 @@ export class LineQueue {
   /** After a write that failed: finds out whether the disk takes one again. Never rejects. */
   async retry(): Promise<void> {
     // A write that is under way finds out by itself.
-    if (this.#writing !== null || !this.hasFailed) return;
+    if (this.#writing !== null || this.refusal === null) return;
     const trial = this.#try(() => this.#file.trial());
     this.#writing = trial.then(() => this.#writeWaiting());
     await trial;
@@ -69,10 +71,10 @@ export class LineQueue {
   async #try<T>(work: () => Promise<T>): Promise<T | null> {
     try {
       const result = await work();
-      this.hasFailed = false;
+      this.refusal = null;
       return result;
-    } catch {
-      this.hasFailed = true;
+    } catch (error) {
+      this.refusal = errorWords(error);
       return null;
     }
   }

@@ -10,7 +10,7 @@ import { encodeSpoolLine } from './spool-line.ts';
 import type { SpoolLock } from './spool-lock.ts';
 import { lockFolder } from './spool-lock.ts';
 import type { NumberedSegment, Segment, SpoolBatch } from './spool-segment.ts';
-import { findSegments, segmentName } from './spool-segment.ts';
+import { findSegments, removedBySomebody, segmentName } from './spool-segment.ts';
 
 /** Told of a slot or segment that cannot be read or removed, whose rows stay there, and of one somebody removed. */
 export type OnBroken = (path: string, error: unknown) => void;
@@ -22,10 +22,6 @@ const segmentBytes = 8 * 1024 * 1024;
 
 /** What `take` rejected with, told apart from a segment that cannot be read. */
 class NotTaken extends Error {}
-
-/** Its bytes are all that is known: how many of its rows were taken before, nobody can tell any more. */
-const removedBySomebody = ({ bytes }: Segment): Error =>
-  new Error(`The file was removed by somebody, with up to ${bytes} bytes of rows that nobody has taken.`);
 
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
 
@@ -102,9 +98,14 @@ export class RowSpool {
     return !this.#queue.isWriting && this.bytes === 0;
   }
 
+  /** Why the disk took no row when it was last asked; null: it did. */
+  get refusal(): string | null {
+    return this.#queue.refusal;
+  }
+
   /** True while new work should be refused: little room is left, or the disk takes no more or hangs. */
   get full(): boolean {
-    return this.#queue.hasFailed || this.bytes >= this.#maxBytes * (1 - reserveShare);
+    return this.refusal !== null || this.bytes >= this.#maxBytes * (1 - reserveShare);
   }
 
   /** Resolves to true once the row lies in the file; false without room, or when the disk takes none. Never rejects. */

@@ -96,3 +96,7 @@ export async function* readSegment(path: string, disk: Disk): AsyncGenerator<Spo
     await disk.close(file);
   }
 }
+
+/** Its bytes are all that is known: how many of its rows were taken before, nobody can tell any more. */
+export const removedBySomebody = ({ bytes }: Segment): Error =>
+  new Error(`The file was removed by somebody, with up to ${bytes} bytes of rows that nobody has taken.`);

@@ -35,16 +35,16 @@ test('lines that come during a write are the next one, in their order', async ()
   expect(writes.map(({ lines }) => lines)).toEqual([['1'], ['2', '3']]);
   latest().end(1);
   expect(await Promise.all(others)).toEqual([true, false]);
-  expect(queue.hasFailed).toBe(false);
+  expect(queue.refusal).toBeNull();
 });
 
 test('a write that fails refuses its lines; the next one is tried', async () => {
   await failOne();
-  expect(queue.hasFailed).toBe(true);
+  expect(queue.refusal).toBe('ENOSPC');
   const next = queue.add('1');
   latest().end(1);
   expect(await next).toBe(true);
-  expect(queue.hasFailed).toBe(false);
+  expect(queue.refusal).toBeNull();
 });
 
 test('where one write follows the other, who waits for a moment between two has it behind the first', async () => {
@@ -76,7 +76,7 @@ test('a trial that is taken ends the refusing, one that fails does not; lines wa
   await failOne();
   trial = () => Promise.reject(new Error('ENOSPC'));
   await queue.retry();
-  expect(queue.hasFailed).toBe(true);
+  expect(queue.refusal).toBe('ENOSPC');
   const tried = Promise.withResolvers<void>();
   trial = () => tried.promise;
   const retried = queue.retry();
@@ -84,7 +84,7 @@ test('a trial that is taken ends the refusing, one that fails does not; lines wa
   expect(writes).toHaveLength(1);
   tried.resolve();
   await retried;
-  expect(queue.hasFailed).toBe(false);
+  expect(queue.refusal).toBeNull();
   await expect.poll(() => writes).toHaveLength(2);
   latest().end(1);
   expect(await line).toBe(true);
