@@ -2,7 +2,7 @@ import { delimiter, dirname } from 'node:path';
 import { handleStopSignals, isStopped, run } from './lib/children.mjs';
 import { ensureInstalled } from './lib/install.mjs';
 import { findNode } from './lib/node-binary.mjs';
-import { inProject, LaunchError, root } from './lib/project.mjs';
+import { inProject, root, toldOf } from './lib/project.mjs';
 
 /**
  * `node scripts/stage.mjs NAME [arguments]`: runs test/harness/stages/NAME.ts, which is TypeScript, with all packages
@@ -25,7 +25,7 @@ async function main([name, ...args]) {
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  console.error(error instanceof LaunchError ? error.message : error);
+  console.error(toldOf(error) ?? error);
   // The last line of every stage is its tally.
   console.log('0 passed, 1 failed, 0 skipped');
   process.exitCode = 1;

@@ -2,7 +2,7 @@ import { handleStopSignals, isStopped, run } from './lib/children.mjs';
 import { extentForStart } from './lib/extents.mjs';
 import { ensureInstalled } from './lib/install.mjs';
 import { findNode } from './lib/node-binary.mjs';
-import { inCache, inProject, LaunchError, root } from './lib/project.mjs';
+import { inCache, inProject, root, toldOf } from './lib/project.mjs';
 
 /**
  * `npm start`: the packages that run, Node, then src/dev.ts as it is, since Node strips types faster than a compiler
@@ -42,7 +42,8 @@ async function main() {
 try {
   process.exitCode = await main();
 } catch (error) {
-  if (!(error instanceof LaunchError)) throw error;
-  console.error(error.message);
+  const told = toldOf(error);
+  if (told === null) throw error;
+  console.error(told);
   process.exitCode = 1;
 }

@@ -20,10 +20,13 @@ export async function ensureInstalled(extent) {
   console.log(`Installing packages (${reason}) ...`);
   const place = wanted === 'try' ? inProject('.start') : root;
   const progress = watchFolder('packages', join(place, 'node_modules'));
+  let said = '';
   const { code, output } = await (wanted === 'try'
     ? installPart(lock, part, place)
-    : installFrom(root, wanted));
-  const said = progress.end();
+    : installFrom(root, wanted)
+  ).finally(() => {
+    said = progress.end();
+  });
   if (isStopped()) return;
   if (code !== 0) throw new LaunchError(`The packages could not be installed: ${npmReason(output)}`);
   console.log(`Installed ${said}.`);
@@ -36,7 +39,7 @@ function installFrom(folder, extent) {
 }
 
 /** npm installs all of a lock file or what it files under names of its own, so it gets a project with this part only. */
-function installPart(lock, packages, place) {
+async function installPart(lock, packages, place) {
   rmSync(place, { recursive: true, force: true });
   mkdirSync(place);
   writeFileSync(join(place, 'package.json'), JSON.stringify(packages['']));

@@ -22,3 +22,12 @@ export function inCache(...parts) {
 
 /** An error whose message is the one line that the user sees. */
 export class LaunchError extends Error {}
+
+/** Where the system says no to whoever runs this: the checkout is another user's, or mounted to be read. */
+const mayNotWrite = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC']);
+
+/** The one line of it that the user sees; null for what nobody expected, which is told whole. */
+export function toldOf(error) {
+  if (error instanceof LaunchError) return error.message;
+  return mayNotWrite.has(error?.code) ? `${root} cannot be written to: ${error.message}` : null;
+}

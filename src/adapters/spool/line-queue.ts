@@ -1,5 +1,3 @@
-import { errorWords } from '../../core/error-words.ts';
-
 interface Waiting {
   readonly line: string;
   readonly resolve: (kept: boolean) => void;
@@ -74,7 +72,7 @@ export class LineQueue {
       this.refusal = null;
       return result;
     } catch (error) {
-      this.refusal = errorWords(error);
+      this.refusal = error instanceof Error ? error.message : String(error);
       return null;
     }
   }
