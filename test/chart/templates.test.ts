@@ -1,6 +1,7 @@
 /** Rules of the templates that hold without Helm. */
 import { describe, expect, test } from 'vitest';
 import { providerTraits, vendorNames } from '../../src/core/provider-name.ts';
+import { routingTablesSchema } from '../../src/core/tables/routing-tables.ts';
 import type { Values } from './chart-files.ts';
 import { chartFolder, listFiles, readFile, readYaml } from './chart-files.ts';
 
@@ -45,6 +46,15 @@ test.each([
 ])('the vendors in India are those of the gateway: %s', (_what, name, pattern) => {
   const named = [...textOf(name).matchAll(pattern)].flatMap(([, list = '']) => list.split(/, | or /));
   expect(named.sort()).toEqual([...vendorsInIndia].sort());
+});
+
+test('what the chart takes for the tables without an entry is what the gateway takes', () => {
+  const { cooldown } = routingTablesSchema.parse(readYaml(`${chartFolder}/files/tables.yaml`));
+  const taken = [...textOf('_validate.tpl').matchAll(/dig "cooldown" "(\w+)" (\d+) \$document/g)];
+  expect(taken.map(([, name, value]) => [name, Number(value)])).toEqual([
+    ['first_seconds', cooldown.first_seconds],
+    ['longest_seconds', cooldown.longest_seconds],
+  ]);
 });
 
 describe.each(sources)('$path', ({ text }) => {

@@ -116,6 +116,26 @@
 - 'tables.document.tiers.{{ $tier }} needs a candidate with India residency (sarvam), or X-Gateway-Residency: india can never be served.'
 {{- end }}
 {{- end }}
+{{- if and .Values.tables.document (not .Values.tables.existingConfigMap) }}
+{{- $document := include "model-gateway.tablesDocument" . | fromYaml }}
+{{- $first := dig "cooldown" "first_seconds" 5 $document }}
+{{- $longest := dig "cooldown" "longest_seconds" 15 $document }}
+{{- if gt (float64 $first) (float64 $longest) }}
+- 'tables.document.cooldown.first_seconds is {{ $first }}, which is longer than longest_seconds ({{ $longest }}): raise the latter too.'
+{{- end }}
+{{- $lists := dict "prices" (default list $document.prices) "models" (default list $document.models) }}
+{{- range $tier, $candidates := $document.tiers }}{{ $_ := set $lists (printf "tiers.%s" $tier) $candidates }}{{ end }}
+{{- range $list, $rows := $lists }}
+{{- $seen := list }}
+{{- range $rows }}
+{{- $name := printf "%s:%s" .provider (.model | default .match | default "") }}
+{{- if has $name $seen }}
+- 'tables.document.{{ $list }} has {{ $name }} twice: leave one of them out.'
+{{- end }}
+{{- $seen = append $seen $name }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{/* A key twice in a map is what the Kubernetes API refuses, or what moves pods out of reach of their Services. */}}

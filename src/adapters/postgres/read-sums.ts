@@ -58,7 +58,9 @@ const userSums = `
 function sumsSql(groupBy: readonly StatsGroup[]): string {
   const groups = groupBy.map((name) => `${expressions[name]} AS ${name}, `).join('');
   const places = groupBy.map((_, index) => index + 1).join(', ');
-  const grouping = groupBy.length === 0 ? '' : `GROUP BY ${places} ORDER BY ${places}`;
+  // Whatever the database's own order of letters: answers of several statements are put into this one.
+  const order = groupBy.map((name) => `${expressions[name]} COLLATE "C"`).join(', ');
+  const grouping = groupBy.length === 0 ? '' : `GROUP BY ${places} ORDER BY ${order}`;
   return `SELECT ${groups}${sumColumns}, array_to_string(ARRAY[${bucketSums}], ',', '0') AS latency_buckets
     FROM (${userSums}) AS sums WHERE hour >= $2::timestamptz AND hour < $3::timestamptz
     ${grouping} LIMIT ${maxGroups + 1}`;

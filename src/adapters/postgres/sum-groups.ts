@@ -91,9 +91,15 @@ export class SumGroups {
     return adding;
   }
 
-  /** By their names: several statements leave them in no order. */
+  /** By their names, as the statement does: several statements leave them in no order. */
   sort(): void {
-    const sorted = [...this.#groups].sort(([one], [other]) => (one < other ? -1 : 1));
+    const sorted = [...this.#groups].sort(([, one], [, other]) => {
+      for (const name of this.#groupBy) {
+        const [here, there] = [one.names[name] ?? '', other.names[name] ?? ''];
+        if (here !== there) return here < there ? -1 : 1;
+      }
+      return 0;
+    });
     this.#groups.clear();
     for (const [key, group] of sorted) this.#groups.set(key, group);
   }

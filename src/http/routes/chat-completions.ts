@@ -14,7 +14,7 @@ import { isUserServer } from '../../core/provider-name.ts';
 import type { ChatCall, ChatOptions } from '../../core/request/chat-call.ts';
 import type { ResidencyBound } from '../../core/request/residency.ts';
 import { residencyBinder, strictestResidency } from '../../core/request/residency.ts';
-import { parseMode } from '../../core/tables/mode.ts';
+import { modes, parseMode } from '../../core/tables/mode.ts';
 import type { RoutingTables } from '../../core/tables/tables.ts';
 import type { Admission } from '../../limits/limit-gate.ts';
 import type { KeyFinder } from '../access/keys-of.ts';
@@ -79,6 +79,9 @@ function markUse(
 }
 
 /** Body, then headers (docs/decisions): the first error wins. */
+/** In words: `a, b or c`. */
+const oneOfModes = modes.join(', ').replace(/, (?=[^,]*$)/, ' or ');
+
 function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteDeps): ChatCall {
   const { tables } = request;
   const legacy = legacyHeaders(tables, deps.clock);
@@ -87,7 +90,7 @@ function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteD
   const parsed = parseMode(body.model, legacy === null || legacy.ended ? null : legacy.name);
   if (parsed === null) {
     throw new InvalidRequestError(
-      'model must be gw/cheap, gw/balanced or gw/premium; pin a model with X-Gateway-Override-Model.',
+      `model must be ${oneOfModes}; pin a model with X-Gateway-Override-Model.`,
       'model',
       'unknown_mode',
     );
