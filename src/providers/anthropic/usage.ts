@@ -71,16 +71,21 @@ export class UsageReader {
    */
   usage(ended: boolean): Usage {
     if (this.#input === null && this.#output === null) return noUsage;
-    const cachedInputTokens = this.#cacheRead ?? 0;
-    const written = this.#cacheWrite ?? 0;
+    const statedInput = (this.#input ?? 0) + (this.#cacheRead ?? 0) + (this.#cacheWrite ?? 0);
+    const inputTokens = Math.min(statedInput, maxTokenCount);
+    // Parts are no more than the whole has left for them, as they are priced.
+    const cachedInputTokens = Math.min(this.#cacheRead ?? 0, inputTokens);
+    const written = Math.min(this.#cacheWrite ?? 0, inputTokens - cachedInputTokens);
     const cacheWriteLongTokens = Math.min(this.#cacheWriteLong ?? 0, written);
     const outputTokens = this.#output ?? 0;
-    const inputTokens = (this.#input ?? 0) + cachedInputTokens + written;
-    const sane = !this.#doubtful && inputTokens <= maxTokenCount && (this.#cacheWriteLong ?? 0) <= written;
+    const sane =
+      !this.#doubtful &&
+      statedInput <= maxTokenCount &&
+      (this.#cacheWriteLong ?? 0) <= (this.#cacheWrite ?? 0);
     const whole = ended && sane && this.#input !== null && this.#output !== null;
     return {
       basis: whole ? 'complete' : 'partial',
-      inputTokens: Math.min(inputTokens, maxTokenCount),
+      inputTokens,
       outputTokens,
       cachedInputTokens,
       cacheWriteTokens: written - cacheWriteLongTokens,
