@@ -172,7 +172,7 @@ export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): Sett
     cache: cache === 'hit' && cachedFrom === null ? 'bypass' : cache,
     keyId: cachedFrom !== null ? null : (served?.key.id ?? null),
     usage,
-    cutAnswer: cutAnswerOf(call, facts),
+    cutAnswer: cutAnswerOf(call, end, facts),
     givenUpBytes: records.some((record) => record.kind === 'tried' && isGivenUp(record))
       ? promptBytes(call.request)
       : null,
@@ -194,9 +194,15 @@ export function settledRequest(call: ChatCall, tried: Tried, ended: Ended): Sett
   };
 }
 
-function cutAnswerOf({ request }: ChatCall, { usage, came }: SettledFacts): CutAnswer | null {
+function cutAnswerOf(
+  { request }: ChatCall,
+  { status }: SettledRequest['end'],
+  { usage, came }: SettledFacts,
+): CutAnswer | null {
   if (came === undefined || usage?.basis === 'complete') return null;
-  return { promptBytes: promptBytes(request), mostTokens: mostOutputTokens(request), ...came };
+  // Of a whole answer that its server never counts, nobody hides anything: some take long before the first token.
+  const unseenMs = status === 'success' ? 0 : came.unseenMs;
+  return { ...came, unseenMs, promptBytes: promptBytes(request), mostTokens: mostOutputTokens(request) };
 }
 
 /** How a request ended, in one word of a closed list: the error's type where there was no answer. */

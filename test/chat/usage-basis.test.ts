@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ClientGoneError } from '../../src/chat/answer-chat.ts';
+import { doneFrame } from '../../src/core/answer/sse-frame.ts';
 import type { Usage } from '../../src/core/answer/usage.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { namedSse } from '../harness/vendors/anthropic-wire.ts';
@@ -200,6 +201,29 @@ test.each([true, false])(
     const [row] = story.world.rows as readonly SettledRow[];
     expect(row?.status).toBe('client_closed');
     expect((row?.givenUpBytes ?? 0) > 0).toBe(isSent);
+  },
+);
+
+test.each([
+  ['left by its client', 'client_closed', 30_000, (story: Story) => story.client.leave()],
+  ['cut by its vendor', 'incomplete', 30_000, (story: Story) => story.upstream.fail('reset')],
+  [
+    'whole, though its vendor counts nothing',
+    'success',
+    0,
+    (story: Story) => story.upstream.data(sse(openAiChunk('gpt-test', {}, 'stop')), doneFrame).end(),
+  ],
+] as const)(
+  'the wait for the first token of a stream is known where it is %s',
+  async (_how, status, unseenMs, finish) => {
+    const story = await begin('openai');
+    vi.advanceTimersByTime(30_000);
+    story.upstream.stream(token);
+    await settled();
+    finish(story);
+    await story.end();
+    const [row] = story.world.rows as readonly SettledRow[];
+    expect([row?.status, row?.cutAnswer?.unseenMs]).toEqual([status, unseenMs]);
   },
 );
 
