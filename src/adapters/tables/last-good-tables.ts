@@ -18,7 +18,7 @@ const hashLength = 16;
 
 /** Where requests get their tables; the holder of the last good version. */
 export interface TablesSource {
-  /** Frozen; a request keeps the one it began with. */
+  /** Nothing changes them; a request keeps those it began with. */
   current(): RoutingTables;
   status(): TablesStatus;
   close(): void;

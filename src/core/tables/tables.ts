@@ -7,7 +7,7 @@ import type { Price } from './price.ts';
 import type { RoutingTablesDocument, TierCandidate } from './routing-tables.ts';
 
 /**
- * The compiled tables a request holds from its start to its end. Frozen; a reload makes a new one.
+ * The compiled tables a request holds from its start to its end. Nothing changes them; a reload makes new ones.
  */
 export interface RoutingTables {
   readonly document: RoutingTablesDocument;
