@@ -78,10 +78,10 @@ function markUse(
   deps.httpTelemetry.legacyUsed(surface);
 }
 
-/** Body, then headers (docs/decisions): the first error wins. */
 /** In words: `a, b or c`. */
 const oneOfModes = modes.join(', ').replace(/, (?=[^,]*$)/, ' or ');
 
+/** Body, then headers (docs/decisions): the first error wins. */
 function readCall(request: FastifyRequest, reply: FastifyReply, deps: ChatRouteDeps): ChatCall {
   const { tables } = request;
   const legacy = legacyHeaders(tables, deps.clock);
