@@ -194,10 +194,11 @@ function planOverride(call: ChatCall, override: Override, input: PlanInput): Pla
   }
   if (!residencyAllows(residency, keyResidency(call, key))) return refusedResidency();
   const candidate = candidateOf(call, key, override.model);
-  const needs: RequestNeeds = { ...needsOf(call.request), inputTokensAtLeast: 0 };
-  const missing = missingFeature(needs, candidate.facts, input.lacks(candidate));
-  if (missing !== null) {
-    return unsupported([missing], `${override.provider}:${override.model} does not support`, false);
+  // What the tables say of the model does not count: its vendor's own answer is asked for.
+  const lacked = input.lacks(candidate);
+  const unsayable = needsOf(call.request).features.find(({ feature }) => lacked.includes(feature));
+  if (unsayable !== undefined) {
+    return unsupported([unsayable], `${override.provider}:${override.model} does not support`, false);
   }
   return { kind: 'planned', candidates: [candidate], skipped: [] };
 }

@@ -26,6 +26,9 @@ function summary(result: Plan): string[] {
   return [result.error.type, String(result.error.code)];
 }
 
+/** What the format of together, in these tests, has no words for. */
+const several = { n: 2 };
+
 const keysOf = (...names: ProviderName[]): HeldKey[] => names.map((name) => heldKey(name));
 const override = (provider: ProviderName, selector: string | null = null, model = 'm'): Override => ({
   provider,
@@ -329,14 +332,14 @@ describe('an override', () => {
       ['residency_error', 'residency_unavailable'],
     ],
     [
-      'to a model that cannot do it',
-      override('sarvam'),
+      'to a vendor whose format has no words for it',
+      override('together'),
       null,
-      { tools: [{}] },
+      several,
       ['invalid_request_error', 'unsupported_feature'],
     ],
   ])('is refused %s', (_name, target, residency, request, error) => {
-    const keys = [...balancedKeys, ...selfHosted];
+    const keys = [...balancedKeys, ...selfHosted, ...(request === several ? keysOf('together') : [])];
     const result = plan(keys, { tables: facts, request, options: { override: target, residency } });
     expect(summary(result)).toEqual(error);
   });
@@ -346,10 +349,17 @@ describe('an override', () => {
     expect(summary(plan(selfHosted, { options }))).toEqual(['self_hosted']);
   });
 
-  test('leaves the length of a prompt to the vendor', () => {
-    const request = { messages: [{ role: 'user' as const, content: 'x'.repeat(60_000) }] };
-    const options = { override: override('openai') };
-    expect(summary(plan(balancedKeys, { tables: facts, request, options }))).toEqual(['openai']);
+  test.each<[what: string, target: ProviderName, request: NonNullable<CallParts['request']>]>([
+    [
+      'the length of a prompt',
+      'openai',
+      { messages: [{ role: 'user' as const, content: 'x'.repeat(60_000) }] },
+    ],
+    ['images', 'openai', image('data:image/png;base64,AA')],
+    ['tools', 'sarvam', { tools: [{ type: 'function' }] }],
+  ])('leaves %s to the vendor, whatever the tables say of the model', (_what, target, request) => {
+    const options = { override: override(target) };
+    expect(summary(plan(balancedKeys, { tables: facts, request, options }))).toEqual([target]);
   });
 });
 
