@@ -1,8 +1,9 @@
 import { answerBounds } from '../core/answer/answer-limits.ts';
-import { ExactReader, isKeptNumber, TooManyNumbersError } from '../core/json/exact-json.ts';
+import { ExactReader, TooManyNumbersError } from '../core/json/exact-json.ts';
 import { tallyEscapes } from '../core/json/json-escapes.ts';
 import type { JsonBounds, Tallied } from '../core/json/json-tally.ts';
 import { tallyJson } from '../core/json/json-tally.ts';
+import { isKeptNumber } from '../core/json/kept-number.ts';
 
 /** A JSON object as parsed: nothing is known of its fields. */
 export type JsonRecord = Record<string, unknown>;

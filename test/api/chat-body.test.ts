@@ -310,14 +310,25 @@ describe('messages', () => {
 
 describe('a body', () => {
   test.each([
-    ['"tools":[{"maximum":12345678901234567890}]', 'tools[0].maximum'],
+    ['"tools":[12345678901234567890]', 'tools[0]'],
     ['"reasoning_effort":1e400', 'reasoning_effort'],
-    ['"response_format":{"type":"x","depth":{"y":[1,0.12345678901234567890]}}', 'response_format.depth.y[1]'],
-  ])('with a number that no double holds is refused, and names it: %s', async (field, param) => {
+    ['"temperature":0.12345678901234567890', 'temperature'],
+  ])('with a number to be read that no double holds is refused, and names it: %s', async (field, param) => {
     const text = JSON.stringify(chatBody()).replace(/}$/, `,${field}}`);
     const error = expectInvalid(await user.client.post(chatPath, text));
     expect(error).toMatchObject({ param, code: 'inexact_number' });
     expect(gateway.vendors.openai.ledger).toEqual([]);
+  });
+
+  test.each([
+    '"tools":[{"type":"function","function":{"name":"f","parameters":{"maximum":12345678901234567890}}}]',
+    '"response_format":{"type":"x","depth":{"y":[1,0.12345678901234567890]}}',
+  ])('with a number that is passed on reaches the vendor with all its digits: %s', async (field) => {
+    const text = JSON.stringify(chatBody()).replace(/}$/, `,${field}}`);
+    expect((await user.client.post(chatPath, text)).status).toBe(200);
+    expect(gateway.vendors.openai.ledger.map(({ bodyText }) => bodyText)).toEqual([
+      expect.stringContaining(field),
+    ]);
   });
 
   test.each(['', '{', '{"model":', '{"a":1}x', 'nonsense', '\u0000', '{"model":"gw/balanced",}'])(

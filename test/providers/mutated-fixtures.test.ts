@@ -4,62 +4,14 @@ import type { ChatCompletion } from '../../src/core/answer/chat-completion.ts';
 import { saysSomething } from '../../src/core/answer/chat-completion.ts';
 import { CompletionAccumulator } from '../../src/core/answer/completion-accumulator.ts';
 import { chunksFromCompletion } from '../../src/core/answer/completion-chunks.ts';
-import { isKeptNumber, parseExactly } from '../../src/core/json/exact-json.ts';
+import { parseExactly } from '../../src/core/json/exact-json.ts';
 import type { ProviderName } from '../../src/core/provider-name.ts';
 import { providers } from '../../src/providers/registry.ts';
 import { contextFor, loadCases } from './fixtures.ts';
+import { mutated, swaps } from './mutations.ts';
 import { chunksOf, readStream } from './read-stream.ts';
 
 /** Real answers, events and errors with a value of another type put anywhere: an answer or a reason, never a throw. */
-
-interface Place {
-  readonly holder: Record<string, unknown>;
-  readonly key: string;
-}
-
-function placesIn(value: unknown): Place[] {
-  if (typeof value !== 'object' || value === null || isKeptNumber(value)) return [];
-  const holder = value as Record<string, unknown>;
-  return Object.keys(holder).flatMap((key) => [{ holder, key }, ...placesIn(holder[key])]);
-}
-
-const oddities = [
-  null,
-  true,
-  0,
-  -1,
-  1.5,
-  1e308,
-  JSON.rawJSON('1e400'),
-  JSON.rawJSON('12345678901234567890'),
-  '',
-  'text',
-  [],
-  {},
-  [null],
-  ['a'],
-  [[]],
-  [{}],
-  { a: 1 },
-  { 0: {} },
-];
-
-const swaps = fc.array(fc.tuple(fc.nat(), fc.constantFrom(...oddities), fc.boolean()), {
-  minLength: 1,
-  maxLength: 3,
-});
-type Swaps = readonly (readonly [at: number, odd: unknown, remove: boolean])[];
-
-function mutated(original: unknown, changes: Swaps): unknown {
-  const root = { value: structuredClone(original) };
-  for (const [at, odd, remove] of changes) {
-    const places = placesIn(root);
-    const { holder, key } = places[at % places.length] as Place;
-    if (remove && !Array.isArray(holder) && holder !== root) delete holder[key];
-    else holder[key] = isKeptNumber(odd) ? odd : structuredClone(odd);
-  }
-  return root.value;
-}
 
 type Fixture = { readonly provider: ProviderName; readonly body: unknown };
 const answers = loadCases<{ readonly body: unknown }>('answers').filter(

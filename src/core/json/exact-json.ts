@@ -1,16 +1,8 @@
 import { isExact, mostLooked } from './inexact-number.ts';
 import { JsonPath } from './json-path.ts';
 import { tallyJson } from './json-tally.ts';
+import { keepAs } from './kept-number.ts';
 import { mostLongDigits, walkLongNumbers } from './long-numbers.ts';
-
-declare global {
-  /** The proposal "JSON.parse source text access", which Node has since 21 and the library of types has not. */
-  interface JSON {
-    /** An object that `JSON.stringify` writes as `text`, a JSON number as it stands. */
-    rawJSON(text: string): object;
-    isRawJSON(value: unknown): boolean;
-  }
-}
 
 /** Texts with more long numbers than anybody means: reading them exactly would hold up everybody else. */
 export class TooManyNumbersError extends Error {}
@@ -20,11 +12,6 @@ const unbounded = {
   depth: Number.POSITIVE_INFINITY,
   keys: Number.POSITIVE_INFINITY,
 };
-
-/** True for a number that is kept as it was written. */
-export function isKeptNumber(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && JSON.isRawJSON(value);
-}
 
 /**
  * Reads the texts of one request, or of one answer: what their long numbers cost is counted over all of them, or many
@@ -61,14 +48,13 @@ export class ExactReader {
     const path = new JsonPath(bytes);
     walkLongNumbers(bytes, path, (from, to) => {
       const digits = bytes.toString('latin1', from, to);
-      const number = Number(digits);
       // Most are written as we would write them; the closer look takes four times as long.
-      if (String(number) === digits) return false;
+      if (String(Number(digits)) === digits) return false;
       this.#looksLeft -= 1;
       if (this.#looksLeft >= 0 && isExact(digits)) return false;
-      const keep = (value: unknown): unknown =>
-        isKeptNumber(value) || Object.is(value, number) ? JSON.rawJSON(digits) : value;
-      if (path.isOutside) root = keep(root);
+      const keep = keepAs(digits);
+      // A text that is a number.
+      if (path.depth === 0) root = keep(root);
       else path.replaceIn(root, keep);
       return false;
     });

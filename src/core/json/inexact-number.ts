@@ -1,4 +1,5 @@
 import { JsonPath } from './json-path.ts';
+import { keepAs } from './kept-number.ts';
 import { walkLongNumbers } from './long-numbers.ts';
 
 /** Numbers of a request, or of an answer, that are looked at closely, at 2 us each; the next one counts as inexact. */
@@ -43,20 +44,35 @@ function isPrintedFraction(text: string): boolean {
 }
 
 /**
- * The path (`tools[0].function.parameters.maximum`) of the first number in a valid JSON object that this process could
- * not pass on with the same value (SPEC 4.5, rule 2); null when there is none. `seed` has a rule of its own
- * (core/request/chat-request.ts). `tallyJson` says whether there is anything to look at.
+ * Where our own schema reads what stands there: fields of the body, and items of which each must be an object. At most
+ * `deepestRead` levels down.
  */
-export function inexactNumberPath(json: Buffer): string | null {
+const isRead = /^(?:[^.[]*|(?:messages|tools)\[\d+\]|messages\[\d+\]\.content\[\d+\])$/;
+const deepestRead = 4;
+
+/**
+ * A number of a request that this process could not pass on with the same value stays as it was written
+ * (`JSON.rawJSON`) wherever it is passed on unread: in tools, formats and further fields of messages (SPEC 4.5, rules 2
+ * and 3). `value` was parsed from `json`, a valid text, and is changed in place.
+ *
+ * Returns the path (`temperature`) of the first number that is read by us and cannot be kept, or of the first that is
+ * one too many to look at; null when there is none. `seed` has a rule of its own (core/request/chat-request.ts).
+ * `tallyJson` says whether there is anything to look at.
+ */
+export function keepLongNumbers(value: unknown, json: Buffer): string | null {
   const path = new JsonPath(json);
   let looked = 0;
-  let found: string | null = null;
+  let refused: string | null = null;
   walkLongNumbers(json, path, (from, to) => {
     looked += 1;
-    const number = json.toString('latin1', from, to);
-    const isLost = looked > mostLooked || !(isExact(number) || isPrintedFraction(number));
-    if (isLost && path.toString() !== 'seed') found = path.toString();
-    return found !== null;
+    const digits = json.toString('latin1', from, to);
+    const isBeyond = looked > mostLooked;
+    if (!isBeyond && isExact(digits)) return false;
+    const place = isBeyond || path.depth <= deepestRead ? path.toString() : null;
+    if (isBeyond) refused = place;
+    else if (place === null || !isRead.test(place)) path.replaceIn(value, keepAs(digits));
+    else if (place !== 'seed' && !isPrintedFraction(digits)) refused = place;
+    return refused !== null;
   });
-  return found;
+  return refused;
 }

@@ -14,9 +14,9 @@ export class JsonPath {
     this.#json = json;
   }
 
-  /** Not in any array or object: at a text that is a number. */
-  get isOutside(): boolean {
-    return this.#isArray.length === 0;
+  /** How many arrays and objects it is in. */
+  get depth(): number {
+    return this.#isArray.length;
   }
 
   enter(isArray: boolean): void {

@@ -5,7 +5,7 @@ import { longestKnownBody } from '../../chat/known-cache-keys.ts';
 import type { LaterTurns } from '../../chat/later-turn.ts';
 import { longestOfOneTurn } from '../../chat/later-turn.ts';
 import { ApiError, HttpRequestError, InvalidRequestError, overloaded } from '../../core/errors.ts';
-import { inexactNumberPath } from '../../core/json/inexact-number.ts';
+import { keepLongNumbers } from '../../core/json/inexact-number.ts';
 import type { JsonAllowance } from '../../core/json/json-allowance.ts';
 import { parseStrictJson } from '../../core/json/strict-json.ts';
 import { clientNetwork } from '../../core/net/client-network.ts';
@@ -54,7 +54,7 @@ function refusal(request: FastifyRequest, body: Buffer): Error | null {
 }
 
 /**
- * The value, or the error as a value; a number that could not be passed on unchanged is one. What is known of a body
+ * The value, or the error as a value; a number that we read and cannot keep is one. What is known of a body
  * before it is parsed decides whether there is room for it. What throws on the way, in Node's parser or in a turn of
  * its own, is this request's error too. `yield`: a large one goes on in another turn; the first one says whether there
  * are many values.
@@ -78,7 +78,7 @@ function* readWithin(request: FastifyRequest, hold: BodyHold, body: Buffer): Gen
     if (parsed.kind === 'forbidden-key') {
       return new InvalidRequestError(`The key ${parsed.key} is not allowed.`, parsed.key, 'forbidden_key');
     }
-    const path = tally.longDigits === 0 ? null : inexactNumberPath(body);
+    const path = tally.longDigits === 0 ? null : keepLongNumbers(parsed.value, body);
     if (path === null) return parsed.value;
     const param = shownParam(path);
     return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');

@@ -1,5 +1,6 @@
 import { InvalidRequestError } from '../../core/errors.ts';
 import type { JsonAllowance } from '../../core/json/json-allowance.ts';
+import { isKeptNumber } from '../../core/json/kept-number.ts';
 import type { ChatRequest } from '../../core/request/chat-request.ts';
 import { chatRequestSchema, chatRequestWithDeveloperSchema } from '../../core/request/chat-request.ts';
 import { isPlainRequest, plainDepth } from '../../core/request/plain-request.ts';
@@ -16,7 +17,7 @@ const optionalFields: ReadonlySet<string> = new Set(
 /** True when no array or object of `value` lies deeper than `limit` levels. */
 function isWithinDepth(value: unknown, limit: number): boolean {
   if (typeof value !== 'object' || value === null) return true;
-  if (limit === 0) return false;
+  if (limit === 0) return isKeptNumber(value);
   if (Array.isArray(value)) {
     for (const item of value) if (!isWithinDepth(item, limit - 1)) return false;
     return true;

@@ -1,5 +1,5 @@
 import { maxChoices } from '../../core/answer/answer-limits.ts';
-import { isKeptNumber } from '../../core/json/exact-json.ts';
+import { isKeptNumber } from '../../core/json/kept-number.ts';
 import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';

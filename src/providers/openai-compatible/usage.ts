@@ -1,7 +1,7 @@
 import type { WireUsage } from '../../core/answer/chat-completion.ts';
 import type { Usage } from '../../core/answer/usage.ts';
 import { isTokenCount, tokenCount } from '../../core/answer/usage.ts';
-import { isKeptNumber } from '../../core/json/exact-json.ts';
+import { isKeptNumber } from '../../core/json/kept-number.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import type { CompletionUsage } from './wire.ts';

@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  ExactReader,
-  isKeptNumber,
-  parseExactly,
-  TooManyNumbersError,
-} from '../../../src/core/json/exact-json.ts';
+import { ExactReader, parseExactly, TooManyNumbersError } from '../../../src/core/json/exact-json.ts';
+import { isKeptNumber } from '../../../src/core/json/kept-number.ts';
 import { cpuMsOf } from '../../harness/measure/cpu-time.ts';
 
 const numbers = [

@@ -1,8 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { inexactNumberPath } from '../../../src/core/json/inexact-number.ts';
+import { keepLongNumbers, mostLooked } from '../../../src/core/json/inexact-number.ts';
 
-const pathIn = (json: string): string | null => inexactNumberPath(Buffer.from(json));
+/** The path that is refused, or null, and what the value is written as then. */
+function kept(json: string): readonly [path: string | null, written: string] {
+  const value: unknown = JSON.parse(json);
+  return [keepLongNumbers(value, Buffer.from(json)), JSON.stringify(value)];
+}
+const pathIn = (json: string): string | null => kept(json)[0];
 
 test.each<[json: string, path: string | null]>([
   ['{"a":12345678901234567890}', 'a'],
@@ -25,13 +30,36 @@ test.each<[json: string, path: string | null]>([
   ['{"a":0.30000000000000004}', null],
   ['{"a":"12345678901234567890, 1e400"}', null],
   ['{"seed":9223372036854775807}', null],
-  ['{"messages":[{"x":1},{"y":{"z\\"k":[0,12345678901234567890]}}]}', 'messages[1].y.z"k[1]'],
-  [
-    '{"tools":[{"function":{"parameters":{"a":[{},{}],"maximum":18446744073709551615}}}]}',
-    'tools[0].function.parameters.maximum',
-  ],
-])('in %s the number that is lost is at %s', (json, path) => {
+  ['{"messages":[1e400]}', 'messages[0]'],
+  ['{"tools":[{},12345678901234567890]}', 'tools[1]'],
+  ['{"messages":[{"content":["a",1e400]}]}', 'messages[0].content[1]'],
+])('in %s the number that is read and lost is at %s', (json, path) => {
   expect(pathIn(json)).toBe(path);
+});
+
+test.each([
+  '{"messages":[{"x":1},{"y":{"z\\"k":[0,12345678901234567890]}}]}',
+  '{"messages":[{"content":[{"detail":1e+400}]},{"weight":-1E-400}]}',
+  '{"messages":[{"tool_calls":[1e400,{"n":0.100000000000000012}]}]}',
+  '{"tools":[{"function":{"parameters":{"a":[{},{}],"maximum":18446744073709551615}}}]}',
+  '{"tools":[{"function":{"parameters":{"enum":[9007199254740993,9007199254740993.0,[1e400]]}}}]}',
+  '{"response_format":{"type":"json_schema","json_schema":{"schema":{"const":9007199254740993}}}}',
+  '{"tool_choice":{"n":123456789012345678901234567890}}',
+])('what is passed on unread keeps its digits: %s', (json) => {
+  expect(kept(json)).toEqual([null, json]);
+});
+
+test('of a key that is given twice the last one counts, whichever was long', () => {
+  expect(kept('{"a":{"b":1e400,"b":2},"c":{"b":2,"b":1e400},"d":{"b":9007199254740993,"b":[1]}}')).toEqual([
+    null,
+    '{"a":{"b":2},"c":{"b":1e400},"d":{"b":[1]}}',
+  ]);
+});
+
+test('one more than are looked at is refused by its place, exact or not', () => {
+  const many = (count: number) => `{"tools":[{"a":[${Array(count).fill('1e20').join(',')}]}]}`;
+  expect(pathIn(many(mostLooked))).toBeNull();
+  expect(pathIn(many(mostLooked + 1))).toBe(`tools[0].a[${mostLooked}]`);
 });
 
 test('wherever it begins, a long number is found', () => {

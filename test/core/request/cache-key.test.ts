@@ -63,6 +63,19 @@ describe('changes with', () => {
   });
 });
 
+test('tells a number that is kept as it was written from every other value', () => {
+  const long = '12345678901234567890';
+  const values = [
+    JSON.rawJSON(long),
+    JSON.rawJSON(`${long.slice(0, -1)}1`),
+    Number(long),
+    long,
+    { rawJSON: long },
+  ];
+  const keys = values.map((maximum) => keyOf({ ...parts, request: { ...request, tools: [{ maximum }] } }));
+  expect(new Set(keys).size).toBe(values.length);
+});
+
 test('is the one that answers of earlier releases are stored under', () => {
   const plain = { ...parts, request: { model: 'gw/balanced', messages: [{ role: 'user', content: 'x' }] } };
   const india = { ...plain, options: { ...options, residency: 'india' } } as const;
