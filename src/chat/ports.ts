@@ -40,7 +40,7 @@ export interface Accounts {
   /** True for a key that was good here and was revoked since: `find` says null of it, as of any other. */
   isRevoked(keyHash: string): boolean;
   /** Reads past the cache: for a caller whose plan failed for want of a key just registered elsewhere. */
-  refresh(keyHash: string): Promise<Account | null>;
+  refresh(keyHash: string): Promise<Caller | null>;
 }
 
 /** Settlement's way out. */

@@ -109,8 +109,10 @@ export class ResidencyWorld {
       life: new Life(new BodyBudget(24 * 1024 * 1024), unreadAnswers()),
       httpTelemetry: { legacyUsed: () => {}, requestShed: () => {} },
       accounts: { find: (hash) => callerOf(hash, this.#believed(hash as UserId)) },
-      refreshAccount: (hash) =>
-        Promise.resolve({ userId: hash, keys: this.#keysOf(hash as UserId), readAtMs: 0 }),
+      refreshAccount: async (hash) => {
+        const residency = this.#bound.has(hash as UserId) ? 'india' : null;
+        return { ...callerOf(hash, this.#keysOf(hash as UserId)), residency };
+      },
     });
     mountRoutes(this.app, handlers);
   }

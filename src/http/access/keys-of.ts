@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Accounts } from '../../chat/ports.ts';
+import type { Account, Accounts } from '../../chat/ports.ts';
 import type { HeldKey } from '../../core/candidate.ts';
 import { AuthenticationError } from '../../core/errors.ts';
 
@@ -22,4 +22,18 @@ export function keysOf(
 function keysIn(found: { readonly keys: readonly HeldKey[] } | null): readonly HeldKey[] {
   if (found === null) throw new AuthenticationError();
   return found.keys;
+}
+
+/**
+ * The account as it is in the database now, for keys that another replica registered a moment ago. Null where there is
+ * none, and where an operator has decided otherwise of it since the request was let in: its new keys are not for a
+ * request that goes by what held before.
+ */
+export async function freshAccount(
+  { account, serviceKeyHash }: FastifyRequest,
+  refresh: Accounts['refresh'],
+): Promise<Account | null> {
+  const fresh = await refresh(serviceKeyHash);
+  if (fresh === null || fresh.disabled || fresh.residency !== account.residency) return null;
+  return fresh;
 }

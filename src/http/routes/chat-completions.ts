@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { AnswerChat } from '../../chat/answer-chat.ts';
-import type { Account, Clock } from '../../chat/ports.ts';
+import type { Accounts, Clock } from '../../chat/ports.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import {
   draining,
@@ -18,7 +18,7 @@ import { modes, parseMode } from '../../core/tables/mode.ts';
 import type { RoutingTables } from '../../core/tables/tables.ts';
 import type { Admission } from '../../limits/limit-gate.ts';
 import type { KeyFinder } from '../access/keys-of.ts';
-import { keysOf } from '../access/keys-of.ts';
+import { freshAccount, keysOf } from '../access/keys-of.ts';
 import { ReplyClient } from '../answers/reply-client.ts';
 import { parseChatBody } from '../body/chat-body.ts';
 import { readGatewayHeaders, usesLegacyHeader } from '../gateway-headers.ts';
@@ -39,7 +39,7 @@ export interface ChatRouteDeps {
   readonly tables: () => RoutingTables;
   readonly httpTelemetry: Pick<HttpTelemetry, 'legacyUsed' | 'requestShed'>;
   readonly accounts: KeyFinder;
-  readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
+  readonly refreshAccount: Accounts['refresh'];
 }
 
 /** What keeps new chat requests of this user out; null: nothing. */
@@ -153,7 +153,7 @@ export function chatHandlers(deps: ChatRouteDeps): Handlers<'chat'> {
       const found = keysOf(request, deps.accounts);
       const keys = found instanceof Promise ? await found : found;
       const client = new ReplyClient(reply, deps.life, call.userId);
-      const refresh = () => deps.refreshAccount(request.serviceKeyHash);
+      const refresh = () => freshAccount(request, deps.refreshAccount);
       const answering = deps.answerChat(call, { keys }, client, refresh);
       if (isStream(call)) client.prepare();
       const answer = await answering;

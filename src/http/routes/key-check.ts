@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Cancellation } from '../../chat/cancellation.ts';
 import type { KeyCheck, KeyOccasion } from '../../chat/key-check.ts';
-import type { Account } from '../../chat/ports.ts';
+import type { Accounts } from '../../chat/ports.ts';
 import type { ProviderKeyUse } from '../../core/account/key-verdict.ts';
 import { rejectionsInARow } from '../../core/account/key-verdict.ts';
 import type { HeldKey } from '../../core/candidate.ts';
@@ -9,7 +9,7 @@ import { NotFoundError, ResidencyError } from '../../core/errors.ts';
 import { isUserServer } from '../../core/provider-name.ts';
 import { residencyAllows, residencyOf, strictestResidency } from '../../core/request/residency.ts';
 import type { KeyFinder } from '../access/keys-of.ts';
-import { keysOf } from '../access/keys-of.ts';
+import { freshAccount, keysOf } from '../access/keys-of.ts';
 import type { HttpTelemetry } from '../http-telemetry.ts';
 import type { Call, Handlers } from '../mount.ts';
 
@@ -24,7 +24,7 @@ export interface KeyCheckRouteDeps {
   /** Asks the key's own server; never rejects for what that does. */
   readonly checkKey: (key: HeldKey, occasion: KeyOccasion, signal: Cancellation) => Promise<KeyCheck>;
   readonly accounts: KeyFinder;
-  readonly refreshAccount: (serviceKeyHash: string) => Promise<Account | null>;
+  readonly refreshAccount: Accounts['refresh'];
   readonly httpTelemetry: HttpTelemetry;
 }
 
@@ -32,7 +32,7 @@ export interface KeyCheckRouteDeps {
 async function heldKey(request: FastifyRequest, keyId: string, deps: KeyCheckRouteDeps): Promise<HeldKey> {
   const isIt = ({ id }: HeldKey): boolean => id === keyId;
   const known = (await keysOf(request, deps.accounts)).find(isIt);
-  const key = known ?? (await deps.refreshAccount(request.serviceKeyHash))?.keys.find(isIt);
+  const key = known ?? (await freshAccount(request, deps.refreshAccount))?.keys.find(isIt);
   if (key === undefined) throw new NotFoundError('No such provider key.');
   return key;
 }
