@@ -64,8 +64,8 @@ export interface ResponseCache {
    * be asked: a promise costs a hit as much as its look-up.
    */
   get(key: string): Buffer | null | Promise<Buffer | null>;
-  /** `owner` is the user whose answer it is: a store of bounded size shares its room by it. */
-  set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<void>;
+  /** `owner` is the user whose answer it is: a store of bounded size shares its room by it. True once it is stored. */
+  set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<boolean>;
 }
 
 /** Opens a sealed provider key for one attempt. Null: the row was changed, or its master key is gone. */

@@ -62,9 +62,10 @@ export class StoreMetrics {
       },
       set: async (key, value, ttlSeconds, owner) => {
         const startedAtMs = performance.now();
-        this.#bytes.observe(value.length);
-        await store.set(key, value, ttlSeconds, owner);
+        const isStored = await store.set(key, value, ttlSeconds, owner);
+        if (isStored) this.#bytes.observe(value.length);
         this.#set.observe(seconds(startedAtMs));
+        return isStored;
       },
     };
   }

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
 import type { RequestLogOptions } from '../adapters/postgres/request-log-contract.ts';
-import type { RedisOptions } from '../adapters/redis/connection.ts';
+import type { OnRefusal, RedisOptions } from '../adapters/redis/connection.ts';
 import type { OnCertificates } from '../adapters/system/certificate-files.ts';
 import type { Clock } from '../chat/ports.ts';
 import { errorWords } from '../core/error-words.ts';
 import { redactReason } from '../core/secret/redact.ts';
+import { OnceAMinute } from '../once-a-minute.ts';
 
 /** Of one outage. They may take turns (no connection, no answer), and be asked for twice a second. */
 const mostReasons = 5;
@@ -45,22 +46,15 @@ export function requestLogLines(
   };
 }
 
-/** A database that is away is looked for every two seconds. */
-const quietMs = 60_000;
-
-/** Says why the start waits for the database: at once, when that changes, and else once a minute. */
+/** Says why the start waits for the database, which is looked for every two seconds. */
 export function waitingLines(
   log: Pick<Logger, 'warn'>,
   clock: Pick<Clock, 'monotonicMs'>,
 ): (reason: string, error: unknown) => void {
-  let told = '';
-  let dueMs = Number.NEGATIVE_INFINITY;
+  const telling = new OnceAMinute(clock.monotonicMs);
   return (reason, error) => {
     const code = String((error as { readonly code?: unknown } | null)?.code ?? '');
-    const nowMs = clock.monotonicMs();
-    if (told === `${reason} ${code}` && nowMs < dueMs) return;
-    told = `${reason} ${code}`;
-    dueMs = nowMs + quietMs;
+    if (!telling.isDue(`${reason} ${code}`)) return;
     const message = redactReason(errorWords(error));
     const more = { ...(code === '' ? {} : { code }), ...(message === reason ? {} : { message }) };
     log.warn({ reason, ...more }, 'waiting for the database');
@@ -90,6 +84,19 @@ export function redisLines(log: Logger): Pick<RedisOptions, 'onUp' | 'onDown' | 
     onUp: () => log.info('cache store is up'),
     onDown: (message) => log.warn({ message }, isDown),
     onCertificates: certificateLines(log, 'REDIS_URL'),
+  };
+}
+
+/** A server that is up and refuses (full, a standby, a user without the right) looks well otherwise. */
+export function refusalLine(log: Pick<Logger, 'warn'>, clock: Pick<Clock, 'monotonicMs'>): OnRefusal {
+  const telling = new OnceAMinute(clock.monotonicMs);
+  return (words) => {
+    // Whatever the words: those of two commands differ, and would take turns.
+    if (!telling.isDue()) return;
+    log.warn(
+      { reason: redactReason(words) },
+      'cache store refuses commands; answers are not cached, or each replica counts limits alone',
+    );
   };
 }
 

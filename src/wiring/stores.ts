@@ -36,6 +36,7 @@ import { refusedBatches } from './refused-batches.ts';
 import {
   certificateLines,
   listeningLines,
+  refusalLine,
   requestLogLines,
   unopenedLine,
   waitingLines,
@@ -195,7 +196,8 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
   if (migrateAtBoot) keepOnlineIndexes(directUrl, gate.opened, log, stopping.signal);
   const redis = settings.redisUrl === null ? null : openRedis(settings.redisUrl, log, onStore);
   opened.push(() => redis?.disconnect());
-  const shared = redis === null ? null : new RedisResponseCache(redis.answers, maxCacheValueBytes);
+  const onRefusal = refusalLine(log, clock);
+  const shared = redis === null ? null : new RedisResponseCache(redis.answers, maxCacheValueBytes, onRefusal);
   return {
     database: {
       ...pools,
@@ -218,7 +220,7 @@ async function openEach(io: StoresIo, opened: Opened[]): Promise<Stores> {
         : new SealedResponseCache(shared, sealer.sealValue, sealer.openValue),
     registrations: redis === null ? null : countIn(redis.counts, 'registrations'),
     keyChecks: redis === null ? null : countIn(redis.counts, 'key-checks'),
-    sharedLimits: redis === null ? null : new RedisLimits(redis.counts, randomUUID()),
+    sharedLimits: redis === null ? null : new RedisLimits(redis.counts, randomUUID(), onRefusal),
     readSpent: metrics.timeQuery('read_spent', (userIds, periods) => readSpent(queryPool, userIds, periods)),
     cacheStats: shared === null ? null : () => shared.stats(),
     close: () => closeAll(opened),

@@ -51,6 +51,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'due-timer.ts': { values: [] },
   'fair-turns.ts': { values: ['core/'] },
   'timed-turns.ts': { values: [] },
+  'once-a-minute.ts': { values: [] },
   'chat/': { values: ['core/', 'due-timer.ts', 'lru-cache'], types: ['providers/'] },
   'limits/': { values: ['core/', 'lru-cache'], types: ['chat/'] },
   'adapters/system/': {
@@ -128,6 +129,7 @@ const rooms: Readonly<Record<string, Room>> = {
         'core/',
         'http/',
         'limits/',
+        'once-a-minute.ts',
         '@opentelemetry/',
         'import-in-the-middle/',
         'pino',
@@ -168,6 +170,7 @@ const rooms: Readonly<Record<string, Room>> = {
         'chat/',
         'limits/',
         'fair-turns.ts',
+        'once-a-minute.ts',
         everyAdapter,
         'http/',
         'telemetry/',

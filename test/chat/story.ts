@@ -299,10 +299,10 @@ export class FakeStore implements ResponseCache {
     return Promise.resolve(this.entries.get(key) ?? null);
   }
 
-  set(key: string, value: Buffer, ttlSeconds: number): Promise<void> {
+  set(key: string, value: Buffer, ttlSeconds: number): Promise<boolean> {
     this.entries.set(key, value);
     this.ttls.push(ttlSeconds);
-    return Promise.resolve();
+    return Promise.resolve(true);
   }
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createPool } from '../../src/adapters/postgres/pool.ts';
 import { openSchemaGate } from '../../src/adapters/postgres/schema-gate.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { requestLogLines, waitingLines } from '../../src/wiring/store-lines.ts';
+import { refusalLine, requestLogLines, waitingLines } from '../../src/wiring/store-lines.ts';
 
 test('of an outage each reason is told once, a few at most, and its end', () => {
   const lines: string[] = [];
@@ -36,6 +36,16 @@ test('a disk that takes no rows is told with its reason, once in an outage', () 
   onSpoolRefuses?.(full);
   const line = `the disk of the spool takes no rows: they are printed, and chat requests refused {"reason":"${full}"}`;
   expect(lines).toEqual([line, line]);
+});
+
+test('a cache store that refuses commands is told of once a minute, with a reason of that minute', () => {
+  const lines: string[] = [];
+  let nowMs = 0;
+  const log = { warn: ({ reason }: { reason: string }) => void lines.push(reason) };
+  const onRefusal = refusalLine(log as never, { monotonicMs: () => nowMs });
+  for (; nowMs < 90_000; nowMs += 100)
+    onRefusal(nowMs % 200 === 0 ? 'OOM command not allowed' : 'READONLY script');
+  expect(lines).toEqual(['OOM command not allowed', 'OOM command not allowed']);
 });
 
 /** What it says of these looks at the database, each at its second. */

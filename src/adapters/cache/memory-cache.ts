@@ -63,13 +63,14 @@ export class MemoryResponseCache implements ResponseCache {
     return entry.value;
   }
 
-  async set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<void> {
+  async set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<boolean> {
     this.#entries.delete(key);
     const bytes = entryBytes(key, value);
-    if (bytes > this.#maxEntryBytes) return;
+    if (bytes > this.#maxEntryBytes) return false;
     this.#makeRoom(bytes, owner);
     this.#entries.set(key, { value: ownCopy(value), owner }, { ttl: ttlSeconds * 1000 });
     this.#give(owner, key, bytes);
+    return true;
   }
 
   /** Bytes held now. */

@@ -52,8 +52,8 @@ export class SealedResponseCache implements ResponseCache {
     return plain;
   }
 
-  async set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<void> {
+  async set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<boolean> {
     const sealed = Buffer.concat([Buffer.of(formatVersion), this.#seal(value, key)]);
-    await this.#store.set(key, sealed, ttlSeconds, owner);
+    return this.#store.set(key, sealed, ttlSeconds, owner);
   }
 }

@@ -5,6 +5,9 @@ import { parseRedisUrl } from '../../core/net/redis-url.ts';
 import type { ServerOptions } from './connection-options.ts';
 import { clusterOptions, singleOptions } from './connection-options.ts';
 
+/** Told in the server's own words, which hold no value, of each command that it refuses for its own reasons. */
+export type OnRefusal = (words: string) => void;
+
 /** Commands are the same, be it one server, the one that sentinels name, or a cluster. */
 export type RedisConnection = Redis | Cluster;
 

@@ -1,5 +1,5 @@
 import type { ResponseCache } from '../../chat/ports.ts';
-import type { RedisConnection } from './connection.ts';
+import type { OnRefusal, RedisConnection } from './connection.ts';
 import { isReply } from './connection.ts';
 import type { GuardedCommand } from './guarded-connection.ts';
 import { GuardedConnection } from './guarded-connection.ts';
@@ -41,6 +41,7 @@ export class RedisResponseCache implements ResponseCache {
   readonly #redis: RedisConnection;
   readonly #guarded: GuardedConnection;
   readonly #maxValueBytes: number;
+  readonly #onRefusal: OnRefusal;
   #errors = 0;
   readonly #get: GuardedCommand<string, Buffer, Buffer | null> = {
     // A range, so that a huge foreign value is not fetched: one byte too many is enough to know.
@@ -49,16 +50,20 @@ export class RedisResponseCache implements ResponseCache {
     unsent: null,
     failed: (error, name) => {
       this.#errors += 1;
-      if (isReply(error) && error.message.startsWith('WRONGTYPE')) this.#drop(name);
+      if (!isReply(error)) return null;
+      if (error.message.startsWith('WRONGTYPE')) this.#drop(name);
+      else this.#onRefusal(error.message);
       return null;
     },
   };
-  readonly #set: GuardedCommand<Entry, unknown, void> = {
+  readonly #set: GuardedCommand<Entry, unknown, boolean> = {
     send: ({ name, value, ttlSeconds }) => this.#redis.set(name, wrap(value), 'EX', ttlSeconds),
-    read: () => undefined,
-    unsent: undefined,
-    failed: () => {
+    read: () => true,
+    unsent: false,
+    failed: (error) => {
       this.#errors += 1;
+      if (isReply(error)) this.#onRefusal(error.message);
+      return false;
     },
   };
   readonly #remove: GuardedCommand<string, unknown, void> = {
@@ -69,7 +74,13 @@ export class RedisResponseCache implements ResponseCache {
   };
 
   /** `redis` comes from `connectRedis`; `nowMs` is monotonic. */
-  constructor(redis: RedisConnection, maxValueBytes: number, nowMs: () => number = () => performance.now()) {
+  constructor(
+    redis: RedisConnection,
+    maxValueBytes: number,
+    onRefusal: OnRefusal,
+    nowMs: () => number = () => performance.now(),
+  ) {
+    this.#onRefusal = onRefusal;
     this.#redis = redis;
     this.#guarded = new GuardedConnection(redis, nowMs);
     this.#maxValueBytes = maxValueBytes;
@@ -79,8 +90,8 @@ export class RedisResponseCache implements ResponseCache {
     return this.#guarded.run(this.#get, keyPrefix + key);
   }
 
-  set(key: string, value: Buffer, ttlSeconds: number): Promise<void> {
-    if (value.length > this.#maxValueBytes) return Promise.resolve();
+  set(key: string, value: Buffer, ttlSeconds: number): Promise<boolean> {
+    if (value.length > this.#maxValueBytes) return Promise.resolve(false);
     return this.#guarded.run(this.#set, { name: keyPrefix + key, value, ttlSeconds });
   }
 

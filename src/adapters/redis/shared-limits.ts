@@ -2,7 +2,7 @@ import type { MinuteLimit } from '../../core/limits/limit-table.ts';
 import { minuteMs, streamLeaseMs } from '../../core/limits/minute.ts';
 import type { SharedAnswer, SharedRequest, UserNews } from '../../core/limits/shared-counts.ts';
 import type { NoAnswer, SharedLimits } from '../../limits/ports.ts';
-import type { RedisConnection } from './connection.ts';
+import type { OnRefusal, RedisConnection } from './connection.ts';
 import { isReply } from './connection.ts';
 import type { GuardedCommand } from './guarded-connection.ts';
 import { GuardedConnection } from './guarded-connection.ts';
@@ -94,6 +94,7 @@ export class RedisLimits implements SharedLimits {
   readonly #guarded: GuardedConnection;
   readonly #scripts: Scripted;
   readonly #replica: string;
+  readonly #onRefusal: OnRefusal;
   readonly #admit: GuardedCommand<SharedRequest, unknown, SharedAnswer | NoAnswer> = {
     send: (request) =>
       this.#scripts.gwAdmit(
@@ -108,7 +109,11 @@ export class RedisLimits implements SharedLimits {
     },
     unsent: 'unsent',
     // Out of memory, a standby, still loading: the scripts fail at their first write, and nothing was counted.
-    failed: (error) => (isReply(error) ? 'unsent' : 'unanswered'),
+    failed: (error) => {
+      if (!isReply(error)) return 'unanswered';
+      this.#onRefusal(error.message);
+      return 'unsent';
+    },
   };
   readonly #settle: GuardedCommand<Settled, unknown, void> = {
     // No pipeline of the driver's: on a cluster users live on several servers.
@@ -127,7 +132,8 @@ export class RedisLimits implements SharedLimits {
   };
 
   /** `redis` comes from `connectRedis`; `replica` is unique among all. */
-  constructor(redis: RedisConnection, replica: string) {
+  constructor(redis: RedisConnection, replica: string, onRefusal: OnRefusal) {
+    this.#onRefusal = onRefusal;
     redis.defineCommand('gwAdmit', { numberOfKeys: 2, lua: admitLua });
     redis.defineCommand('gwSettle', { numberOfKeys: 2, lua: settleLua });
     this.#guarded = new GuardedConnection(redis, () => performance.now());

@@ -25,6 +25,7 @@ let redis: RedisConnection;
 let cache: RedisResponseCache;
 let nowMs: number;
 const downs: string[] = [];
+const refusals: string[] = [];
 
 async function open(timeoutMs: number): Promise<void> {
   server = await startRedis();
@@ -32,12 +33,18 @@ async function open(timeoutMs: number): Promise<void> {
   direct.on('error', () => undefined);
   redis = connectRedis(server.url, { commandTimeoutMs: timeoutMs, onDown: (message) => downs.push(message) });
   nowMs = 0;
-  cache = new RedisResponseCache(redis, maxValueBytes, () => nowMs);
+  cache = new RedisResponseCache(
+    redis,
+    maxValueBytes,
+    (words) => refusals.push(words),
+    () => nowMs,
+  );
   await once(redis, 'ready');
 }
 
 beforeEach(() => {
   downs.length = 0;
+  refusals.length = 0;
 });
 
 afterEach(async () => {
@@ -138,7 +145,7 @@ describe('a server that hangs', () => {
     expect(result).toEqual(Array(100).fill(null));
     expectInTime(tookMs, 100 * openMs);
     expect(cache.stats().errors).toBe(5);
-    await expect(timed(cache.set('k', value, 60))).resolves.toMatchObject({ result: undefined });
+    await expect(timed(cache.set('k', value, 60))).resolves.toMatchObject({ result: false });
   });
 
   test('is asked again by one caller at a time, and used again when it answers', async () => {
@@ -184,7 +191,7 @@ test('a server that is not there at the start is a miss, and used when it comes'
   await open(patientMs);
   await server.kill();
   const late = connectRedis(server.url, { commandTimeoutMs: patientMs });
-  const lateCache = new RedisResponseCache(late, maxValueBytes);
+  const lateCache = new RedisResponseCache(late, maxValueBytes, () => undefined);
   const { result, tookMs } = await timed(lateCache.get('k'));
   expect(result).toBeNull();
   expectInTime(tookMs, 10 * openMs);
@@ -201,8 +208,9 @@ test('a full server takes no more, still answers, and does not open the breaker'
   await cache.set('kept', value, 60);
   await direct.config('SET', 'maxmemory-policy', 'noeviction');
   await direct.config('SET', 'maxmemory', '1');
-  for (let n = 0; n < 10; n += 1) await cache.set(`k${n}`, value, 60);
-  expect(cache.stats()).toMatchObject({ errors: 10 });
+  for (let n = 0; n < 10; n += 1) expect(await cache.set(`k${n}`, value, 60)).toBe(false);
+  expect(cache.stats()).toMatchObject({ errors: 10, up: true });
+  expect(refusals).toEqual(Array(10).fill(expect.stringMatching(/^OOM /)));
   expect(await cache.get('kept')).toEqual(value);
 });
 
@@ -211,10 +219,11 @@ test('a read-only replica and a server that wants a password are misses', async 
   await direct.replicaof('127.0.0.1', '1');
   await cache.set('k', value, 60);
   expect(cache.stats()).toMatchObject({ errors: 1 });
+  expect(refusals).toEqual([expect.stringMatching(/^READONLY /)]);
   await direct.replicaof('NO', 'ONE');
   await direct.config('SET', 'requirepass', 'secret');
   const locked = connectRedis(server.url, { commandTimeoutMs: patientMs });
-  const lockedCache = new RedisResponseCache(locked, maxValueBytes);
+  const lockedCache = new RedisResponseCache(locked, maxValueBytes, (words) => refusals.push(words));
   await once(locked, 'error');
   expect(await lockedCache.get('k')).toBeNull();
   locked.disconnect();

@@ -18,6 +18,8 @@ interface Replica {
   readonly minutes: UserMinutes;
   readonly redis: RedisConnection;
   readonly decided: string[];
+  /** In the words of Redis. */
+  readonly refusals: string[];
 }
 
 let made = 0;
@@ -26,13 +28,14 @@ async function replica(commandTimeoutMs?: number): Promise<Replica> {
   const redis = await connect(commandTimeoutMs);
   made += 1;
   const decided: string[] = [];
+  const refusals: string[] = [];
   const minutes = new UserMinutes({
     monotonicMs: () => performance.now(),
-    store: new RedisLimits(redis, `replica-${made}`),
+    store: new RedisLimits(redis, `replica-${made}`, (words) => refusals.push(words)),
     onDecided: (by) => decided.push(by),
   });
   onTestFinished(() => minutes.close());
-  return { minutes, redis, decided };
+  return { minutes, redis, decided, refusals };
 }
 
 const limits = (of: Parameters<typeof compileDefaults>[0]): Limits => compileDefaults(of) as Limits;
@@ -87,6 +90,7 @@ describe('requests', () => {
     for (let count = 0; count < 5; count += 1) end(here, await ask(here, of));
     here.minutes.spend('ada', 40);
     expect(here.decided).toEqual(Array(5).fill('unsent'));
+    expect(here.refusals).toEqual(Array(5).fill(expect.stringMatching(/^OOM /)));
     // It tells what it has, is refused again, and keeps it.
     here.minutes.close();
     await here.redis.ping();
