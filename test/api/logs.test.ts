@@ -336,8 +336,7 @@ describe('a cursor', () => {
     await logRowsOnceThere(owner.client, 1);
     const { next_cursor: foreign } = await page('?limit=1');
     const response = await owner.client.get(`/v1/logs?cursor=${foreign}`);
-    expect([200, 422]).toContain(response.status);
-    if (response.status !== 200) return;
+    expect(response.status).toBe(200);
     const own = (await page('', owner)).data.map((row) => row.id);
     for (const row of response.json<LogPage>().data) expect(own).toContain(row.id);
   });
