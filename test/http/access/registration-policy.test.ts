@@ -63,7 +63,7 @@ describe('registration', () => {
     let told = 0;
     const token = new Secret('the-registration-token');
     const guard = registrationGuard(
-      { ...open, mode: 'token', token },
+      { ...open, mode: 'token', token, perMinutePerIp: 100 },
       () => nowMs,
       () => {
         told += 1;
@@ -84,6 +84,18 @@ describe('registration', () => {
     void guard(request('192.0.2.2', 'Bearer the-registration-token'));
     nowMs = 60_000;
     void guard(request('192.0.2.1', 'Bearer the-registration-token'));
+  });
+
+  test('by token takes the token where strangers guess from the same address and clients are not told apart', () => {
+    const token = new Secret('the-registration-token');
+    const guard = registrationGuard({ ...open, mode: 'token', token, perMinutePerIp: 0 }, () => 0);
+    const statuses = Array.from(
+      { length: 12 },
+      () => thrown(() => guard(request('::1', 'Bearer wrong'))).status,
+    );
+    expect(statuses).toEqual([...Array(10).fill(401), 429, 429]);
+    void guard(request('::1', 'Bearer the-registration-token'));
+    expect(thrown(() => guard(request('::1', 'Bearer wrong'))).status).toBe(429);
   });
 
   test('is limited per address, and says how long to wait', () => {
