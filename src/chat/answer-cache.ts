@@ -11,7 +11,7 @@ import { InFlightRequests } from './in-flight-requests.ts';
 import { KnownCacheKeys } from './known-cache-keys.ts';
 import type { LaterTurns } from './later-turn.ts';
 import { longestOfOneTurn } from './later-turn.ts';
-import type { Clock, ResponseCache } from './ports.ts';
+import type { CacheOwner, Clock, ResponseCache } from './ports.ts';
 import type { StoredAnswer } from './stored-answer.ts';
 import { decodeStoredAnswer, encodeStoredAnswer } from './stored-answer.ts';
 
@@ -42,6 +42,10 @@ async function hashedLater(text: string, later: LaterTurns): Promise<string> {
   const key = cacheKey(text);
   await later.turn();
   return key;
+}
+
+function ownerOf({ userId, tables }: ChatCall): CacheOwner {
+  return { userId, mostBytes: tables.document.limits.cache_user_bytes };
 }
 
 /** What a cacheable request finds. */
@@ -112,7 +116,7 @@ export class AnswerCache {
     const found =
       bodyText === null ? keyOf(parts, this.#later) : this.#known.keyOf(parts, tables.hash, bodyText);
     if (typeof found !== 'string') return this.#joinLater(found, call, ttlSeconds, signal);
-    const bytes = this.#store.get(found);
+    const bytes = this.#store.get(found, userId);
     if (bytes instanceof Promise) return this.#joinLater(found, call, ttlSeconds, signal, bytes);
     return this.#found(bytes, found, call, ttlSeconds, signal);
   }
@@ -125,7 +129,7 @@ export class AnswerCache {
     bytes?: Promise<Buffer | null>,
   ): Promise<CacheLookup | null> {
     const name = await key;
-    return this.#found(await (bytes ?? this.#store.get(name)), name, call, ttlSeconds, signal);
+    return this.#found(await (bytes ?? this.#store.get(name, call.userId)), name, call, ttlSeconds, signal);
   }
 
   #found(
@@ -161,7 +165,7 @@ export class AnswerCache {
   ): CacheLookup | null | Promise<CacheLookup | null> {
     if (signal.aborted) return null;
     const joined = this.#inFlight.join(key, signal);
-    if (joined.kind === 'leader') return this.#lead(joined, key, ttlSeconds, call.userId);
+    if (joined.kind === 'leader') return this.#lead(joined, key, ttlSeconds, ownerOf(call));
     return this.#follow(joined, key, call, ttlSeconds, signal);
   }
 
@@ -176,7 +180,7 @@ export class AnswerCache {
     patience.setDue(this.#monotonicMs() + attemptLimitMs(call));
     try {
       const result = await joined.result;
-      if (result.kind === 'leader') return this.#lead(result, key, ttlSeconds, call.userId);
+      if (result.kind === 'leader') return this.#lead(result, key, ttlSeconds, ownerOf(call));
       const { value: answer } = result;
       return answer === null ? alone(signal) : await this.#take(answer, call, signal);
     } catch (reason) {
@@ -187,7 +191,7 @@ export class AnswerCache {
     }
   }
 
-  #lead(leader: Leader<StoredAnswer>, key: string, ttlSeconds: number, owner: string): CacheLookup {
+  #lead(leader: Leader<StoredAnswer>, key: string, ttlSeconds: number, owner: CacheOwner): CacheLookup {
     return {
       kind: 'miss',
       signal: leader.signal,
@@ -201,7 +205,7 @@ export class AnswerCache {
   }
 
   /** Never rejects: what the store throws all the same is a bug, and none of the answer, which its client has. */
-  async #keep(key: string, answer: StoredAnswer, ttlSeconds: number, owner: string): Promise<void> {
+  async #keep(key: string, answer: StoredAnswer, ttlSeconds: number, owner: CacheOwner): Promise<void> {
     try {
       await this.#store.set(key, encodeStoredAnswer(answer), ttlSeconds, owner);
     } catch (bug) {

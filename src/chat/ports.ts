@@ -57,15 +57,22 @@ export interface RequestLog {
   accepting(userId: string): boolean;
 }
 
+/** Whose answer is stored. */
+export interface CacheOwner {
+  readonly userId: string;
+  /** What all stored answers of the user may take of a store that all share. */
+  readonly mostBytes: number;
+}
+
 /** Opt-in store of whole answers. Every failure is a miss; nothing here rejects. */
 export interface ResponseCache {
   /**
    * Null on a miss, an expired entry, an unreadable value, or a store that is slow or away. At once where nobody has to
    * be asked: a promise costs a hit as much as its look-up.
    */
-  get(key: string): Buffer | null | Promise<Buffer | null>;
-  /** `owner` is the user whose answer it is: a store of bounded size shares its room by it. True once it is stored. */
-  set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<boolean>;
+  get(key: string, userId: string): Buffer | null | Promise<Buffer | null>;
+  /** True once it is stored. */
+  set(key: string, value: Buffer, ttlSeconds: number, owner: CacheOwner): Promise<boolean>;
 }
 
 /** Opens a sealed provider key for one attempt. Null: the row was changed, or its master key is gone. */

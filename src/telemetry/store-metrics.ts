@@ -51,13 +51,13 @@ export class StoreMetrics {
 
   cache(store: ResponseCache): ResponseCache {
     return {
-      get: (key) => {
+      get: (key, userId) => {
         const startedAtMs = performance.now();
         const found = (value: Buffer | null): Buffer | null => {
           this.#get.observe(seconds(startedAtMs));
           return value;
         };
-        const value = store.get(key);
+        const value = store.get(key, userId);
         return value instanceof Promise ? value.then(found) : found(value);
       },
       set: async (key, value, ttlSeconds, owner) => {

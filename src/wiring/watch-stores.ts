@@ -24,6 +24,7 @@ export function watchStores(
   metrics.observe('gw_key_changes_listening', () => Number(database?.listening() ?? true));
   metrics.observe('gw_redis_up', () => Number(cacheStats?.().up ?? true));
   metrics.observe('gw_cache_errors_total', () => cacheStats?.().errors ?? 0);
+  metrics.observe('gw_cache_unstored_total', () => cacheStats?.().unstored ?? 0);
 }
 
 /** The first configured key seals, the others are on their way out. Nothing before the first count. */

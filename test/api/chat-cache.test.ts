@@ -333,7 +333,7 @@ describe('in Redis', whileLate, () => {
     const headers = header === undefined ? cached : { ...cached, 'x-gateway-cache-ttl': header };
     await chatOk(user.client, fresh(), headers);
     const ttls = await eventually(async () => {
-      const keys = await client.keys('*');
+      const keys = await client.keys('gw:answer:*');
       return keys.length > 0 ? Promise.all(keys.map((key) => client.ttl(key))) : undefined;
     });
     expect(Math.max(...ttls)).toBeGreaterThan(seconds - 5);
@@ -346,7 +346,7 @@ describe('in Redis', whileLate, () => {
       const question = fresh();
       await chatOk(user.client, question, cached);
       const keys = await eventually(async () => {
-        const found = await client.keys('*');
+        const found = await client.keys('gw:answer:*');
         return found.length > 0 ? found : undefined;
       });
       for (const key of keys) await client.set(key, rubbish);
@@ -357,7 +357,7 @@ describe('in Redis', whileLate, () => {
   test('an answer holds no service key and no provider key', async () => {
     await chatOk(user.client, fresh(), cached);
     const keys = await eventually(async () => {
-      const found = await client.keys('*');
+      const found = await client.keys('gw:answer:*');
       return found.length > 0 ? found : undefined;
     });
     const stored = await Promise.all(keys.map(async (key) => `${key} ${await client.get(key)}`));

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { ResponseCache } from '../../chat/ports.ts';
+import type { CacheOwner, ResponseCache } from '../../chat/ports.ts';
 import { ownCopy } from '../../core/own-copy.ts';
 
 /** What an entry costs beside its bytes: map slot, links, timestamps, Buffer object. */
@@ -63,13 +63,14 @@ export class MemoryResponseCache implements ResponseCache {
     return entry.value;
   }
 
-  async set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<boolean> {
+  async set(key: string, value: Buffer, ttlSeconds: number, owner: CacheOwner): Promise<boolean> {
+    const { userId } = owner;
     this.#entries.delete(key);
     const bytes = entryBytes(key, value);
     if (bytes > this.#maxEntryBytes) return false;
-    this.#makeRoom(bytes, owner);
-    this.#entries.set(key, { value: ownCopy(value), owner }, { ttl: ttlSeconds * 1000 });
-    this.#give(owner, key, bytes);
+    this.#makeRoom(bytes, userId);
+    this.#entries.set(key, { value: ownCopy(value), owner: userId }, { ttl: ttlSeconds * 1000 });
+    this.#give(userId, key, bytes);
     return true;
   }
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { ResponseCache } from '../../chat/ports.ts';
+import type { CacheOwner, ResponseCache } from '../../chat/ports.ts';
 import { ownCopy } from '../../core/own-copy.ts';
 
 /** Format of what is stored: change it when the plain value changes its meaning. */
@@ -41,8 +41,8 @@ export class SealedResponseCache implements ResponseCache {
     });
   }
 
-  async get(key: string): Promise<Buffer | null> {
-    const stored = await this.#store.get(key);
+  async get(key: string, userId: string): Promise<Buffer | null> {
+    const stored = await this.#store.get(key, userId);
     if (stored === null || stored[0] !== formatVersion) return null;
     const known = this.#opened.get(key);
     if (known?.sealed.equals(stored)) return known.plain;
@@ -52,7 +52,7 @@ export class SealedResponseCache implements ResponseCache {
     return plain;
   }
 
-  async set(key: string, value: Buffer, ttlSeconds: number, owner: string): Promise<boolean> {
+  async set(key: string, value: Buffer, ttlSeconds: number, owner: CacheOwner): Promise<boolean> {
     const sealed = Buffer.concat([Buffer.of(formatVersion), this.#seal(value, key)]);
     return this.#store.set(key, sealed, ttlSeconds, owner);
   }

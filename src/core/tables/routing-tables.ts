@@ -55,6 +55,8 @@ const limitsSchema = z.strictObject({
   stream_bytes: count(256 * 1024 * 1024, largestStreamBytes),
   /** A cached answer; larger ones are not stored. */
   cache_entry_bytes: count(1024 * 1024, 16 * 1024 * 1024),
+  /** All cached answers of one user in Redis, until they expire; beyond it none is stored. */
+  cache_user_bytes: count(64 * 1024 * 1024, 64 * 1024 * 1024 * 1024),
   /** The rest is of each user, over all replicas; none by default. */
   ...defaultLimitFields,
 });

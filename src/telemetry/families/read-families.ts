@@ -74,6 +74,9 @@ export const readFamilies = {
   ),
   gw_redis_up: gaugeOf('1 while the shared cache answers, or none is configured.'),
   gw_cache_errors_total: countOf('Operations of the shared cache that failed; each was a miss.'),
+  gw_cache_unstored_total: countOf(
+    'Answers that the shared cache did not take: their users have stored enough (cache_user_bytes), or too many long ones were on the way.',
+  ),
   gw_db_pool_connections: gaugeOf(
     'Connections to Postgres by what they do; of the pools main, query (logs and statistics), log (the writer), operators and spend (the admin API).',
     'pool',
