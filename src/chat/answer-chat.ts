@@ -1,4 +1,3 @@
-import { costMicroUsd } from '../core/answer/cost.ts';
 import type { JsonAnswer } from '../core/answer/json-answer.ts';
 import { attemptReport } from '../core/attempt-record.ts';
 import type { Candidate, HeldKey } from '../core/candidate.ts';
@@ -181,17 +180,14 @@ async function tryCandidates(
     case 'stream-opened':
       return await respondWithStream(context, result.stream, result.attempt);
     case 'cancelled': {
-      const { usage, candidate } = result;
-      if (candidate !== null) settlement.spent(usage, costMicroUsd(usage, candidate.price));
+      settlement.spentInVain();
       if (result.reason === 'drain') throw await settleError(settlement, draining());
       await settlement.settle({ status: 'client_closed' });
       throw new ClientGoneError();
     }
     case 'exhausted': {
       const [only] = result.failures;
-      const usage = result.failures.at(-1)?.usage;
-      if (usage !== undefined)
-        settlement.spent(usage, costMicroUsd(usage, settlement.ledger.last?.price ?? null));
+      settlement.spentInVain();
       const error =
         call.options.override !== null && only !== undefined
           ? overrideError(only)

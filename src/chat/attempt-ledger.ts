@@ -1,3 +1,4 @@
+import type { Usage } from '../core/answer/usage.ts';
 import type { AttemptRecord, CandidateRecord } from '../core/attempt-record.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { SkippedCandidate } from '../core/plan.ts';
@@ -7,7 +8,7 @@ export class AttemptLedger {
   readonly records: CandidateRecord[] = [];
   /** How many were tried; those passed over are not counted. */
   tries = 0;
-  /** The candidate tried last. */
+  /** The candidate of the row: the one tried last, or, where nobody answered, the one that stated usage last. */
   last: Candidate | null = null;
   /** The candidate that gave the answer, or began its stream. */
   served: Candidate | null = null;
@@ -20,6 +21,15 @@ export class AttemptLedger {
   add(record: AttemptRecord): void {
     this.tries += 1;
     this.records.push(record);
+  }
+
+  /** The last attempt whose vendor stated what it used up; null: none did. */
+  lastBilled(): { readonly candidate: Candidate; readonly usage: Usage } | null {
+    for (const record of this.records.toReversed()) {
+      if (record.kind !== 'tried' || record.usage === null || record.usage.basis === 'none') continue;
+      return { candidate: record.candidate, usage: record.usage };
+    }
+    return null;
   }
 
   /** Records those that cannot serve and whose place is before the candidate of `index`, each once. */

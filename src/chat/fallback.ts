@@ -1,5 +1,3 @@
-import type { Usage } from '../core/answer/usage.ts';
-import { noUsage } from '../core/answer/usage.ts';
 import type { Candidate } from '../core/candidate.ts';
 import type { AttemptFailure, CancelReason } from '../core/outcome.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
@@ -23,9 +21,6 @@ export type FallbackResult =
   | {
       readonly kind: 'cancelled';
       readonly reason: CancelReason;
-      readonly usage: Usage;
-      /** Null when nobody had been asked yet. */
-      readonly candidate: Candidate | null;
     };
 
 /**
@@ -48,7 +43,7 @@ export async function fallBack(
     const startedAtMs = deps.clock.monotonicMs();
     if (failures.length > 0 && startedAtMs >= dueMs) break;
     if (signal.aborted) {
-      return { kind: 'cancelled', reason: signal.reason as CancelReason, usage: noUsage, candidate: null };
+      return { kind: 'cancelled', reason: signal.reason as CancelReason };
     }
     ledger.passOver(index);
     if (failed !== null) deps.telemetry.fellBack(call, failed.candidate, candidate, failed.failure);
@@ -74,7 +69,7 @@ export async function fallBack(
       case 'cancelled': {
         const { reason, usage } = outcome;
         opened.cancelled(reason, { usage });
-        return { kind: 'cancelled', reason, usage, candidate };
+        return { kind: 'cancelled', reason };
       }
       case 'failed': {
         const { failure } = outcome;

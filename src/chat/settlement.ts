@@ -1,4 +1,4 @@
-import type { Usage } from '../core/answer/usage.ts';
+import { costMicroUsd } from '../core/answer/cost.ts';
 import { noUsage } from '../core/answer/usage.ts';
 import type { ChatCall } from '../core/request/chat-call.ts';
 import type { CacheResult, RequestEnd, SettledFacts } from '../core/settled-request.ts';
@@ -32,10 +32,17 @@ export class Settlement {
     return Math.max(0, Math.round(this.#deps.clock.monotonicMs() - this.#call.enteredAtMs));
   }
 
-  /** What an attempt without an answer had used up: the request's, unless its settlement says otherwise. */
-  spent(usage: Usage, costMicroUsd: bigint): void {
+  /**
+   * Nobody has answered: the request's own is what the last attempt had used up of those whose vendors stated any,
+   * which is then the target of its row.
+   */
+  spentInVain(): void {
+    const billed = this.ledger.lastBilled();
+    if (billed === null) return;
+    const { candidate, usage } = billed;
+    this.ledger.last = candidate;
     this.#usage = usage;
-    this.#costMicroUsd = costMicroUsd;
+    this.#costMicroUsd = costMicroUsd(usage, candidate.price);
   }
 
   /** The first call counts; later ones do nothing. Never rejects. */

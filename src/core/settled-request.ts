@@ -85,7 +85,7 @@ export interface SettledRequest {
   /** `gw/cheap` … or `override`. */
   readonly mode: string;
   readonly end: RequestEnd;
-  /** Who answered, or was tried last; null where nobody was asked. */
+  /** Who answered; else who stated usage last, or was tried last. Null where nobody was asked. */
   readonly target: Target | null;
   /** Whose stored answer it was; null unless it came from the cache. */
   readonly cachedFrom: CacheOrigin | null;
@@ -141,7 +141,7 @@ export interface SettledFacts {
 
 /** What became of the candidates. */
 interface Tried {
-  /** The one tried last. */
+  /** The one of the row. */
   readonly last: Candidate | null;
   /** The one that gave the answer, or began its stream. */
   readonly served: Candidate | null;

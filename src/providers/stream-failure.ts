@@ -27,12 +27,6 @@ export function reportedFailure(value: unknown): UpstreamError {
   return failure(message || unsaid, code ?? 'stream_error');
 }
 
-/** An error the vendor reported in the place of a whole answer, with status 200. */
-export function reportedInstead(value: unknown): UnreadableAnswer {
-  const { message, code } = readErrorValue(value);
-  return { kind: 'unreadable', reason: message || unsaid, code: code ?? 'upstream_failed' };
-}
-
 /** What is stated to have been used is kept, as part of what it may have been. */
 function statedPart(stated: Usage | null): Pick<UnreadableAnswer, 'usage'> {
   const known = stated !== null && stated.inputTokens + stated.outputTokens > 0;
@@ -47,11 +41,16 @@ export const unreadableAnswer = (reason: string, stated: Usage | null = null): U
   ...statedPart(stated),
 });
 
-/** An error the vendor reported of one choice of an answer. */
-export const failedAnswer = (value: unknown, stated: Usage | null): UnreadableAnswer => ({
-  ...reportedInstead(value),
-  ...statedPart(stated),
-});
+/** An error the vendor reported of one choice of an answer, or in the place of a whole one, with status 200. */
+export function failedAnswer(value: unknown, stated: Usage | null): UnreadableAnswer {
+  const { message, code } = readErrorValue(value);
+  return {
+    kind: 'unreadable',
+    reason: message || unsaid,
+    code: code ?? 'upstream_failed',
+    ...statedPart(stated),
+  };
+}
 
 /** A whole answer whose vendor does not say why it ended. Nothing of its text is quoted: it is no error of theirs. */
 export const incompleteAnswer = (stated: Usage | null): UnreadableAnswer => ({

@@ -292,6 +292,39 @@ describe('half an answer, which is none', () => {
     },
   );
 
+  function tierStory() {
+    const world = new World();
+    const client = new FakeClient();
+    const end = world
+      .answerChat(callOf({}), accountOf(balancedKeys), client, () => Promise.resolve(null))
+      .catch((error: unknown) => error);
+    return { world, client, end };
+  }
+  const half = openAiHalf({ prompt_tokens: 11, completion_tokens: 2, total_tokens: 13 });
+  const billed = {
+    provider: 'openai',
+    usage: { basis: 'partial', inputTokens: 11, outputTokens: 2 },
+    costMicroUsd: 21n,
+  };
+
+  test('has a row with what was stated though others were asked in vain after it', async () => {
+    const { world, end } = tierStory();
+    (await world.transport.call(0)).reply(200, half);
+    for (const index of [1, 2]) (await world.transport.call(index)).reply(500, {});
+    expect(await end).toMatchObject({ status: 502 });
+    expect(world.rows).toMatchObject([{ ...billed, status: 'error' }]);
+    expect(world.rows[0]?.attempts).toHaveLength(3);
+  });
+
+  test('has a row with what was stated though its client left while another was asked', async () => {
+    const { world, client, end } = tierStory();
+    (await world.transport.call(0)).reply(200, half);
+    await world.transport.call(1);
+    client.controller.abort('client-gone');
+    await end;
+    expect(world.rows).toMatchObject([{ ...billed, status: 'client_closed' }]);
+  });
+
   const busy = namedSse('error', { error: { type: 'overloaded_error', message: 'busy' } });
   const endless = `data: ${'x'.repeat(testTables().document.limits.event_bytes)}`;
   test.each<[name: string, act: (upstream: FakeUpstream) => unknown]>([

@@ -35,23 +35,33 @@ function usageOf(tried: AttemptRecord, givenUpBytes: number | null): Usage {
 }
 
 /**
- * All that the attempts of a request used up. A row has what was stated of the last one, at the price there is; limits
- * take as well what others had stated before they failed, what an answer that was cut may have used up, prompts that
- * were given up, and models without a price.
+ * All that the attempts of a request used up. A row has what was stated of the one it names, at the price there is;
+ * limits take as well what others had stated before they failed, what an answer that was cut may have used up, prompts
+ * that were given up, and models without a price.
  */
 export function usedUp(settled: SettledRequest): UsedUp {
-  const { usage: stated, cutAnswer, givenUpBytes, candidates, costMicroUsd: statedMicroUsd } = settled;
+  const {
+    usage: stated,
+    cutAnswer,
+    givenUpBytes,
+    candidates,
+    target,
+    costMicroUsd: statedMicroUsd,
+  } = settled;
   const tried = candidates.filter((record) => record.kind === 'tried');
-  const last = tried.at(-1);
+  const ofRow = tried.findLast(
+    ({ candidate }) => candidate.provider === target?.provider && candidate.model === target.model,
+  );
   // A client that left between two attempts has a row without what the first had stated, and counts begin with zeros.
-  const own = tokensOf(stated) > 0 || last === undefined ? stated : usageOf(last, givenUpBytes);
+  const own = tokensOf(stated) > 0 || ofRow === undefined ? stated : usageOf(ofRow, givenUpBytes);
   const usage = cutAnswer === null ? own : estimatedUsage(own, cutAnswer);
   let tokens = tokensOf(usage);
-  let microUsd = costOf(usage, last);
-  for (const before of tried.slice(0, -1)) {
-    const used = usageOf(before, givenUpBytes);
+  let microUsd = costOf(usage, ofRow);
+  for (const other of tried) {
+    if (other === ofRow) continue;
+    const used = usageOf(other, givenUpBytes);
     tokens += tokensOf(used);
-    microUsd += costOf(used, before);
+    microUsd += costOf(used, other);
   }
   const unstated = microUsd - statedMicroUsd;
   return { tokens, unstatedMicroUsd: unstated > 0n ? unstated : 0n };

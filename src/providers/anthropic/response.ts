@@ -8,7 +8,7 @@ import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord, mayBeText, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
-import { incompleteAnswer, reportedInstead, unreadableAnswer } from '../stream-failure.ts';
+import { failedAnswer, incompleteAnswer, unreadableAnswer } from '../stream-failure.ts';
 import { toolCallId } from '../tool-call-id.ts';
 import { callsAreWhole } from '../whole-calls.ts';
 import { endsForNoCalls, finishReasonOf } from './stop-reason.ts';
@@ -90,7 +90,7 @@ export function translateAnthropicAnswer(
   const { value } = read;
   if (value === undefined) return unreadableAnswer('the answer is not JSON');
   if (!isRecord(value)) return unreadableAnswer('the answer is not an object');
-  if (isErrorValue(value)) return reportedInstead(value);
+  if (isErrorValue(value)) return failedAnswer(value, null);
   const given: Untrusted<Message> = value;
   const reader = new UsageReader();
   reader.take(given.usage);

@@ -9,7 +9,7 @@ import { isErrorValue } from '../error-body.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord, readJson, textOf } from '../json-value.ts';
 import type { StreamContext, TranslatedAnswer, UnreadableAnswer } from '../provider.ts';
-import { failedAnswer, incompleteAnswer, reportedInstead, unreadableAnswer } from '../stream-failure.ts';
+import { failedAnswer, incompleteAnswer, unreadableAnswer } from '../stream-failure.ts';
 import { errorOfChoice, failedChoice, properChoice } from './choice.ts';
 import { withoutForeignBlock } from './foreign-block.ts';
 import { readUsage } from './usage.ts';
@@ -94,9 +94,9 @@ export function translateCompatibleAnswer(
   if (value === undefined) return unreadableAnswer('the answer is not JSON');
   if (!isRecord(value)) return unreadableAnswer('the answer is not an object');
   const given: Untrusted<WireCompletion> = value;
-  if (isErrorValue(value)) return reportedInstead(given);
   const reported = readUsage(given.usage);
   const stated = reported?.usage ?? null;
+  if (isErrorValue(value)) return failedAnswer(given, stated);
   const givenChoices = given.choices;
   if (!Array.isArray(givenChoices) || givenChoices.length === 0) {
     return unreadableAnswer('the answer holds no choices', stated);

@@ -22,7 +22,8 @@ import { deltaTextBytes } from './delta-text-bytes.ts';
 import type { TextField } from './plain-template.ts';
 import { PlainTemplate } from './plain-template.ts';
 import { ChunkReader } from './stream-chunk.ts';
-import { keptUsage, readUsage } from './usage.ts';
+import type { ReadUsage } from './usage.ts';
+import { keptUsage, readUsage, saysLess } from './usage.ts';
 import type { WireCompletion } from './wire.ts';
 
 /** An event that is longer is learnt from at once, and not kept until the next one comes. */
@@ -161,6 +162,20 @@ export class CompatibleStream implements StreamTranslator {
     this.failure = failure;
   }
 
+  /** What was used up is said with the failure. */
+  #failStating(chunk: Untrusted<WireCompletion>, failure: UpstreamError): void {
+    this.#state(readUsage(chunk.usage));
+    this.#fail(failure);
+  }
+
+  /** The latest word counts, unless it takes back a complete one. */
+  #state(read: ReadUsage | null): void {
+    if (read === null || (this.#usage.basis === 'complete' && saysLess(read.usage, this.#usage))) return;
+    this.#usage = read.usage;
+    this.#usageIsFinal = this.answerEnded;
+    this.wireUsage = keptUsage(read.wire);
+  }
+
   #take(event: SseEvent, output: Buffer[]): void {
     const { data } = event;
     if (event.type === '' && this.#learnt()?.matches(data) === true) {
@@ -177,24 +192,20 @@ export class CompatibleStream implements StreamTranslator {
     const value = read?.value;
     if (event.type === 'error') this.#fail(reportedFailure(value ?? read?.text));
     else if (!isRecord(value)) this.#fail(unreadableStream);
-    else if (isErrorValue(value)) this.#fail(reportedFailure(value));
+    else if (isErrorValue(value)) this.#failStating(value, reportedFailure(value));
     else this.#takeChunk(value, data, output);
   }
 
   #takeChunk(chunk: Untrusted<WireCompletion>, data: Buffer, output: Buffer[]): void {
     const failed = failedChoice(chunk.choices);
     if (failed !== null) {
-      this.#fail(reportedFailure(errorOfChoice(failed)));
+      this.#failStating(chunk, reportedFailure(errorOfChoice(failed)));
       return;
     }
-    const read = readUsage(chunk.usage);
+    const usage = readUsage(chunk.usage);
     this.#textBytes += deltaTextBytes(chunk);
     const effect = this.#chunks.take(chunk);
-    if (read !== null) {
-      this.#usage = read.usage;
-      this.#usageIsFinal = this.answerEnded;
-      this.wireUsage = keptUsage(read.wire);
-    }
+    this.#state(usage);
     if (effect === 'skip') return;
     if (effect === null) {
       this.#fail(unreadableStream);

@@ -82,6 +82,12 @@ function shownOf(given: JsonRecord, holder: Holder, usage: Usage): JsonRecord {
   return shown;
 }
 
+/** Whether `later` leaves out, or sets to nothing, what `before` has stated whole. */
+export function saysLess(later: Usage, before: Usage): boolean {
+  if (later.basis !== 'complete') return true;
+  return later.inputTokens + later.outputTokens === 0 && before.inputTokens + before.outputTokens > 0;
+}
+
 /** JSON characters of a usage object that is kept with an open stream: the longest seen have some 400. */
 const maxKeptLength = 4096;
 

@@ -20,8 +20,11 @@ const used = (inputTokens: number, outputTokens: number): Usage => ({
   outputTokens,
 });
 
+let made = 0;
+
 function tried(usage: Usage | null, own: Price | null = price, assumed: Price | null = dear): AttemptRecord {
-  const candidate = { price: own, assumedPrice: assumed };
+  made += 1;
+  const candidate = { provider: 'openai', model: `m${made}`, price: own, assumedPrice: assumed };
   const served = { end: { kind: 'served' }, firstTokenMs: null } as const;
   return { kind: 'tried', isSent: true, usage, candidate, ...served } as AttemptRecord;
 }
@@ -37,7 +40,12 @@ const late = { kind: 'failed', failure: { kind: 'timed-out' } };
 const lateForCaller = { kind: 'failed', failure: { kind: 'timed-out', byCallersLimit: true } };
 
 const passedOver = { kind: 'passed-over', provider: 'together', model: 'm' } as CandidateRecord;
-const settled = (change: Partial<SettledRequest>) => usedUp(logRow({ costMicroUsd: 0n, ...change }));
+/** Its row names the last one that was tried, unless it is said. */
+function settled({ candidates = [], ...change }: Partial<SettledRequest>) {
+  const target = candidates.findLast((record) => record.kind === 'tried')?.candidate ?? null;
+  return usedUp(logRow({ costMicroUsd: 0n, candidates, target, ...change }));
+}
+const firstOfTwo = tried(used(7, 1));
 const cut = { promptBytes: 40, answerBytes: 250, textBytes: 80, unseenMs: 0, mostTokens: null };
 
 test.each<[string, Partial<SettledRequest>, number, bigint]>([
@@ -58,6 +66,17 @@ test.each<[string, Partial<SettledRequest>, number, bigint]>([
     { usage: used(2, 1), costMicroUsd: 4n, candidates: [tried(used(7, 1)), tried(used(2, 1))] },
     11,
     9n,
+  ],
+  [
+    'failed attempts alone, of which the row has the first',
+    {
+      usage: used(7, 1),
+      costMicroUsd: 9n,
+      candidates: [firstOfTwo, tried(null)],
+      target: firstOfTwo.candidate,
+    },
+    8,
+    0n,
   ],
   [
     'a failed attempt behind which the client left',
