@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { alone } from './alone.mjs';
 import { isStopped } from './children.mjs';
 import { extentOf, largerExtent, partOf } from './extents.mjs';
 import { npmReason, runNpm } from './npm.mjs';
@@ -11,12 +12,24 @@ import { inProject, LaunchError, root } from './project.mjs';
  * larger extent stays. Throws LaunchError.
  */
 export async function ensureInstalled(extent) {
+  if (whatToInstall(extent) === null) return;
+  await alone(inProject('.start.lock'), async () => {
+    const missing = whatToInstall(extent);
+    if (missing !== null) await install(missing);
+  });
+}
+
+/** What is missing, and why it is wanted; null: nothing is. */
+function whatToInstall(extent) {
   const present = readPresent();
   const wanted = present === null ? extent : largerExtent(extent, extentOf(present));
   const lock = readJson(inProject('package-lock.json'));
   const part = partOf(lock.packages, wanted);
   const reason = whyInstall(present, part);
-  if (reason === null) return;
+  return reason === null ? null : { wanted, lock, part, reason };
+}
+
+async function install({ wanted, lock, part, reason }) {
   console.log(`Installing packages (${reason}) ...`);
   const place = wanted === 'try' ? inProject('.start') : root;
   const progress = watchFolder('packages', join(place, 'node_modules'));

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { alone } from './alone.mjs';
 import { isStopped } from './children.mjs';
 import { npmReason, runNpm } from './npm.mjs';
 import { watchFolder } from './progress.mjs';
@@ -12,7 +13,10 @@ import { fetchedNode, inProject, LaunchError, minimumNode } from './project.mjs'
  */
 export async function findNode() {
   if (isNewEnough(process.versions.node)) return process.execPath;
-  return fetchedBefore() ?? (await fetchNode());
+  return (
+    fetchedBefore() ??
+    (await alone(inProject('.node.lock'), async () => fetchedBefore() ?? (await fetchNode())))
+  );
 }
 
 /** The package of npm that is Node for a platform and nothing else; it has no install script. */

@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from './free-port.ts';
+import { makeOnce } from './one-at-a-time.ts';
 import type { PostgresPlace } from './postgres-binaries.ts';
 import { choosePlace } from './postgres-binaries.ts';
 import {
@@ -69,7 +70,9 @@ export async function startEmbeddedPostgres(
 ): Promise<EmbeddedPostgres> {
   const place = choosePlace(options.directory);
   const data = join(place.home, 'data');
-  if (!existsSync(data)) await makeCluster(place, data, signal);
+  const isMade = (): boolean => existsSync(data);
+  // Two first starts in one checkout meet here.
+  await makeOnce(`${data}.lock`, isMade, () => makeCluster(place, data, signal), signal);
   const password = readFileSync(join(place.home, 'password'), 'utf8');
 
   const adopted = await findRunning(data, signal);

@@ -46,7 +46,7 @@ test('what runs before a newer Node is found is all that is not TypeScript', () 
   ).toEqual([
     'scripts/copy-assets.mjs',
     'scripts/crash-test.mjs',
-    ...['children', 'extents', 'install', 'node-binary', 'npm', 'progress', 'project', 'stop'].map(
+    ...['alone', 'children', 'extents', 'install', 'node-binary', 'npm', 'progress', 'project', 'stop'].map(
       (name) => `scripts/lib/${name}.mjs`,
     ),
     'scripts/release.mjs',
