@@ -189,6 +189,7 @@ async function openTables(
       metrics.useTables(loaded);
       log.info({ generation: loaded.generation, hash: loaded.hash }, 'tables reloaded');
     },
+    onRecovered: () => log.info('the tables can be read again; they are those in use'),
     onProblem: (problem) => log.error({ problem }, 'new tables are not usable; the last good ones stay'),
     onBug: (err) => log.error({ err }, 'a bug while following the tables; they stay in use'),
   };
@@ -196,7 +197,10 @@ async function openTables(
   const tables =
     tablesConfigMap === null
       ? await watchTablesFile(tablesFile ?? defaultTables, listeners)
-      : await watchTablesConfigMap({ ...listeners, ...tablesConfigMap, wallMs: clock.wallMs });
+      : await watchTablesConfigMap({
+          ...{ ...listeners, ...tablesConfigMap, wallMs: clock.wallMs },
+          onWaiting: (problem) => log.warn({ problem }, 'waiting for the tables'),
+        });
   metrics.useTables(tables.current());
   return tables;
 }

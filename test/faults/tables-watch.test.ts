@@ -17,19 +17,27 @@ const document = (model: string): string =>
 class World {
   readonly api = new FakeTablesApi(document('first'));
   readonly problems: TablesFault[] = [];
+  readonly waits: string[] = [];
+  recoveries = 0;
   source: TablesSource | undefined;
 
   /** Resolves with the source once the first document is in use. */
-  async follow(): Promise<TablesSource> {
+  async follow(more: { readonly awayMs?: number } = {}): Promise<TablesSource> {
     const kubeConfig = new KubeConfig();
     kubeConfig.loadFromString(this.api.kubeconfig());
     const onProblem = (problem: TablesFault) => void this.problems.push(problem);
-    this.source = await watchTablesConfigMap({ ...configMap, kubeConfig, wallMs: Date.now, onProblem });
+    this.source = await watchTablesConfigMap({
+      ...{ ...configMap, kubeConfig, wallMs: Date.now, onProblem, ...more },
+      onWaiting: (problem) => void this.waits.push(problem),
+      onRecovered: () => {
+        this.recoveries += 1;
+      },
+    });
     return this.source;
   }
 
-  async followAndWatch(): Promise<TablesSource> {
-    const source = await this.follow();
+  async followAndWatch(more: { readonly awayMs?: number } = {}): Promise<TablesSource> {
+    const source = await this.follow(more);
     await this.untilWatched();
     return source;
   }
@@ -135,6 +143,23 @@ describe.concurrent('the watch', () => {
     60_000,
   );
 
+  test('tells of an API that gives no list for long, and when it does again', () =>
+    inWorld(async (world) => {
+      const { api, problems } = world;
+      const source = await world.followAndWatch({ awayMs: 1 });
+      api.behaviour = { list: 403, watch: 403 };
+      api.endWatches('close');
+      await vi.waitFor(() => expect(source.status().lastReloadOk).toBe(false), limit);
+      expect(source.status().lastProblem).toMatch(/^the Kubernetes API does not give the ConfigMap: .*403/);
+      expect(source.current().tier('cheap')[0]?.model).toBe('first');
+      api.behaviour = { list: 'serve', watch: 'serve' };
+      await vi.waitFor(() => expect(source.status().lastReloadOk).toBe(true), limit);
+      expect([problems.length, world.recoveries]).toEqual([1, 1]);
+      await world.untilWatched();
+      api.edit(document('after'));
+      await world.untilModel('after');
+    }));
+
   test(
     'does not wait for an API server that takes a list and stays silent',
     () =>
@@ -193,6 +218,7 @@ describe.concurrent('the watch', () => {
       world.api.edit(null);
       const starting = world.follow();
       await vi.waitFor(() => expect(world.api.count('list')).toBe(2), limit);
+      expect(world.waits[0]).toBe('it does not exist');
       world.api.edit(document('late'));
       expect((await starting).current().tier('cheap')[0]?.model).toBe('late');
     }));

@@ -27,7 +27,7 @@ const rounded = String(Number(long));
 /** Reads a body as the edge does; null for one that is refused. */
 function read(text: string): ChatRequest | null {
   const body: unknown = JSON.parse(text);
-  if (keepLongNumbers(body, Buffer.from(text)) !== null) return null;
+  if (keepLongNumbers(body, Buffer.from(text), true) !== null) return null;
   try {
     return parseChatBody(body, tables, new JsonAllowance(unlimited));
   } catch (error) {

@@ -24,6 +24,11 @@ const longestRetryMs = 30_000;
 const settleMs = 50;
 /** An API server that takes a list and stays silent counts as away; the client would wait for five minutes. */
 const listLimitMs = 10_000;
+/**
+ * An API server that gives no list for so long is told of as tables that cannot be read: rights may have gone, and
+ * nobody would learn that edits do not come. A control plane that is renewed takes less.
+ */
+const longestAwayMs = 60_000;
 /** How long the first load may take before the start fails. */
 const startTimeoutMs = 60_000;
 
@@ -33,6 +38,10 @@ export interface ConfigMapTablesOptions extends TablesListeners {
   /** Where the document is, and nowhere else. */
   readonly entry?: string;
   readonly wallMs: () => number;
+  /** At the start, of each try that has failed: why. */
+  readonly onWaiting?: (problem: string) => void;
+  /** For tests. */
+  readonly awayMs?: number;
   /** For tests; the pod's own account otherwise. */
   readonly kubeConfig?: KubeConfig;
 }
@@ -57,13 +66,16 @@ function readConfigMap(configMap: V1ConfigMap, entry: string | undefined): ReadT
   const name = entry ?? usualEntry;
   const text = data.get(name) ?? only;
   if (text !== undefined) return readTables(text);
-  return { ok: false, fault: { kind: 'unreadable', message: `the ConfigMap has no entry "${name}"` } };
+  return unreadable(`the ConfigMap has no entry "${name}"`);
 }
 
-const gone: ReadTables = {
-  ok: false,
-  fault: { kind: 'unreadable', message: 'the ConfigMap does not exist' },
-};
+const unreadable = (message: string): ReadTables => ({ ok: false, fault: { kind: 'unreadable', message } });
+
+const gone = unreadable('the ConfigMap does not exist');
+
+/** What the client throws, in one line. */
+const problemOf = (error: unknown): string =>
+  error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
 
 /**
  * Follows one named ConfigMap through the Kubernetes API with the least rights that suffice (list and watch
@@ -94,7 +106,12 @@ export async function watchTablesConfigMap(options: ConfigMapTablesOptions): Pro
       void reportFault(api.core, configMap ?? first, next.fault.message, options.wallMs());
     }
   };
-  void follower.follow(first, newestOnly(take, closing.signal));
+  const miss = (problem: string): void => {
+    // What is in use has to be offered again, or the fault would stay.
+    takenVersion = undefined;
+    tables.offer(unreadable(`the Kubernetes API does not give the ConfigMap: ${problem}`));
+  };
+  void follower.follow(first, newestOnly(take, closing.signal), miss);
   return {
     current: () => tables.current(),
     status: () => tables.status(),
@@ -156,8 +173,9 @@ class ConfigMapFollower {
         const { configMap } = await this.#list();
         if (configMap !== null) return configMap;
       } catch (error) {
-        problem = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+        problem = problemOf(error);
       }
+      this.#options.onWaiting?.(problem);
       if (performance.now() + delayMs > dueMs) {
         throw new TablesError(`ConfigMap ${namespace}/${name} cannot be read: ${problem}`);
       }
@@ -165,7 +183,13 @@ class ConfigMapFollower {
     }
   }
 
-  async follow(first: V1ConfigMap, onChange: (configMap: V1ConfigMap | null) => void): Promise<void> {
+  async follow(
+    first: V1ConfigMap,
+    onChange: (configMap: V1ConfigMap | null) => void,
+    onMissed: (problem: string) => void,
+  ): Promise<void> {
+    const { awayMs = longestAwayMs } = this.#options;
+    let failingSinceMs: number | null = null;
     let version = first.metadata?.resourceVersion;
     let delayMs = firstRetryMs;
     while (!this.#signal.aborted) {
@@ -177,9 +201,13 @@ class ConfigMapFollower {
         await sleep(delayMs * (0.5 + Math.random() / 2), undefined, { signal: this.#signal });
         const listed = await this.#list();
         version = listed.version;
+        failingSinceMs = null;
         onChange(listed.configMap);
-      } catch {
+      } catch (error) {
         version = undefined;
+        failingSinceMs ??= performance.now();
+        const isAway = performance.now() - failingSinceMs >= awayMs;
+        if (isAway && !this.#signal.aborted) onMissed(problemOf(error));
       }
     }
   }

@@ -108,6 +108,8 @@ export class TablesError extends Error {}
 export interface TablesListeners {
   /** After a different document was taken into use; not for the first one. */
   readonly onReload?: (tables: RoutingTables) => void;
+  /** After a fault the document can be used, and is the one that is in use. */
+  readonly onRecovered?: () => void;
   /** Once per distinct fault, until a good document came. */
   readonly onProblem?: (problem: TablesFault) => void;
   /** A listener threw, or following the source did: a bug of ours. The tables stay in use and are followed. */
@@ -154,8 +156,12 @@ export class LastGoodTables {
       return;
     }
     this.#loads.ok += 1;
+    const wasFaulty = this.#problem !== null;
     this.#problem = null;
-    if (read.hash === this.#tables.hash) return;
+    if (read.hash === this.#tables.hash) {
+      if (wasFaulty) this.#listeners.onRecovered?.();
+      return;
+    }
     this.#tables = compileTables(read.document, read.hash, this.#tables.generation + 1);
     this.#loadedAtMs = this.#wallMs();
     this.#listeners.onReload?.(this.#tables);

@@ -44,22 +44,35 @@ function isPrintedFraction(text: string): boolean {
 }
 
 /**
- * Where our own schema reads what stands there: fields of the body, and items of which each must be an object. At most
- * `deepestRead` levels down.
+ * Where our own schema of a chat reads what stands there: fields of the body, and items of which each must be an object
+ * (`messages[0]`, `tools[0]`, `messages[0].content[0]`).
  */
-const isRead = /^(?:[^.[]*|(?:messages|tools)\[\d+\]|messages\[\d+\]\.content\[\d+\])$/;
-const deepestRead = 4;
+function isReadOfChat(path: JsonPath): boolean {
+  switch (path.depth) {
+    case 1:
+      return true;
+    case 2:
+      return path.isItemOf(1) && (path.isUnder(0, 'messages') || path.isUnder(0, 'tools'));
+    case 4:
+      return (
+        path.isItemOf(3) && path.isUnder(2, 'content') && path.isItemOf(1) && path.isUnder(0, 'messages')
+      );
+    default:
+      return false;
+  }
+}
 
 /**
  * A number of a request that this process could not pass on with the same value stays as it was written
  * (`JSON.rawJSON`) wherever it is passed on unread: in tools, formats and further fields of messages (SPEC 4.5, rules 2
- * and 3). `value` was parsed from `json`, a valid text, and is changed in place.
+ * and 3). Elsewhere than in a chat everything is read. `value` was parsed from `json`, a valid text, and is changed in
+ * place.
  *
  * Returns the path (`temperature`) of the first number that is read by us and cannot be kept, or of the first that is
  * one too many to look at; null when there is none. `seed` has a rule of its own (core/request/chat-request.ts).
  * `tallyJson` says whether there is anything to look at.
  */
-export function keepLongNumbers(value: unknown, json: Buffer): string | null {
+export function keepLongNumbers(value: unknown, json: Buffer, isChat: boolean): string | null {
   const path = new JsonPath(json);
   let looked = 0;
   let refused: string | null = null;
@@ -68,10 +81,10 @@ export function keepLongNumbers(value: unknown, json: Buffer): string | null {
     const digits = json.toString('latin1', from, to);
     const isBeyond = looked > mostLooked;
     if (!isBeyond && isExact(digits)) return false;
-    const place = isBeyond || path.depth <= deepestRead ? path.toString() : null;
-    if (isBeyond) refused = place;
-    else if (place === null || !isRead.test(place)) path.replaceIn(value, keepAs(digits));
-    else if (place !== 'seed' && !isPrintedFraction(digits)) refused = place;
+    const isRead = isBeyond || !isChat || isReadOfChat(path);
+    if (!isRead) path.replaceIn(value, keepAs(digits));
+    // The path is spelled of the one that is refused only: its keys may be long.
+    else if (isBeyond || !(isPrintedFraction(digits) || path.isAt('seed'))) refused = path.toString();
     return refused !== null;
   });
   return refused;

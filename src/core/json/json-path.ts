@@ -1,3 +1,6 @@
+/** Bytes of one character, by number. */
+const longestSpelling = 6;
+
 type Holder = unknown[] | Record<string, unknown>;
 
 /** Where a walk through the bytes of a JSON text stands: on each level an index, or the place of a key. */
@@ -40,6 +43,23 @@ export class JsonPath {
   key(from: number, to: number): void {
     this.#from[this.#from.length - 1] = from;
     this.#to[this.#to.length - 1] = to;
+  }
+
+  /** On this level, from 0, it is in an array. */
+  isItemOf(level: number): boolean {
+    return this.#isArray[level] === true;
+  }
+
+  /** On this level, from 0, it is in an object, below the key `name`. What is far longer is no spelling of it. */
+  isUnder(level: number, name: string): boolean {
+    if (this.#isArray[level] !== false) return false;
+    const length = (this.#to[level] as number) - (this.#from[level] as number);
+    return length <= longestSpelling * (name.length + 1) && this.#keyAt(level) === name;
+  }
+
+  /** It is at the member `name` of the outermost object. */
+  isAt(name: string): boolean {
+    return this.depth === 1 && this.isUnder(0, name);
   }
 
   /** `messages[1].content` */

@@ -52,7 +52,7 @@ export function usedUp(settled: SettledRequest): UsedUp {
   const ofRow = tried.findLast(
     ({ candidate }) => candidate.provider === target?.provider && candidate.model === target.model,
   );
-  // A client that left between two attempts has a row without what the first had stated, and counts begin with zeros.
+  // A request that ended by a bug of ours has a row without what was stated, and counts begin with zeros.
   const own = tokensOf(stated) > 0 || ofRow === undefined ? stated : usageOf(ofRow, givenUpBytes);
   const usage = cutAnswer === null ? own : estimatedUsage(own, cutAnswer);
   let tokens = tokensOf(usage);

@@ -13,6 +13,7 @@ import { TimedTurns } from '../../timed-turns.ts';
 import { peerAddress } from '../access/peer-address.ts';
 import { announcesBody } from '../answers/linger.ts';
 import { gatewayHeaders } from '../gateway-headers.ts';
+import { routes } from '../route-table.ts';
 import { notJson, shownParam } from '../schemas/parse.ts';
 import type { BodyBudget, BodyHold } from './body-budget.ts';
 import { smallBodyBytes } from './body-budget.ts';
@@ -78,7 +79,7 @@ function* readWithin(request: FastifyRequest, hold: BodyHold, body: Buffer): Gen
     if (parsed.kind === 'forbidden-key') {
       return new InvalidRequestError(`The key ${parsed.key} is not allowed.`, parsed.key, 'forbidden_key');
     }
-    const path = tally.longDigits === 0 ? null : keepLongNumbers(parsed.value, body);
+    const path = tally.longDigits === 0 ? null : keepLongNumbers(parsed.value, body, isChat(request));
     if (path === null) return parsed.value;
     const param = shownParam(path);
     return new InvalidRequestError(`${param}: the number cannot be kept exactly.`, param, 'inexact_number');
@@ -86,6 +87,9 @@ function* readWithin(request: FastifyRequest, hold: BodyHold, body: Buffer): Gen
     return new ApiError(cause);
   }
 }
+
+/** The one route whose bodies are passed on. */
+const isChat = ({ routeOptions }: FastifyRequest): boolean => routeOptions.url === routes.chat.path;
 
 const otherType = (): Error => new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE();
 

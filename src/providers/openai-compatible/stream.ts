@@ -23,7 +23,7 @@ import type { TextField } from './plain-template.ts';
 import { PlainTemplate } from './plain-template.ts';
 import { ChunkReader } from './stream-chunk.ts';
 import type { ReadUsage } from './usage.ts';
-import { keptUsage, readUsage, saysLess } from './usage.ts';
+import { isHollow, keptUsage, readUsage } from './usage.ts';
 import type { WireCompletion } from './wire.ts';
 
 /** An event that is longer is learnt from at once, and not kept until the next one comes. */
@@ -168,9 +168,9 @@ export class CompatibleStream implements StreamTranslator {
     this.#fail(failure);
   }
 
-  /** The latest word counts, unless it takes back a complete one. */
+  /** The latest word counts, unless it leaves out or sets to nothing what was whole. */
   #state(read: ReadUsage | null): void {
-    if (read === null || (this.#usage.basis === 'complete' && saysLess(read.usage, this.#usage))) return;
+    if (read === null || (this.#usage.basis === 'complete' && isHollow(read.usage, this.#usage))) return;
     this.#usage = read.usage;
     this.#usageIsFinal = this.answerEnded;
     this.wireUsage = keptUsage(read.wire);
@@ -190,7 +190,8 @@ export class CompatibleStream implements StreamTranslator {
     const read = readJson(data, eventBounds);
     if (read?.text === '') return;
     const value = read?.value;
-    if (event.type === 'error') this.#fail(reportedFailure(value ?? read?.text));
+    if (event.type === 'error')
+      this.#failStating(isRecord(value) ? value : {}, reportedFailure(value ?? read?.text));
     else if (!isRecord(value)) this.#fail(unreadableStream);
     else if (isErrorValue(value)) this.#failStating(value, reportedFailure(value));
     else this.#takeChunk(value, data, output);

@@ -82,10 +82,10 @@ function shownOf(given: JsonRecord, holder: Holder, usage: Usage): JsonRecord {
   return shown;
 }
 
-/** Whether `later` leaves out, or sets to nothing, what `before` has stated whole. */
-export function saysLess(later: Usage, before: Usage): boolean {
-  if (later.basis !== 'complete') return true;
-  return later.inputTokens + later.outputTokens === 0 && before.inputTokens + before.outputTokens > 0;
+/** Whether `later` says nothing of input or of output of which `before` has said something. */
+export function isHollow(later: Usage, before: Usage): boolean {
+  const losesInput = later.inputTokens === 0 && before.inputTokens > 0;
+  return losesInput || (later.outputTokens === 0 && before.outputTokens > 0);
 }
 
 /** JSON characters of a usage object that is kept with an open stream: the longest seen have some 400. */

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { keepLongNumbers, mostLooked } from '../../../src/core/json/inexact-number.ts';
+import { cpuMsOf } from '../../harness/measure/cpu-time.ts';
 
 /** The path that is refused, or null, and what the value is written as then. */
-function kept(json: string): readonly [path: string | null, written: string] {
+function kept(json: string, isChat = true): readonly [path: string | null, written: string] {
   const value: unknown = JSON.parse(json);
-  return [keepLongNumbers(value, Buffer.from(json)), JSON.stringify(value)];
+  return [keepLongNumbers(value, Buffer.from(json), isChat), JSON.stringify(value)];
 }
 const pathIn = (json: string): string | null => kept(json)[0];
 
@@ -47,6 +48,31 @@ test.each([
   '{"tool_choice":{"n":123456789012345678901234567890}}',
 ])('what is passed on unread keeps its digits: %s', (json) => {
   expect(kept(json)).toEqual([null, json]);
+});
+
+test.each([
+  ['{"limits":{"budget_usd_per_day":12345678901234567890}}', 'limits.budget_usd_per_day'],
+  ['{"messages":[{"weight":1e400}]}', 'messages[0].weight'],
+  ['{"limits":{"budget_usd_per_day":0.10000000000000001}}', null],
+])('elsewhere than in a chat everything is read: %s', (json, path) => {
+  expect(kept(json, false)).toEqual([path, JSON.stringify(JSON.parse(json))]);
+});
+
+test('a name that is spelled by numbers is that name, and one that begins so is another', () => {
+  const spelled = [...'messages'].map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`).join('');
+  expect(pathIn(`{"${spelled}":[1e400]}`)).toBe('messages[0]');
+  expect(kept('{"messages ":[1e400],"tools":{"0":1e400}}')).toEqual([
+    null,
+    '{"messages ":[1e400],"tools":{"0":1e400}}',
+  ]);
+});
+
+test('long keys cost nothing however many numbers stand below them', () => {
+  const deep = (key: string) =>
+    `{"${key}":{"${key}":{"${key}":[${Array(mostLooked).fill('1e400').join(',')}]}}}`;
+  const [short, long] = ['k', '\\n'.repeat(7_900)].map((key) => deep(key));
+  const usualMs = cpuMsOf(() => kept(short ?? ''));
+  expect(cpuMsOf(() => kept(long ?? ''))).toBeLessThan(10 * usualMs + 50);
 });
 
 test('of a key that is given twice the last one counts, whichever was long', () => {
