@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { AuthenticationError, HttpRequestError, RateLimitError } from '../../core/errors.ts';
 import { clientNetwork } from '../../core/net/client-network.ts';
+import { classifyAddress } from '../../core/net/ip-class.ts';
 import type { Secret } from '../../core/secret/secret.ts';
 import type { NamedLimit, SharedCount } from '../../limits/ports.ts';
 import { WindowCounter } from '../../limits/window-counter.ts';
@@ -21,6 +22,11 @@ function refuseFor(waitSeconds: number): void {
   throw new RateLimitError('Too many registrations; try again later.', {
     headers: { 'retry-after': String(waitSeconds) },
   });
+}
+
+/** A proxy that is not believed, a node or a bridge: all who come through it have its address, which is none of theirs. */
+function mayStandForMany(client: string): boolean {
+  return classifyAddress(client.split('/')[0] ?? '') !== 'public';
 }
 
 /**
@@ -49,8 +55,8 @@ export function registrationGuard(
     const { authorization } = request.headers;
     const given = authorization && bearerToken(request.raw.rawHeaders, authorization);
     const isRight = given !== undefined && policy.token !== null && isSameText(given, policy.token.reveal());
-    // Without a limit for each client these cannot be told apart: a stranger's guesses must not keep the operator out.
-    if (isRight && (waitSeconds === 0 || policy.perMinutePerIp === 0)) return;
+    // A stranger's guesses from there must not keep out the operator, who has the same address.
+    if (isRight && (waitSeconds === 0 || mayStandForMany(client))) return;
     onWrongToken(request);
     if (waitSeconds > 0) throw tooManyWrongTokens('registration', waitSeconds);
     // Nobody guesses by sending nothing.
