@@ -1,11 +1,16 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const lookAgainMs = 100;
+/** How often whoever is at work says so. */
+const aliveEveryMs = 1_000;
+/** Whoever has said nothing for so long was killed. */
+const deadAfterMs = 20_000;
 
 /**
- * Makes what is there once for several processes: one makes it, named by the file `lockPath`, and the others wait until
- * `isMade`. Rejects as `make` does, or with the reason of the signal.
+ * Makes what is there once for several processes: one makes it, while the file `lockPath` is there, and the others wait
+ * until `isMade`. Rejects as `make` does, and with an AbortError. As `scripts/lib/alone.mjs` does, for what runs before
+ * anything with types can.
  */
 export async function makeOnce(
   lockPath: string,
@@ -18,9 +23,11 @@ export async function makeOnce(
       await delay(lookAgainMs, undefined, { signal });
       continue;
     }
+    const alive = setInterval(() => touch(lockPath), aliveEveryMs);
     try {
       if (!isMade()) await make();
     } finally {
+      clearInterval(alive);
       rmSync(lockPath, { force: true });
     }
   }
@@ -30,22 +37,36 @@ const codeOf = (error: unknown): unknown => (error as NodeJS.ErrnoException).cod
 
 function takeLock(path: string): boolean {
   try {
-    writeFileSync(path, String(process.pid), { flag: 'wx' });
+    writeFileSync(path, '', { flag: 'wx' });
     return true;
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
-    // Whoever was killed at it holds nobody.
-    if (!isHeld(path)) rmSync(path, { force: true });
+    if (isDead(path)) removeDead(path);
     return false;
   }
 }
 
-function isHeld(path: string): boolean {
+function touch(path: string): void {
+  const now = new Date();
   try {
-    const pid = Number(readFileSync(path, 'utf8'));
-    // Made a moment ago, and not written yet.
-    return pid === 0 || process.kill(pid, 0);
+    utimesSync(path, now, now);
+  } catch {
+    // Somebody took it for dead: what is made here goes on.
+  }
+}
+
+function isDead(path: string): boolean {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats !== undefined && Date.now() - stats.mtimeMs > deadAfterMs;
+}
+
+/** In one step, which only one of those who wait can do. */
+function removeDead(path: string): void {
+  const aside = `${path}.${process.pid}`;
+  try {
+    renameSync(path, aside);
+    rmSync(aside, { force: true });
   } catch (error) {
-    return codeOf(error) !== 'ESRCH';
+    if (codeOf(error) !== 'ENOENT') throw error;
   }
 }

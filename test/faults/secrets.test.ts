@@ -217,8 +217,15 @@ async function redisDump(): Promise<string> {
   try {
     const names = await client.keys('*');
     expect(names).not.toEqual([]);
-    const values = await Promise.all(names.map((name) => client.getBuffer(name)));
-    return [...names, ...values.map((value) => value?.toString('latin1') ?? '')].join('\n');
+    const values = await Promise.all(
+      names.map(async (name) => {
+        const isHash = (await client.type(name)) === 'hash';
+        return isHash
+          ? JSON.stringify(await client.hgetall(name))
+          : (await client.getBuffer(name))?.toString('latin1');
+      }),
+    );
+    return [...names, ...values].join('\n');
   } finally {
     client.disconnect();
   }

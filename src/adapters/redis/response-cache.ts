@@ -17,10 +17,16 @@ const headerBytes = magic.length + 4;
  */
 const mostOfShared = 16 * 1024;
 
-/** How long a user whose share is full is not asked for again: the value would travel each time. */
+/** How long no value of a user's is sent that is as long as one for which there was no room: each would travel. */
 const fullMs = 10_000;
 /** Then all are asked for again. */
 const mostKnownFull = 1_000;
+
+/** A value for which its user's share had no room. */
+interface TooLong {
+  readonly bytes: number;
+  readonly untilMs: number;
+}
 
 /** Two connections to the same server. */
 export interface CacheConnections {
@@ -87,8 +93,8 @@ export class RedisResponseCache implements ResponseCache {
   readonly #maxValueBytes: number;
   readonly #onRefusal: OnRefusal;
   readonly #nowMs: () => number;
-  /** Users whose share was full, and until when it counts as that. */
-  readonly #fullUntilMs = new Map<string, number>();
+  /** The last one of each user. */
+  readonly #refused = new Map<string, TooLong>();
   #errors = 0;
   #unstored = 0;
   readonly #get: GuardedCommand<string, Buffer, Buffer | null>;
@@ -148,7 +154,7 @@ export class RedisResponseCache implements ResponseCache {
   async set(key: string, value: Buffer, ttlSeconds: number, owner: CacheOwner): Promise<boolean> {
     const { userId, mostBytes } = owner;
     if (value.length > this.#maxValueBytes) return false;
-    if ((this.#fullUntilMs.get(userId) ?? 0) > this.#nowMs()) return this.#isUnstored();
+    if (value.length > mostBytes || this.#isFull(userId, value.length)) return this.#isUnstored();
     const wrapped = wrap(value);
     const entry = { name: nameOf(key, userId), userId, wrapped, ttlSeconds, mostBytes };
     if (wrapped.length <= mostOfShared) return this.#short.run(this.#setShort, entry);
@@ -159,7 +165,12 @@ export class RedisResponseCache implements ResponseCache {
   }
 
   stats(): CacheStats {
-    return { errors: this.#errors, unstored: this.#unstored, up: this.#short.isUp };
+    return { errors: this.#errors, unstored: this.#unstored, up: this.#short.isUp && this.#bulk.isUp };
+  }
+
+  #isFull(userId: string, bytes: number): boolean {
+    const refused = this.#refused.get(userId);
+    return refused !== undefined && refused.untilMs > this.#nowMs() && bytes >= refused.bytes;
   }
 
   #isUnstored(): false {
@@ -173,10 +184,10 @@ export class RedisResponseCache implements ResponseCache {
     return {
       send: ({ name, userId, wrapped, ttlSeconds, mostBytes }) =>
         scripts.gwStoreAnswer(name, `gw:answers:{${userId}}`, wrapped, ttlSeconds, mostBytes),
-      read: (stored, { userId }) => {
+      read: (stored, { userId, wrapped }) => {
         if (stored === 1) return true;
-        if (this.#fullUntilMs.size >= mostKnownFull) this.#fullUntilMs.clear();
-        this.#fullUntilMs.set(userId, this.#nowMs() + fullMs);
+        if (this.#refused.size >= mostKnownFull) this.#refused.clear();
+        this.#refused.set(userId, { bytes: wrapped.length - headerBytes, untilMs: this.#nowMs() + fullMs });
         return this.#isUnstored();
       },
       unsent: false,
@@ -188,14 +199,17 @@ export class RedisResponseCache implements ResponseCache {
     };
   }
 
-  /** One byte too many is asked for, too. */
+  /**
+   * One byte too many is asked for, too. Where another value was stored in between, or this one has expired, the parts
+   * do not fit: a miss, after which a new one is stored. Parts that fit, of values that were sealed apart, open for
+   * nobody (`SealedResponseCache`).
+   */
   async #getLong(name: string, head: Buffer, length: number, userId: string): Promise<Buffer | null> {
     const rest = { name, from: head.length, to: length };
     const found = await this.#underWay.move(userId, length - head.length, () =>
       this.#bulk.run(this.#getRest, rest),
     );
-    if (found === null) return null;
-    if (head.length + found.length !== length) return this.#unusable(name);
+    if (found === null || head.length + found.length !== length) return null;
     return Buffer.concat([head, found]).subarray(headerBytes);
   }
 

@@ -1,5 +1,7 @@
-/** When entries expire is known to ten minutes: a user's ledger has at most as many fields as fit into a day. */
-const sliceSeconds = 600;
+/** When entries expire is known to a minute, of those that live for long to ten: a ledger has 210 fields at most. */
+const sliceSeconds = 60;
+const longSliceSeconds = 600;
+const shortLifeSeconds = 3600;
 /** What an entry takes beside its value: its name, and what Redis keeps of it. */
 const overheadBytes = 200;
 
@@ -7,8 +9,8 @@ const overheadBytes = 200;
  * Stores an answer if its user has room for it: 1, else 0.
  *
  * KEYS: the entry; its user's ledger, a hash of bytes by the second (of Redis' clock, rounded up) at which they expire.
- * ARGV: the value, how long it lives in seconds, the bytes that the user may have. What Redis has thrown out for want
- * of memory counts until it would have expired.
+ * ARGV: the value, how long it lives in seconds, the bytes that the user may have. What is no longer there, thrown
+ * out for want of memory, removed or stored anew, counts until it would have expired.
  */
 export const storeScript = `
 local now = tonumber(redis.call('TIME')[1])
@@ -21,7 +23,8 @@ for index = 1, #slices, 2 do
   else held = held + tonumber(slices[index + 1]) end
 end
 if held + size > tonumber(ARGV[3]) then return 0 end
-local ends = math.ceil((now + ttl) / ${sliceSeconds}) * ${sliceSeconds}
+local slice = ttl > ${shortLifeSeconds} and ${longSliceSeconds} or ${sliceSeconds}
+local ends = math.ceil((now + ttl) / slice) * slice
 redis.call('SET', KEYS[1], ARGV[1], 'EX', ttl)
 redis.call('HINCRBY', KEYS[2], ends, size)
 if redis.call('PTTL', KEYS[2]) < (ends - now) * 1000 then redis.call('PEXPIRE', KEYS[2], (ends - now) * 1000) end

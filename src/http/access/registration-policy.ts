@@ -24,7 +24,7 @@ function refuseFor(waitSeconds: number): void {
   });
 }
 
-/** A proxy that is not believed, a node or a bridge: all who come through it have its address, which is none of theirs. */
+/** A proxy that is not believed, a node or a bridge: all who come through it have its address. */
 function mayStandForMany(client: string): boolean {
   return classifyAddress(client.split('/')[0] ?? '') !== 'public';
 }

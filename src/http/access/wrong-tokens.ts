@@ -4,8 +4,8 @@ import { RateLimitError } from '../../core/errors.ts';
 export const wrongTokensPerMinute = 10;
 
 /**
- * Whoever has sent too many is refused for the rest of the minute, right token or not: it could go on guessing. Where an
- * address may stand for many, a registration token that is right is taken all the same (`registration-policy.ts`).
+ * Whoever has sent too many is refused for the rest of the minute, right token or not: it could go on guessing. Where
+ * an address may stand for many, a registration token that is right is taken all the same (`registration-policy.ts`).
  */
 export function tooManyWrongTokens(kind: 'admin' | 'registration', waitSeconds: number): RateLimitError {
   return new RateLimitError(`Too many wrong ${kind} tokens came from your address; try again later.`, {
