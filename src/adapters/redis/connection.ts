@@ -46,19 +46,28 @@ export function connectRedis(url: string, options: RedisOptions = {}): RedisConn
 function tellChanges(redis: RedisConnection, options: RedisOptions): void {
   let down = false;
   let lastError = 'the connection was closed';
+  let lacksDatabase: string | null = null;
   redis.on('error', (error: NodeJS.ErrnoException) => {
     lastError = error.code ?? error.message;
+    if (!isReply(error) || commandOf(error) !== 'select') return;
+    // The driver would go on in database 0, which is somebody else's.
+    lacksDatabase = error.message;
+    redis.disconnect(true);
   });
   redis.on('ready', () => {
     down = false;
+    lacksDatabase = null;
     options.onUp?.();
   });
   // Not `close`, which also comes when we close it ourselves.
   redis.on('reconnecting', () => {
-    if (!down) options.onDown?.(lastError);
+    if (!down) options.onDown?.(lacksDatabase ?? lastError);
     down = true;
   });
 }
+
+const commandOf = (error: Error): unknown =>
+  (error as { readonly command?: { readonly name?: unknown } }).command?.name;
 
 /** An error that the server answered with (OOM, READONLY, NOAUTH, LOADING), as opposed to no answer. */
 export function isReply(error: unknown): error is Error {

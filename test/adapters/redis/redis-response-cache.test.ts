@@ -334,6 +334,19 @@ test('a read-only replica and a server that wants a password are misses', async 
   locked.disconnect();
 });
 
+test('a database that the server lacks is told of, and no other is used in its place', async () => {
+  await open(patientMs);
+  const messages: string[] = [];
+  const lost = connectRedis(`${server.url}/99`, { onDown: (text) => messages.push(text) });
+  const lostCache = new RedisResponseCache({ short: lost, bulk: lost }, maxValueBytes, () => undefined);
+  await once(lost, 'reconnecting');
+  expect(await set(lostCache, 'k', value, 60)).toBe(false);
+  await once(lost, 'reconnecting');
+  lost.disconnect();
+  expect(messages).toEqual([expect.stringContaining('DB index is out of range')]);
+  expect(await direct.dbsize()).toBe(0);
+});
+
 test('reports no credentials', async () => {
   await open(patientMs);
   await server.kill();
