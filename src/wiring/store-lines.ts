@@ -16,7 +16,10 @@ const mostReasons = 5;
  */
 export function requestLogLines(
   log: Pick<Logger, 'info' | 'warn' | 'error'>,
-): Pick<RequestLogOptions, 'onAway' | 'onBack' | 'onBrokenSpool' | 'onSpoolRefuses' | 'onPrintedAtEnd'> {
+): Pick<
+  RequestLogOptions,
+  'onAway' | 'onBack' | 'onBrokenSpool' | 'onSpoolFull' | 'onSpoolRefuses' | 'onPrintedAtEnd'
+> {
   const told = new Set<string>();
   const isNew = (reason: string): boolean => {
     if (told.has(reason) || told.size >= mostReasons) return false;
@@ -38,6 +41,10 @@ export function requestLogLines(
         { reason },
         'the disk of the spool takes no rows: they are printed, and chat requests refused',
       );
+    },
+    onSpoolFull: () => {
+      if (isNew('spool: full'))
+        log.error('the spool is full: chat requests are refused, or their rows printed (GW_SPOOL_FULL)');
     },
     onBack: () => {
       told.clear();

@@ -48,6 +48,19 @@ test('a cache store that refuses commands is told of once a minute, with a reaso
   expect(lines).toEqual(['OOM command not allowed', 'OOM command not allowed']);
 });
 
+test('a spool that is full is told of, once in an outage', () => {
+  const lines: string[] = [];
+  const { onSpoolFull, onBack } = requestLogLines({
+    error: (text: string) => void lines.push(text),
+    info: () => undefined,
+  } as never);
+  for (let row = 0; row < 20; row += 1) onSpoolFull?.();
+  onBack?.();
+  onSpoolFull?.();
+  const line = 'the spool is full: chat requests are refused, or their rows printed (GW_SPOOL_FULL)';
+  expect(lines).toEqual([line, line]);
+});
+
 /** What it says of these looks at the database, each at its second. */
 function linesOf(looks: readonly (readonly [second: number, reason: string, error: unknown])[]) {
   const lines: [second: number, fields: object][] = [];

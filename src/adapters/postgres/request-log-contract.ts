@@ -58,6 +58,8 @@ export interface RequestLogOptions {
   readonly onAway?: (cause: unknown) => void;
   /** Told of each row that the spool's disk does not take, and why; must not throw. */
   readonly onSpoolRefuses?: (reason: string) => void;
+  /** Told of each row that finds or makes the spool full; must not throw. */
+  readonly onSpoolFull?: () => void;
   /** Told when one did again; must not throw. */
   readonly onBack?: () => void;
   /** Told by `drain` how many rows it printed, if any; must not throw. */

@@ -152,6 +152,7 @@ class GroupCommitLog implements PostgresRequestLog {
     const kept = await this.#spool.append(line);
     if (kept) this.#shares.note(row.row.settled.userId, Buffer.byteLength(line));
     row.spooling = null;
+    if (this.#spool.full && this.#spool.refusal === null) this.#options.onSpoolFull?.();
     if (row.isSettled) return true;
     if (kept) return this.#unsettled.settle(row, 'spooled');
     if (this.#spool.refusal !== null) this.#options.onSpoolRefuses?.(this.#spool.refusal);

@@ -216,13 +216,19 @@ test('two processes that replay the same rows store each once', async () => {
 });
 
 test('a full spool refuses new work only while Postgres is away, and loses nothing in silence', async () => {
-  const log = await openLog({ spool: { directory: spool.path, maxBytes: 20_000 } });
+  let told = 0;
+  const onSpoolFull = (): void => {
+    told += 1;
+  };
+  const log = await openLog({ spool: { directory: spool.path, maxBytes: 20_000 }, onSpoolFull });
   const unlock = await lockLogTable();
   const rows: SettledRequest[] = [];
   while (log.accepting('another user')) {
+    expect(told).toBe(0);
     rows.push(logRow());
     await log.record(rows.at(-1) as SettledRequest);
   }
+  expect(told).toBeGreaterThan(0);
   // Requests that were already running finish; what no longer fits is printed.
   for (let index = 0; index < 20; index += 1) {
     rows.push(logRow());
