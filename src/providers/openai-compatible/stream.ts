@@ -3,7 +3,6 @@ import type { SseEvent } from '../../core/answer/sse-decoder.ts';
 import { SseDecoder } from '../../core/answer/sse-decoder.ts';
 import { frameEndBytes, pushFrame } from '../../core/answer/sse-frame.ts';
 import type { Usage } from '../../core/answer/usage.ts';
-import { noUsage } from '../../core/answer/usage.ts';
 import { ownCopy } from '../../core/own-copy.ts';
 import { chunkFrame, chunkFrameStart, joinFrames } from '../chunk-frame.ts';
 import { isErrorValue } from '../error-body.ts';
@@ -22,8 +21,7 @@ import { deltaTextBytes } from './delta-text-bytes.ts';
 import type { TextField } from './plain-template.ts';
 import { PlainTemplate } from './plain-template.ts';
 import { ChunkReader } from './stream-chunk.ts';
-import type { ReadUsage } from './usage.ts';
-import { isHollow, keptUsage, readUsage } from './usage.ts';
+import { readUsage, StatedUsage } from './usage.ts';
 import type { WireCompletion } from './wire.ts';
 
 /** An event that is longer is learnt from at once, and not kept until the next one comes. */
@@ -44,7 +42,6 @@ export class CompatibleStream implements StreamTranslator {
   phase: StreamPhase = 'prefix';
   tokenSeen = false;
   failure: UpstreamError | null = null;
-  wireUsage: WireUsage | null = null;
   readonly #maxEventBytes: number;
   readonly #asked: number;
   readonly decoder: SseDecoder;
@@ -52,8 +49,7 @@ export class CompatibleStream implements StreamTranslator {
   #template: PlainTemplate | null = null;
   /** What the next template is learnt from. */
   #lesson: { readonly data: Buffer; readonly field: TextField } | null = null;
-  #usage: Usage = noUsage;
-  #usageIsFinal = false;
+  readonly #stated = new StatedUsage();
   /** Beside what was found by the template at hand. */
   #textBytes = 0;
 
@@ -64,10 +60,12 @@ export class CompatibleStream implements StreamTranslator {
     this.#chunks = new ChunkReader(context);
   }
 
-  /** Counts that run along with the text are no more than partial until the answer has ended. */
   get usage(): Usage {
-    const final = this.#usageIsFinal && this.answerEnded;
-    return final || this.#usage.basis === 'none' ? this.#usage : { ...this.#usage, basis: 'partial' };
+    return this.#stated.usage(this.answerEnded);
+  }
+
+  get wireUsage(): WireUsage | null {
+    return this.#stated.wire;
   }
 
   get textBytes(): number {
@@ -164,16 +162,8 @@ export class CompatibleStream implements StreamTranslator {
 
   /** What was used up is said with the failure. */
   #failStating(chunk: Untrusted<WireCompletion>, failure: UpstreamError): void {
-    this.#state(readUsage(chunk.usage));
+    this.#stated.take(readUsage(chunk.usage), this.answerEnded);
     this.#fail(failure);
-  }
-
-  /** The latest word counts, unless it leaves out or sets to nothing what was whole. */
-  #state(read: ReadUsage | null): void {
-    if (read === null || (this.#usage.basis === 'complete' && isHollow(read.usage, this.#usage))) return;
-    this.#usage = read.usage;
-    this.#usageIsFinal = this.answerEnded;
-    this.wireUsage = keptUsage(read.wire);
   }
 
   #take(event: SseEvent, output: Buffer[]): void {
@@ -206,7 +196,7 @@ export class CompatibleStream implements StreamTranslator {
     const usage = readUsage(chunk.usage);
     this.#textBytes += deltaTextBytes(chunk);
     const effect = this.#chunks.take(chunk);
-    this.#state(usage);
+    this.#stated.take(usage, this.answerEnded);
     if (effect === 'skip') return;
     if (effect === null) {
       this.#fail(unreadableStream);

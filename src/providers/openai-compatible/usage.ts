@@ -1,6 +1,6 @@
 import type { WireUsage } from '../../core/answer/chat-completion.ts';
 import type { Usage } from '../../core/answer/usage.ts';
-import { isTokenCount, tokenCount } from '../../core/answer/usage.ts';
+import { isTokenCount, noUsage, tokenCount } from '../../core/answer/usage.ts';
 import { isKeptNumber } from '../../core/json/kept-number.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
@@ -82,8 +82,31 @@ function shownOf(given: JsonRecord, holder: Holder, usage: Usage): JsonRecord {
   return shown;
 }
 
+/**
+ * What a stream has stated of what it used up: the latest word, unless it leaves out or sets to nothing what was whole.
+ */
+export class StatedUsage {
+  wire: WireUsage | null = null;
+  #usage: Usage = noUsage;
+  #isFinal = false;
+
+  /** `answerEnded`: whether it was said with the last finish reason or behind it. */
+  take(read: ReadUsage | null, answerEnded: boolean): void {
+    if (read === null || (this.#usage.basis === 'complete' && isHollow(read.usage, this.#usage))) return;
+    this.#usage = read.usage;
+    this.#isFinal = answerEnded;
+    this.wire = keptUsage(read.wire);
+  }
+
+  /** Counts that run along with the text are no more than partial until the answer has ended. */
+  usage(answerEnded: boolean): Usage {
+    const isFinal = this.#isFinal && answerEnded;
+    return isFinal || this.#usage.basis === 'none' ? this.#usage : { ...this.#usage, basis: 'partial' };
+  }
+}
+
 /** Whether `later` says nothing of input or of output of which `before` has said something. */
-export function isHollow(later: Usage, before: Usage): boolean {
+function isHollow(later: Usage, before: Usage): boolean {
   const losesInput = later.inputTokens === 0 && before.inputTokens > 0;
   return losesInput || (later.outputTokens === 0 && before.outputTokens > 0);
 }
@@ -92,7 +115,7 @@ export function isHollow(later: Usage, before: Usage): boolean {
 const maxKeptLength = 4096;
 
 /** The usage as a stream keeps it until its last chunk: beyond a bound, no more than its counts. */
-export function keptUsage(wire: WireUsage): WireUsage {
+function keptUsage(wire: WireUsage): WireUsage {
   if (JSON.stringify(wire).length <= maxKeptLength) return wire;
   const { prompt_tokens, completion_tokens, total_tokens } = wire;
   return { prompt_tokens, completion_tokens, total_tokens };
