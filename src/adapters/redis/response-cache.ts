@@ -122,19 +122,25 @@ export class RedisResponseCache implements ResponseCache {
       else this.#onRefusal(error.message);
       return null;
     };
-    const read = (head: Buffer): Buffer => head;
+    const read = (bytes: Buffer): Buffer => bytes;
     this.#get = {
       // One byte more than a short one has: there is none behind it.
       send: (name) => short.getrangeBuffer(name, 0, mostOfShared),
-      ...{ read, unsent: null, failed },
+      read,
+      unsent: null,
+      failed,
     };
     this.#getRest = {
       send: ({ name, from, to }) => bulk.getrangeBuffer(name, from, to),
-      ...{ read, unsent: null, failed: (error, { name }) => failed(error, name) },
+      read,
+      unsent: null,
+      failed: (error, { name }) => failed(error, name),
     };
     this.#remove = {
       send: (name) => short.unlink(name),
-      ...{ read: () => undefined, unsent: undefined, failed: () => undefined },
+      read: () => undefined,
+      unsent: undefined,
+      failed: () => undefined,
     };
     this.#setShort = this.#setOver(short);
     this.#setLong = this.#setOver(bulk);
