@@ -49,6 +49,12 @@ export type ReadTables =
 
 const invalid = (message: string): ReadTables => ({ ok: false, fault: { kind: 'invalid', message } });
 
+/** There is no document to be had. */
+export const unreadableTables = (message: string): ReadTables => ({
+  ok: false,
+  fault: { kind: 'unreadable', message },
+});
+
 /** The first key that a map names twice. The parser's own check compares all pairs: minutes for 100,000 keys. */
 function repeatedKey(map: YAMLMap): unknown {
   const seen = new Set<unknown>();

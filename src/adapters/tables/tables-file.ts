@@ -3,16 +3,18 @@ import { closeSync, constants, fstatSync, openSync, readSync, watch } from 'node
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ReadTables, TablesListeners, TablesSource } from './last-good-tables.ts';
-import { LastGoodTables, maxTablesBytes, readTables, TablesError } from './last-good-tables.ts';
+import {
+  LastGoodTables,
+  maxTablesBytes,
+  readTables,
+  TablesError,
+  unreadableTables,
+} from './last-good-tables.ts';
 
 /** A swap of a mounted volume is several events within a few milliseconds. */
 const debounceMs = 50;
 /** The safety net where no event comes: network file systems, exhausted inotify limits, replaced directories. */
 const pollMs = 2000;
-
-function unreadable(message: string): ReadTables {
-  return { ok: false, fault: { kind: 'unreadable', message } };
-}
 
 /**
  * Reads and checks the tables of a file. Never throws. Synchronous on purpose: the file is small and local,
@@ -29,7 +31,7 @@ export function readTablesFile(path: string): ReadTables {
     return { ok: false, fault: { kind: 'unreadable', message, isMissing: code === 'ENOENT' } };
   }
   try {
-    if (!fstatSync(descriptor).isFile()) return unreadable(`${path} is not a regular file`);
+    if (!fstatSync(descriptor).isFile()) return unreadableTables(`${path} is not a regular file`);
     // One byte of room beyond the cap tells a document of exactly that size from a longer one.
     const buffer = Buffer.allocUnsafe(maxTablesBytes + 1);
     let length = 0;
@@ -38,7 +40,7 @@ export function readTablesFile(path: string): ReadTables {
     }
     return readTables(buffer.toString('utf8', 0, length));
   } catch (error) {
-    return unreadable(`cannot read ${path} (${(error as NodeJS.ErrnoException).code})`);
+    return unreadableTables(`cannot read ${path} (${(error as NodeJS.ErrnoException).code})`);
   } finally {
     closeSync(descriptor);
   }
