@@ -66,6 +66,8 @@
 - 'resources.limits.memory is {{ $memory }}, from which no heap size can be computed: write it as 512Mi, 1.5Gi, 1500M or in bytes.'
 {{- else if and $memory (lt (int $heap) 16) }}
 - 'resources.limits.memory is {{ $memory }}, in which no process fits: give it a unit, for instance 512Mi.'
+{{- else if and $memory (gt (include "model-gateway.bytes" (dig "requests" "memory" 0 .Values.resources | default 0) | int64) (include "model-gateway.bytes" $memory | int64)) }}
+- 'resources.requests.memory is {{ .Values.resources.requests.memory }}, but resources.limits.memory is {{ $memory }}: the Kubernetes API takes no pod that asks for more than its limit. Lower the former or raise the latter.'
 {{- else if and $memory (not .Values.redis.existingSecret) (ge (int64 (default 0 .Values.cache.memoryBytes)) (include "model-gateway.bytes" $memory | int64)) }}
 - 'cache.memoryBytes is {{ int64 .Values.cache.memoryBytes }}, but resources.limits.memory is {{ $memory }}, of which the heap alone gets three fifths: the pod would be killed. Lower the former, raise the latter, or name a Redis.'
 {{- end }}
