@@ -6,7 +6,11 @@ const port = z.coerce.number().int().min(0).max(65535);
 const seconds = z.coerce.number().min(0).max(86_400);
 const count = z.coerce.number().int();
 const text = z.string().optional();
-const httpUrl = z.url({ protocol: /^https?$/ });
+/** Where a vendor's address begins: its path is put behind it. */
+const httpUrl = z.url({ protocol: /^https?$/, abort: true }).refine((given) => {
+  const { username, password, search, hash } = new URL(given);
+  return username + password + search + hash === '';
+}, 'must be an address without a user, a query and a fragment');
 
 /** Every setting with its default and its meaning, of which `npm run generate` makes the table of docs/settings.md. */
 export const environmentSchema = z.object({
@@ -167,6 +171,8 @@ export const environmentSchema = z.object({
   ),
   ...tracingVariables,
 });
+
+export type Environment = z.output<typeof environmentSchema>;
 
 /** Secrets that may be read from a file named by `<NAME>_FILE`. */
 export const fileVariants = [

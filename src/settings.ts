@@ -17,6 +17,8 @@ import type { KubernetesApi } from './kubernetes-api.ts';
 import { readKubernetesApi } from './kubernetes-api.ts';
 import type { ProcessLimits } from './process-limits.ts';
 import { processLimits } from './process-limits.ts';
+import type { IdleSetting } from './setting-conflicts.ts';
+import { conflictIn, idleSettings } from './setting-conflicts.ts';
 import type { TracingSettings } from './tracing-settings.ts';
 import { readTracing } from './tracing-settings.ts';
 
@@ -81,6 +83,7 @@ export interface Settings extends ProcessLimits {
   readonly tracing: TracingSettings;
   /** Told at the start: whoever set them believes that they count. */
   readonly ignored: readonly IgnoredVariable[];
+  readonly idle: readonly IdleSetting[];
 }
 
 /** A setting that cannot be used; the message is one line that names it. */
@@ -187,9 +190,10 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
   if (!parsed.success) throw new SettingsError(mistakeIn(parsed.error, given));
   const env = parsed.data;
   const url = databaseUrl('DATABASE_URL', env.DATABASE_URL);
-  if (env.GW_REGISTRATION === 'token' && env.GW_REGISTRATION_TOKEN === undefined) {
-    throw new SettingsError('GW_REGISTRATION=token needs GW_REGISTRATION_TOKEN (at least 16 characters).');
-  }
+  // A sidecar serves its own pod only.
+  const host = env.GW_HOST ?? (env.GW_PROFILE === 'sidecar' ? '127.0.0.1' : '0.0.0.0');
+  const conflict = conflictIn(env, host);
+  if (conflict !== null) throw new SettingsError(conflict);
   const baseUrls = {
     openai: env.GW_OPENAI_BASE_URL,
     anthropic: env.GW_ANTHROPIC_BASE_URL,
@@ -197,8 +201,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     sarvam: env.GW_SARVAM_BASE_URL,
   } satisfies Record<VendorName, string | undefined>;
   return {
-    // A sidecar serves its own pod only.
-    host: env.GW_HOST ?? (env.GW_PROFILE === 'sidecar' ? '127.0.0.1' : '0.0.0.0'),
+    host,
     port: env.PORT,
     adminHost: env.GW_ADMIN_HOST,
     adminPort: env.GW_ADMIN_PORT,
@@ -240,5 +243,6 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     providerKeysFile: env.GW_PROVIDER_KEYS_FILE ?? null,
     tracing: readTracing(env),
     ignored: ignoredVariables(environment),
+    idle: idleSettings(env),
   };
 }

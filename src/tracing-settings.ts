@@ -26,6 +26,8 @@ const roots = ['always_on', 'always_off', 'traceidratio'] as const;
 const parentBased = 'parentbased_';
 /** Those that the SDK knows: one that is misspelt would have it record everything. */
 const samplers = [...roots, ...roots.map((root) => `${parentBased}${root}` as const)] as const;
+/** The SDK takes another for none of them, and goes on with its default. */
+const protocols = ['http/protobuf', 'http/json', 'grpc'] as const;
 type SamplerName = (typeof samplers)[number];
 
 /** As the SDK reads them, where spans are its own. */
@@ -52,6 +54,11 @@ export const tracingVariables = {
     ),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.string().optional().describe('where traces go; without it none are made'),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.string().optional().describe('the same, for traces only'),
+  OTEL_EXPORTER_OTLP_PROTOCOL: z
+    .enum(protocols)
+    .optional()
+    .describe('how they go there: `http/protobuf` (what it is without it), `http/json` or `grpc`'),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: z.enum(protocols).optional().describe('the same, for traces only'),
   OTEL_TRACES_EXPORTER: z.string().optional().describe('`none` switches tracing off'),
   OTEL_SDK_DISABLED: z.string().optional().describe('`true` switches tracing off'),
   OTEL_TRACES_SAMPLER: z

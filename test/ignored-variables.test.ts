@@ -61,7 +61,7 @@ test.each([
   expect(ignoredVariables(Object.fromEntries(set))).toEqual([]);
 });
 
-test('a start names them in one line, without what they were set to', async () => {
+test('a start names them, and settings without effect, a line each, without what they were set to', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'ignored-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const { stdout } = await runCommand(['serve'], {
@@ -70,9 +70,14 @@ test('a start names them in one line, without what they were set to', async () =
     // Nothing can listen there, so it ends by itself.
     GW_HOST: '192.0.2.1',
     ...{ GW_ADMIN_TOKN: 'a-secret', GW_RATE_LIMT: 'a-secret', GW_SERVICE_HOST: '10.96.0.7' },
+    GW_REGISTRATION_TOKEN: 'a-secret-of-some-length',
   });
   const lines = stdout.split('\n').filter((line) => line.includes('are ignored'));
   expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+    {
+      ...{ level: 'warn', time: expect.any(String), msg: 'settings without effect are ignored' },
+      ignored: ['GW_REGISTRATION_TOKEN (only with GW_REGISTRATION=token)'],
+    },
     {
       ...{ level: 'warn', time: expect.any(String), msg: 'variables that are no settings are ignored' },
       ignored: ['GW_ADMIN_TOKN (GW_ADMIN_TOKEN?)', 'GW_RATE_LIMT'],

@@ -142,6 +142,16 @@ describe('a mistake stops the start with one line that names it', () => {
     ['GW_TABLES_CONFIGMAP', 'models/gateway-tables/a/b'],
     ['GW_OPENAI_BASE_URL', 'ftp://host'],
     ['GW_OPENAI_BASE_URL', 'api.openai.com'],
+    ['GW_OPENAI_BASE_URL', 'https://user@api.openai.com'],
+    ['GW_TOGETHER_BASE_URL', 'https://:s3cret@api.openai.com'],
+    ['GW_ANTHROPIC_BASE_URL', 'https://api.anthropic.com/?version=1'],
+    ['GW_SARVAM_BASE_URL', 'https://api.sarvam.ai/#v1'],
+    ['GW_ADMIN_PORT', '8080'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'foo'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
+    ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'http://'],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'http'],
+    ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'http/protobuff'],
     ['GW_OUTBOUND_POLICY', 'public'],
     ['GW_OUTBOUND_ALLOWED_CIDRS', '10.0.0.0/33'],
     ['GW_SPOOL_FULL', 'panic'],
@@ -188,6 +198,45 @@ describe('a mistake stops the start with one line that names it', () => {
   test('registration by token without a token', () => {
     expect(mistake({ GW_REGISTRATION: 'token' })).toMatch(/GW_REGISTRATION_TOKEN/);
   });
+});
+
+test.each([
+  [{ PORT: '9000', GW_ADMIN_PORT: '9000' }, 'GW_ADMIN_PORT: 9000 is PORT already; keep the two apart'],
+  [
+    { GW_PROFILE: 'sidecar', GW_ADMIN_PORT: '8080' },
+    'GW_ADMIN_PORT: 8080 is PORT already; keep the two apart',
+  ],
+  [{ PORT: '0', GW_ADMIN_PORT: '0' }, null],
+  [{ GW_ADMIN_PORT: '8080', GW_HOST: '10.0.0.1', GW_ADMIN_HOST: '127.0.0.1' }, null],
+  [{ GW_ADMIN_PORT: '8080', GW_HOST: '10.0.0.1', GW_ADMIN_HOST: '::' }, /^GW_ADMIN_PORT/],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector/otlp' }, null],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, null],
+  [
+    {
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'collector:4317',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+      OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
+    },
+    /^OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: must be a URL/,
+  ],
+])('%j together', (environment, message) => {
+  if (message === null) expect(readSettings(environment)).toMatchObject({ idle: [] });
+  else if (typeof message === 'string') expect(mistake(environment)).toBe(message);
+  else expect(mistake(environment)).toMatch(message);
+});
+
+const idleToken = 'a-token-of-some-length';
+test.each<[environment: Record<string, string>, idle: readonly string[]]>([
+  [{ GW_REGISTRATION_TOKEN: idleToken }, ['GW_REGISTRATION_TOKEN']],
+  [{ GW_REGISTRATION: 'closed', GW_REGISTRATION_TOKEN: idleToken }, ['GW_REGISTRATION_TOKEN']],
+  [{ GW_REGISTRATION: 'token', GW_REGISTRATION_TOKEN: idleToken }, []],
+  [{ GW_SERVICE_KEY: 'k', GW_PROVIDER_KEYS_FILE: '/keys' }, ['GW_SERVICE_KEY', 'GW_PROVIDER_KEYS_FILE']],
+  [{ GW_PROFILE: 'sidecar', GW_SERVICE_KEY: 'k', GW_PROVIDER_KEYS_FILE: '/keys' }, []],
+  [{ GW_PROFILE: 'sidecar', DATABASE_URL: 'postgres://a/b', GW_SERVICE_KEY: 'k' }, ['GW_SERVICE_KEY']],
+  [{ GW_TABLES_FILE: '/t.yaml' }, []],
+  [{ GW_TABLES_FILE: '/t.yaml', GW_TABLES_CONFIGMAP: 'a/b' }, ['GW_TABLES_FILE']],
+])('%j has settings that count for nothing: %j', (environment, idle) => {
+  expect(readSettings(environment).idle.map(({ name }) => name)).toEqual(idle);
 });
 
 describe('proxies', () => {

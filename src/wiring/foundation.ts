@@ -132,8 +132,12 @@ export async function openFoundation(settings: Settings, tracing: Tracing | null
 /** Names of so many variables are a line that can be read. */
 const mostIgnored = 20;
 
-/** Says once what was set and is no setting: by its name alone, since a secret may be misspelt too. */
-function reportIgnored({ ignored }: Settings, log: Logger): void {
+/** Says once what was set and does not count: by its name alone, since a secret may be misspelt too. */
+function reportIgnored({ ignored, idle }: Settings, log: Logger): void {
+  if (idle.length > 0) {
+    const named = idle.map(({ name, only }) => `${name} (only ${only})`);
+    log.warn({ ignored: named }, 'settings without effect are ignored');
+  }
   if (ignored.length === 0) return;
   const named = ignored.map(({ name, nearest }) => (nearest === null ? name : `${name} (${nearest}?)`));
   const leftOut = named.length > mostIgnored ? { left_out: named.length - mostIgnored } : {};

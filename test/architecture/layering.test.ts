@@ -149,6 +149,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'egress-settings.ts': { values: ['core/', 'zod'] },
   'environment.ts': { values: ['egress-settings.ts', 'tracing-settings.ts', 'zod'] },
   'ignored-variables.ts': { values: ['environment.ts'] },
+  'setting-conflicts.ts': { values: [], types: ['environment.ts'] },
   'process-limits.ts': {
     values: ['adapters/cache/', 'adapters/system/', 'adapters/upstream/', 'heap-limit.ts'],
     types: ['environment.ts', 'zod'],
@@ -156,6 +157,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'settings.ts': {
     values: [
       ...['core/', 'egress-settings.ts', 'environment.ts', 'ignored-variables.ts', 'kubernetes-api.ts'],
+      'setting-conflicts.ts',
       'process-limits.ts',
       ...['tracing-settings.ts', 'node:fs'],
     ],

@@ -7,6 +7,8 @@ import { listFiles, readObjects } from './chart-files.ts';
 const withoutValue: Readonly<Record<string, string>> = {
   GW_EVIDENCE_KEY: 'who signs reports holds it, and no pod that serves',
   GW_UPSTREAM_CLIENT: 'a way back for one release, by extraEnv',
+  OTEL_EXPORTER_OTLP_PROTOCOL: 'a collector that takes OTLP takes it over HTTP',
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'the same',
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'traces are all that goes to telemetry.otlpEndpoint',
   OTEL_SDK_DISABLED: 'an empty telemetry.otlpEndpoint switches tracing off',
   OTEL_TRACES_EXPORTER: 'the same',
