@@ -55,7 +55,7 @@ describe('request translation', () => {
   test('sends the messages of a plain request by reference, without a copy', async () => {
     const { cleanMessages } = await import('../../src/providers/openai-compatible/messages.ts');
     const messages = [{ role: 'user' as const, content: 'Hi' }];
-    expect(cleanMessages(messages, false)).toBe(messages);
+    expect(cleanMessages(messages, { knowsDeveloper: false, plainText: true })).toBe(messages);
   });
 });
 

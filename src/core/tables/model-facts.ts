@@ -8,6 +8,11 @@ const factFields = {
   vision: z.boolean(),
   image_urls: z.boolean(),
   tools: z.boolean(),
+  /** Sent as `reasoning_effort` with tools where the client names none; null: nothing is sent. */
+  tools_effort: z
+    .string()
+    .regex(/^[a-z]{1,16}$/, 'must be a word such as none')
+    .nullable(),
   /** `tool_choice` required or a named function. */
   forced_tool: z.boolean(),
   json_object: z.boolean(),
@@ -55,6 +60,7 @@ export const permissiveFacts: ModelFacts = Object.freeze({
   vision: true,
   image_urls: true,
   tools: true,
+  tools_effort: null,
   forced_tool: true,
   json_object: true,
   json_schema: true,

@@ -12,6 +12,8 @@ export interface Dialect {
   readonly verbatim: boolean;
   /** True: `stop` goes out as a list even when the client sent one string. */
   readonly stopAsList: boolean;
+  /** True: content that is text in parts goes out as one text. */
+  readonly plainText: boolean;
   path(facts: ModelFacts): string;
   /** Where the vendor lists its models. */
   readonly modelsPath: string;
@@ -33,6 +35,7 @@ const nothing: readonly never[] = [];
 export const usualDialect: Omit<Dialect, 'name' | 'defaultBaseUrl'> = {
   verbatim: false,
   stopAsList: false,
+  plainText: false,
   path: () => '/v1/chat/completions',
   modelsPath: '/v1/models',
   authHeaders: (secret) => ({ authorization: `Bearer ${secret}` }),

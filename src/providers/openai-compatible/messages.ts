@@ -2,7 +2,7 @@ import type { ChatMessage } from '../../core/request/chat-request.ts';
 import type { Untrusted } from '../json-value.ts';
 import { isRecord } from '../json-value.ts';
 import { strayFields } from '../stray-fields.ts';
-import type { CalledFunction, WireToolCall } from './wire.ts';
+import type { CalledFunction, WireContentPart, WireToolCall } from './wire.ts';
 
 /** Fields the SDKs write as null into messages they hand back; vendors may refuse the null. */
 const nullableFields = ['refusal', 'audio', 'function_call', 'tool_calls', 'annotations'] as const;
@@ -24,8 +24,29 @@ function isRoleAndContent(message: ChatMessage): boolean {
   return true;
 }
 
-function isClean(message: ChatMessage, knowsDeveloper: boolean): boolean {
+/** A content that is nothing but text in parts, as one text; null: it is none. */
+function joinedText({ content }: ChatMessage): string | null {
+  if (!Array.isArray(content)) return null;
+  let text = '';
+  for (const given of content as readonly unknown[]) {
+    const part: Untrusted<WireContentPart> = isRecord(given) ? given : {};
+    if (part.type !== 'text' || typeof part.text !== 'string') return null;
+    text += part.text;
+  }
+  return text;
+}
+
+/** What a vendor may see of messages. */
+export interface MessageForm {
+  /** Its models know the role `developer`. */
+  readonly knowsDeveloper: boolean;
+  /** Text in parts has to be one text. */
+  readonly plainText: boolean;
+}
+
+function isClean(message: ChatMessage, { knowsDeveloper, plainText }: MessageForm): boolean {
   if (message.role === 'developer' && !knowsDeveloper) return false;
+  if (plainText && Array.isArray(message.content)) return false;
   if (isRoleAndContent(message)) return true;
   for (const field of strayFields) if (message[field] !== undefined) return false;
   for (const field of nullableFields) if (message[field] === null) return false;
@@ -40,9 +61,10 @@ function withoutParsedArguments(call: unknown): unknown {
   return { ...call, function: rest };
 }
 
-function cleaned(message: ChatMessage, knowsDeveloper: boolean): ChatMessage {
+function cleaned(message: ChatMessage, { knowsDeveloper, plainText }: MessageForm): ChatMessage {
   const copy: ChatMessage = { ...message };
   if (copy.role === 'developer' && !knowsDeveloper) copy.role = 'system';
+  if (plainText) copy.content = joinedText(message) ?? message.content;
   for (const field of strayFields) delete copy[field];
   for (const field of nullableFields) if (copy[field] === null) delete copy[field];
   const { tool_calls: calls, ...rest } = copy;
@@ -56,12 +78,7 @@ function cleaned(message: ChatMessage, knowsDeveloper: boolean): ChatMessage {
  * `developer` is `system` for a model that does not know it. The same array when there is nothing to do, which
  * is nearly always.
  */
-export function cleanMessages(
-  messages: readonly ChatMessage[],
-  knowsDeveloper: boolean,
-): readonly ChatMessage[] {
-  if (messages.every((message) => isClean(message, knowsDeveloper))) return messages;
-  return messages.map((message) =>
-    isClean(message, knowsDeveloper) ? message : cleaned(message, knowsDeveloper),
-  );
+export function cleanMessages(messages: readonly ChatMessage[], form: MessageForm): readonly ChatMessage[] {
+  if (messages.every((message) => isClean(message, form))) return messages;
+  return messages.map((message) => (isClean(message, form) ? message : cleaned(message, form)));
 }

@@ -73,10 +73,14 @@ function fitMaxTokens(body: RequestBody, request: ChatRequest, facts: ModelFacts
 
 /**
  * Choices about tools are refused where there are no tools, and so is an empty list. To call for a tool that
- * is not there is a mistake, which the vendor may name.
+ * is not there is a mistake, which the vendor may name. Some models take tools only where they do not reason, and have
+ * to be told so.
  */
-function fitTools(body: RequestBody, request: ChatRequest, dropped: string[]): void {
-  if (request.tools !== undefined && request.tools.length > 0) return;
+function fitTools(body: RequestBody, request: ChatRequest, facts: ModelFacts, dropped: string[]): void {
+  if (request.tools !== undefined && request.tools.length > 0) {
+    if (facts.tools_effort !== null) body.reasoning_effort ??= facts.tools_effort;
+    return;
+  }
   drop(body, toolFields, dropped);
   if (!isForced(request.tool_choice)) drop(body, toolChoice, dropped);
 }
@@ -92,10 +96,11 @@ export function translateCompatibleRequest(
 ): UpstreamRequest {
   const { facts } = context;
   const dropped: string[] = [];
+  const form = { knowsDeveloper: facts.developer_role, plainText: dialect.plainText };
   const body: RequestBody = {
     ...request,
     model: context.model,
-    messages: cleanMessages(request.messages, facts.developer_role),
+    messages: cleanMessages(request.messages, form),
   };
   setStreamOptions(body, request, context);
   if (!dialect.verbatim) {
@@ -104,7 +109,7 @@ export function translateCompatibleRequest(
     if (body.stop !== undefined) fitStop(body, request, dialect);
     fitSampling(body, facts, dropped);
     fitMaxTokens(body, request, facts);
-    fitTools(body, request, dropped);
+    fitTools(body, request, facts, dropped);
   }
   return { path: dialect.path(facts), headers: noHeaders, body: JSON.stringify(body), dropped };
 }

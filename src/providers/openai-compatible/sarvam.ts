@@ -11,6 +11,8 @@ const lackedFeaturesOfV1 = [...lackedFeatures, 'single_tool_call'] as const;
 export const sarvam = compatibleProvider({
   name: 'sarvam',
   defaultBaseUrl: 'https://api.sarvam.ai',
+  // 400 "Input should be a valid string" (sarvamai/sarvam-ai-cookbook issue 107); SDK 0.1.39 has lists of users only.
+  plainText: true,
   path: (facts) => `/${facts.api_version}/chat/completions`,
   // Sarvam docs: API reference, List Models; read 2026-11-22.
   modelsPath: '/v2/models',

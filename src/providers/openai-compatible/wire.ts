@@ -15,7 +15,14 @@ export interface RequestBody {
   stream_options?: object | undefined;
   max_tokens?: number | undefined;
   max_completion_tokens?: number | undefined;
+  reasoning_effort?: unknown;
   [field: string]: unknown;
+}
+
+/** A part of a message's content. */
+export interface WireContentPart {
+  type: string;
+  text: string;
 }
 
 export interface CalledFunction {
