@@ -5,7 +5,7 @@ const lackedByAll = ['user'] as const;
 /** Came with /v2 (Sarvam changelog, 2026-10-22). */
 const lackedByV1 = ['user', 'parallel_tool_calls', 'stream_options'] as const;
 /** In neither version's list of parameters (sarvamai SDK 0.1.39 chat/client.py). */
-const lackedFeatures = ['logprobs', 'other_modalities', 'functions', 'web_search'] as const;
+const lackedFeatures = ['logprobs', 'other_modalities', 'functions', 'custom_tools', 'web_search'] as const;
 const lackedFeaturesOfV1 = [...lackedFeatures, 'single_tool_call'] as const;
 
 export const sarvam = compatibleProvider({

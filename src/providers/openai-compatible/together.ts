@@ -3,7 +3,13 @@ import { compatibleProvider } from './compatible-provider.ts';
 /** Not among the parameters of together SDK 3.1.1, types/chat/completion_create_params.py. */
 const lackedFields = ['user', 'parallel_tool_calls'] as const;
 /** As little. */
-const lackedFeatures = ['single_tool_call', 'other_modalities', 'functions', 'web_search'] as const;
+const lackedFeatures = [
+  'single_tool_call',
+  'other_modalities',
+  'functions',
+  'custom_tools',
+  'web_search',
+] as const;
 
 /**
  * Together answers 403 to input plus max_tokens over the context window (Together docs: Error codes), in the words of
