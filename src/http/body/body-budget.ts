@@ -50,28 +50,31 @@ export class EarlyHold {
   }
 }
 
-/** What one request holds of the budget: the bytes that have arrived of its body, then its cost. */
+/** What one request holds of the budget: its head, and the bytes that have arrived of its body, then its cost. */
 export class BodyHold {
   readonly #budget: BodyBudget;
   readonly #slot: number;
   readonly #isStranger: boolean;
+  readonly #headBytes: number;
   #room: SharedRoom | null = null;
   #cost = 0;
   #released = false;
   #isKept = false;
 
-  constructor(budget: BodyBudget, slot: number, isStranger: boolean) {
+  constructor(budget: BodyBudget, slot: number, isStranger: boolean, headBytes: number) {
     this.#budget = budget;
     this.#slot = slot;
     this.#isStranger = isStranger;
+    this.#headBytes = headBytes;
   }
 
   /**
-   * Makes it hold `cost` in all, for a body of so many bytes; false, and nothing changes, when there is no room or the
-   * request is over.
+   * Makes it hold `bodyCost` beside its head, for a body of so many bytes; false, and nothing changes, when there is no
+   * room or the request is over.
    */
-  grow(bytes: number, cost = bytes): boolean {
+  grow(bytes: number, bodyCost = bytes): boolean {
     if (this.#released) return false;
+    const cost = this.#headBytes + bodyCost;
     const room = this.#roomFor(bytes, cost);
     if (typeof room === 'string') {
       this.#budget.onShortage(room);
@@ -126,8 +129,9 @@ export class BodyHold {
 }
 
 /**
- * What request bodies cost the process, from their arrival until nothing of them is needed any more. Declared lengths
- * count for nothing: what has not arrived takes no memory.
+ * What requests with bodies cost the process, from their heads until nothing of them is needed any more. Declared
+ * lengths count for nothing: what has not arrived takes no memory. Heads do: thousands of them, as large as may be,
+ * with bodies that drip, would take more than all bodies may.
  */
 export class BodyBudget {
   /** The room of large bodies; small ones have as much. */
@@ -183,9 +187,9 @@ export class BodyBudget {
     return most / this.limitBytes;
   }
 
-  /** For a request of `owner`: an account's id, or the address of a stranger. */
-  open(owner: string, isStranger: boolean): BodyHold {
-    return new BodyHold(this, slotOf(owner, this.#seed), isStranger);
+  /** For a request of `owner`: an account's id, or a stranger's address. `headBytes`: what its head costs. */
+  open(owner: string, isStranger: boolean, headBytes = 0): BodyHold {
+    return new BodyHold(this, slotOf(owner, this.#seed), isStranger, headBytes);
   }
 
   /**

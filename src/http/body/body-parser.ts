@@ -12,6 +12,7 @@ import { clientNetwork } from '../../core/net/client-network.ts';
 import { TimedTurns } from '../../timed-turns.ts';
 import { peerAddress } from '../access/peer-address.ts';
 import { announcesBody } from '../answers/linger.ts';
+import { headCost } from '../connections/head-cost.ts';
 import { gatewayHeaders } from '../gateway-headers.ts';
 import { routes } from '../route-table.ts';
 import { notJson, shownParam } from '../schemas/parse.ts';
@@ -106,7 +107,8 @@ function lastOf<Result>(steps: Iterator<unknown, Result>): Result {
 /** Whom a body is booked to: the account, or the client's network where there is none. */
 function holdFor(request: FastifyRequest, budget: BodyBudget): BodyHold {
   const account = (request as Partial<FastifyRequest>).account;
-  return budget.open(account?.userId ?? clientNetwork(peerAddress(request)), account === undefined);
+  const owner = account?.userId ?? clientNetwork(peerAddress(request));
+  return budget.open(owner, account === undefined, headCost(request.raw));
 }
 
 /**
@@ -129,6 +131,7 @@ export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, later: 
   app.addContentTypeParser('application/json', (request, _payload, done) => {
     const hold = holdFor(request, budget);
     request.bodyHold = hold;
+    if (!hold.grow(0)) return done(null, overloaded());
     const limits = { limitBytes: request.routeOptions.bodyLimit, hold };
     readBody(request, limits, arriving, (error, body) => {
       if (body === null) return done(null, error);

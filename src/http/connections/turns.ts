@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { isBodyComing } from '../answers/linger.ts';
 import { earlyBytes } from '../body/early-body.ts';
 import { parseNoFurther } from '../body/measured-message.ts';
+import { headCost } from './head-cost.ts';
 
 /** Behind the one that is worked on. Clients that pipeline at all send a handful; one read can hold 2,500. */
 export const maxWaitingRequests = 128;
@@ -13,10 +14,6 @@ export const maxWaitingRequests = 128;
 export const maxWaitingPerTurn = 2_000;
 /** What waiting requests of all connections may take of the heap: it is room for strangers too. */
 export const turnsHeapShare = 1 / 32;
-/** A request, its response, Fastify's two and the closures that wait: measured at 2 KB. */
-const requestBytes = 2 * 1024;
-/** A name or a value of its head, besides its text. */
-const headTextBytes = 45;
 
 /** What waits on one connection. */
 interface Line {
@@ -26,8 +23,7 @@ interface Line {
 
 /** No less than what this request can make the process keep until its turn comes. */
 function costOf(request: IncomingMessage): number {
-  let bytes = requestBytes + (request.url?.length ?? 0);
-  for (const text of request.rawHeaders) bytes += headTextBytes + text.length;
+  const bytes = headCost(request);
   if (!isBodyComing(request)) return bytes;
   const declared = Number(request.headers['content-length'] ?? earlyBytes);
   return bytes + Math.min(declared, earlyBytes);

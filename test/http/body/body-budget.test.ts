@@ -53,6 +53,18 @@ describe('the budget of bodies', () => {
     }
   });
 
+  test('books the head beside the body, from before its first byte', () => {
+    const budget = new BodyBudget(limitBytes, 1);
+    const holds = Array.from({ length: 64 }, () => budget.open('a', false, 15 * kibibyte));
+    const admitted = holds.filter((hold) => hold.grow(0));
+    expect(admitted, 'half of the room for one user').toHaveLength(34);
+    expect(budget.open('b', false, 15 * kibibyte).grow(0)).toBe(true);
+    expect(admitted[0]?.grow(0, kibibyte)).toBe(true);
+    expect(budget.heldBytes).toBe((35 * 15 + 1) * kibibyte);
+    for (const hold of admitted) hold.release();
+    expect(budget.heldBytes).toBe(15 * kibibyte);
+  });
+
   test('never lets one hold what others need, however many bodies it sends', () => {
     for (const bytes of [1, 100, 10 * kibibyte, 64 * kibibyte, 65 * kibibyte, 200 * kibibyte]) {
       const budget = new BodyBudget(limitBytes, 1);
