@@ -22,7 +22,8 @@ export async function runUntilSignal(start: () => Promise<Running>): Promise<voi
     }, reject);
   });
   listenForStop(stop, {
-    signals: ['SIGTERM', 'SIGINT'],
+    // The last one comes of a terminal that is closed.
+    signals: ['SIGTERM', 'SIGINT', 'SIGHUP'],
     sameStopMs: 0,
     // The first call tells of its failure.
     onFurther: () => running?.close().catch(() => undefined),

@@ -61,6 +61,8 @@ export class Life {
   requestCount = 0;
   /** Chat requests whose row is not settled yet; their clients may have left. */
   unsettled = 0;
+  /** The grace period is over: for those whose requests have not come whole. */
+  onCut: () => void = () => undefined;
   #phase: Phase = 'serving';
 
   /** `places`: chat requests that may be under way. */
@@ -131,6 +133,7 @@ export class Life {
   cutAll(): number {
     const left = [...this.#active.entries];
     for (const one of left) one.abort('drain');
+    this.onCut();
     return left.length;
   }
 }

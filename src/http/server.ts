@@ -10,7 +10,7 @@ import type {
 } from 'fastify';
 import { fastify, LogController } from 'fastify';
 import type { LaterTurns } from '../chat/later-turn.ts';
-import { NotFoundError, overloaded } from '../core/errors.ts';
+import { draining, NotFoundError, overloaded } from '../core/errors.ts';
 import type { RoutingTables } from '../core/tables/tables.ts';
 import { handleErrors, writeError } from './answers/error-handler.ts';
 import { letGoOfStalledReaders } from './answers/stalled-readers.ts';
@@ -54,6 +54,8 @@ const scarceIdleMs = 75_000;
 /** Of the connections that are allowed; and a number at which idle ones take 35 MB, 17 KB each. */
 const scarceShare = 3 / 4;
 const manyConnections = 2_048;
+/** So many are kept free while there are idle ones to be closed. */
+const spareShare = 1 / 32;
 /** A peer that vanished without a word is noticed some seconds after this much silence. */
 const tcpKeepAliveMs = 60_000;
 /** Model names in a path may be 256 characters, percent-encoded. */
@@ -141,12 +143,13 @@ export async function createServer(
     route.bodyLimit ??= Math.min(smallBodyBytes, limits.bodyLimitBytes);
   });
   life.bodies.onShortage = (shortage) => telemetry.requestShed(shortage);
-  acceptOnlyJson(app, life.bodies, later);
+  const arriving = acceptOnlyJson(app, life.bodies, later);
+  life.onCut = () => arriving.refuseAll(draining());
   await shedLoad(app, limits, life, telemetry);
   return app;
 }
 
-/** Further connections are closed as they come; before that idle ones are kept for less long. */
+/** Further connections are closed as they come; before that idle ones are kept for less long, and then give way. */
 function limitConnections(server: Server, most: number, life: Life, telemetry: HttpTelemetry): void {
   server.maxConnections = most;
   server.on('drop', () => telemetry.requestShed('connections'));
@@ -156,6 +159,8 @@ function limitConnections(server: Server, most: number, life: Life, telemetry: H
     const keptMs = life.connections.count > many ? scarceIdleMs : idleMs;
     // Node adds it to what it tells.
     server.keepAliveTimeoutBuffer = keptMs - toldIdleMs;
+    const spare = Math.ceil(most * spareShare);
+    if (life.connections.count > most - spare) life.connections.makeRoom(spare, performance.now());
   });
 }
 

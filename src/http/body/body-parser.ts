@@ -115,9 +115,13 @@ function holdFor(request: FastifyRequest, budget: BodyBudget): BodyHold {
  * Makes `application/json` the only body this service reads, strictly UTF-8, with `__proto__` and
  * `constructor.prototype` refused at any depth. An empty body is undefined; the routes say what is missing.
  * A refused body comes out as a value and is thrown one step later: an error of the parser itself would
- * close the connection.
+ * close the connection. Hands out the bodies on their way.
  */
-export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, later: LaterTurns): void {
+export function acceptOnlyJson(
+  app: FastifyInstance,
+  budget: BodyBudget,
+  later: LaterTurns,
+): Pick<ArrivingBodies, 'refuseAll'> {
   const arriving = new ArrivingBodies();
   const costly = new TimedTurns(costlyTurnMs);
   app.addHook('onClose', (_app, done) => {
@@ -165,6 +169,7 @@ export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget, later: 
     request.bodyHold?.release();
     return done(request.body);
   });
+  return arriving;
 }
 
 /** Gives back what the body of a request holds, however the request ended. */

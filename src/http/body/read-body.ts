@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { HttpRequestError, overloaded } from '../../core/errors.ts';
 import { PlacedList } from '../../core/placed-list.ts';
+import { TimedTurns } from '../../timed-turns.ts';
 import type { BodyHold } from './body-budget.ts';
 import type { EarlyBody } from './early-body.ts';
 import type { BodyReader, MeasuredMessage } from './measured-message.ts';
@@ -22,6 +23,8 @@ const noBytes = Buffer.alloc(0);
 const bodyTooLarge = (): Error =>
   new HttpRequestError(413, 'The request body is too large.', 'body_too_large');
 
+const stopped = (): Error => new HttpRequestError(408, 'The body did not keep coming.', 'request_timeout');
+
 /** The client left: nobody will see it. */
 const left = (): Error => Object.assign(new Error('The client left.'), { code: 'ECONNABORTED' });
 
@@ -31,6 +34,8 @@ const left = (): Error => Object.assign(new Error('The client left.'), { code: '
  */
 export class ArrivingBodies {
   readonly #arriving = new PlacedList<ArrivingBody>();
+  /** Thousands may have stopped. */
+  readonly #turns = new TimedTurns(50);
   readonly #timer: NodeJS.Timeout;
 
   constructor() {
@@ -49,10 +54,15 @@ export class ArrivingBodies {
     this.#arriving.remove(body);
   }
 
+  /** The process ends: whatever has not come by now is refused. */
+  refuseAll(error: Error): void {
+    for (const body of this.#arriving.entries.slice()) body.refuse(error);
+  }
+
   #sweep(): void {
-    // From the end, since those that are refused leave.
-    const { entries } = this.#arriving;
-    for (let at = entries.length - 1; at >= 0; at -= 1) entries[at]?.expectProgress();
+    for (const body of this.#arriving.entries.slice()) {
+      if (!body.hasProgress()) this.#turns.run(() => body.refuse(stopped()));
+    }
   }
 }
 
@@ -120,10 +130,15 @@ class ArrivingBody implements BodyReader {
     if (state === 'whole') this.#finish(null);
   }
 
-  /** At most twice the interval between two looks passes until a body that has stopped is refused. */
-  expectProgress(): void {
-    if (this.#received !== this.#receivedAtLook) this.#receivedAtLook = this.#received;
-    else this.#finish(new HttpRequestError(408, 'The body did not keep coming.', 'request_timeout'));
+  /** Since it was asked last. At most twice the interval between two looks passes until one that stopped is refused. */
+  hasProgress(): boolean {
+    const has = this.#received !== this.#receivedAtLook;
+    this.#receivedAtLook = this.#received;
+    return has;
+  }
+
+  refuse(error: Error): void {
+    this.#finish(error);
   }
 
   #refusalOf(bytes: number): Error | null {

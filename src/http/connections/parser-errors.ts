@@ -5,12 +5,14 @@ import type { Duplex } from 'node:stream';
 import { errorBody } from '../../core/error-body.ts';
 import type { ErrorCode } from '../../core/error-codes.ts';
 import { HttpRequestError } from '../../core/errors.ts';
+import { TimedTurns } from '../../timed-turns.ts';
 import { responseOn } from './node-internals.ts';
 
+const tooLate = 'ERR_HTTP_REQUEST_TIMEOUT';
 const parserErrors: Readonly<Record<string, readonly [number, string, ErrorCode<'invalid_request_error'>]>> =
   {
     HPE_HEADER_OVERFLOW: [431, 'The request headers are too large.', 'headers_too_large'],
-    ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.', 'request_timeout'],
+    [tooLate]: [408, 'The request did not arrive in time.', 'request_timeout'],
     GW_TINY_CHUNKS: [400, 'The body comes in too many tiny chunks.', 'tiny_chunks'],
   };
 
@@ -20,9 +22,12 @@ const parserErrors: Readonly<Record<string, readonly [number, string, ErrorCode<
  */
 const closingMs = 2_000;
 
+/** Thousands of clients can be too late in the same look at all of them, and are closed together after it. */
+const lateTurns = new TimedTurns(50);
+
 /** It has its answer, and will be closed. A client that keeps its own side open would hold its place for ever. */
 function closeSoon(socket: Duplex): void {
-  const timer = setTimeout(() => socket.destroy(), closingMs).unref();
+  const timer = setTimeout(() => lateTurns.run(() => socket.destroy()), closingMs).unref();
   socket.once('close', () => clearTimeout(timer));
 }
 
@@ -54,6 +59,12 @@ export function answerParserError(error: Error & { code?: string }, socket: Sock
     socket.destroy();
     return;
   }
+  if (error.code !== tooLate) answerRefused(error, socket);
+  // Whoever has said nothing has asked for nothing.
+  else lateTurns.run(() => (socket.bytesRead === 0 ? socket.destroy() : answerRefused(error, socket)));
+}
+
+function answerRefused(error: Error & { code?: string }, socket: Socket): void {
   const [status, message, code] = parserErrors[error.code ?? ''] ?? [
     400,
     'Malformed HTTP.',

@@ -11,10 +11,26 @@ let edge: Edge;
 afterEach(() => edge.close());
 
 const ping = head({}, 'GET /ping');
+const stream = head({}, 'GET /held');
+
+/** Twenty connections at most; `/held` is answered without an end. */
+async function startWithStreams(): Promise<void> {
+  edge = await startEdge(
+    (scope) => {
+      scope.get('/ping', async () => ({}));
+      scope.get('/held', (_request, reply) => void reply.hijack().raw.writeHead(200).write('begun'));
+    },
+    { maxConnections: 20 },
+  );
+}
+
+const until = (client: Client, text: string): Promise<true> =>
+  eventually(async () => client.text.includes(text) || undefined);
 
 test('connections beyond the limit are closed and counted; those within it, and later ones, are served', async () => {
-  edge = await startEdge((scope) => scope.get('/ping', async () => ({})), { maxConnections: 20 });
-  const idle = Array.from({ length: 19 }, () => edge.connect('GET /slow HTTP/1.1\r\nx-head'));
+  await startWithStreams();
+  const held = Array.from({ length: 19 }, () => edge.connect(stream).read());
+  await Promise.all(held.map((one) => until(one, 'begun')));
   const kept = edge.connect(ping).read();
   await eventually(async () => kept.text.includes('200 OK') || undefined);
   const flood = Array.from({ length: 100 }, () => edge.connect(ping).read());
@@ -24,7 +40,7 @@ test('connections beyond the limit are closed and counted; those within it, and 
   kept.text = '';
   kept.socket.write(ping);
   await eventually(async () => kept.text.includes('200 OK') || undefined);
-  for (const { socket } of idle) socket.destroy();
+  for (const { socket } of held) socket.destroy();
   await eventually(async () => {
     const later = edge.connect(head({ connection: 'close' }, 'GET /ping')).read();
     await later.closed;
@@ -53,6 +69,23 @@ test("idle connections outlive those of every proxy; where connections become sc
   expect(seconds.slice(0, 15).filter((kept) => kept > envoySeconds)).toHaveLength(15);
   const nginxSeconds = 60;
   expect(seconds.slice(15).filter((kept) => kept > nginxSeconds && kept < envoySeconds)).toHaveLength(5);
+});
+
+test('connections that nobody uses give way to new ones, and those with an answer under way do not', async () => {
+  await startWithStreams();
+  const held = edge.connect(stream).read();
+  const used = edge.connect(ping).read();
+  await Promise.all([until(held, 'begun'), until(used, '200 OK')]);
+  const silent = Array.from({ length: 18 }, () => edge.connect());
+  await eventually(async () => edge.life.connections.count === 20 || undefined);
+  // As long as they are new, all are left alone.
+  const late = await eventually(async () => {
+    const one = edge.connect(ping).read();
+    await eventually(async () => one.socket.closed || one.text.includes('200 OK') || undefined);
+    return one.text === '' ? undefined : one;
+  });
+  expect(silent.filter(({ socket }) => socket.closed).length).toBeGreaterThan(0);
+  expect([held, used, late].map(({ socket }) => socket.closed)).toEqual([false, false, false]);
 });
 
 test('the limits on the arrival of a request do not count while a connection is idle', async () => {

@@ -29,6 +29,7 @@ beforeEach(async () => {
   const text = 'z'.repeat(moreThanSocketsHold);
   edge = await startEdge((scope) => {
     scope.get('/ping', async () => ({}));
+    scope.post('/taken', async () => ({}));
     scope.get('/large', async () => ({ text }));
     scope.get('/held', (_request, reply) => {
       reply.hijack();
@@ -130,6 +131,14 @@ test('a usage that is read for as long as may be, and its row, are waited for wh
   }, usageReadMs + rowMs);
   await begin({ delayMs: 0, drainMs: 0 });
   expect(edge.life.unsettled).toBe(0);
+});
+
+test('a request whose body has not come whole at the end is told why it is refused', async () => {
+  const client = edge.connect(head({ 'content-length': 10 }, 'POST /taken'), '{').read();
+  await eventually(async () => edge.life.bodies.heldBytes > 0 || undefined);
+  await begin({ delayMs: 0, drainMs: 0 });
+  expect(client.text).toContain('HTTP/1.1 503');
+  expect(client.text).toContain('"code":"draining"');
 });
 
 test('in a hurry, idle connections are let go at once, before those that still read', async () => {

@@ -78,6 +78,12 @@ test('clients that stay behind the answer to what was no request, or not whole, 
   await untilNoneIsOpen();
 });
 
+test('a client that has said nothing is let go without a word', async () => {
+  const client = edge.connect().read();
+  await client.closed;
+  expect(client.text).toBe('');
+});
+
 test('a client that leaves, having sent more behind its tunnel, is gone before one that came first and stays', async () => {
   const gone: string[] = [];
   const names = ['stays', 'leaves'];
