@@ -7,6 +7,7 @@ import { isRecord } from '../json-value.ts';
 import type { TranslationContext, UpstreamRequest } from '../provider.ts';
 import { closedSchema } from './closed-schema.ts';
 import { translateMessages } from './messages.ts';
+import { relaxedSchema } from './relaxed-schema.ts';
 import { translateTools } from './tools.ts';
 import type { MessagesRequest } from './wire.ts';
 
@@ -75,12 +76,17 @@ function opaqueUser(user: string): string {
 }
 
 /** A schema is all that can be asked for; requests for other formats are planned past this vendor. */
-function outputFormat(request: ChatRequest): Pick<MessagesRequest, 'output_config'> {
+function outputFormat(request: ChatRequest, dropped: string[]): Pick<MessagesRequest, 'output_config'> {
   const format: Untrusted<ResponseFormat> = request.response_format ?? {};
   const wanted = format.type === 'json_schema' && isRecord(format.json_schema) ? format.json_schema : {};
   const { schema }: Untrusted<ResponseFormat['json_schema']> = wanted;
   if (!isRecord(schema)) return {};
-  return { output_config: { format: { type: 'json_schema', schema: closedSchema(schema) } } };
+  let isRelaxed = false;
+  const relaxed = relaxedSchema(schema, () => {
+    isRelaxed = true;
+  });
+  if (isRelaxed) dropped.push('response_format.json_schema.schema');
+  return { output_config: { format: { type: 'json_schema', schema: closedSchema(relaxed) } } };
 }
 
 /** A request for POST /v1/messages (Claude docs: Messages API). What has no counterpart is named in `dropped`. */
@@ -106,7 +112,7 @@ export function translateAnthropicRequest(
     ...(request.user !== undefined &&
       request.user !== '' && { metadata: { user_id: opaqueUser(request.user) } }),
     ...translateTools(request, dropped),
-    ...outputFormat(request),
+    ...outputFormat(request, dropped),
     ...(request.stream === true && { stream: true }),
   };
   return { path: '/v1/messages', headers: versionHeaders, body: JSON.stringify(body), dropped };
