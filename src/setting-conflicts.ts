@@ -11,7 +11,7 @@ function isSamePlace(host: string, other: string): boolean {
 
 /** Over gRPC a collector may be `host:port`; what goes over HTTP needs a URL. */
 function refusedEndpoint(env: Environment, name: OtlpEndpoint): string | null {
-  const endpoint = env[name];
+  const endpoint = env[name]?.trim();
   const protocol = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? env.OTEL_EXPORTER_OTLP_PROTOCOL;
   if (endpoint === undefined || protocol === 'grpc') return null;
   if (/^https?:\/\/./i.test(endpoint) && URL.canParse(endpoint)) return null;

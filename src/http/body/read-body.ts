@@ -14,6 +14,8 @@ export interface BodyLimits {
 
 /** Bodies that come in are looked at this often; one of which nothing has come since the last look is refused. */
 export const bodyProgressMs = 5_000;
+/** Thousands may have stopped: so long they are refused in a turn. */
+const refusalsTurnMs = 50;
 /** Emitted on a message when its body is wanted: "100 Continue" waits for it. */
 export const bodyWanted = 'bodyWanted';
 /** The first place of a body whose end is not in sight. */
@@ -34,8 +36,7 @@ const left = (): Error => Object.assign(new Error('The client left.'), { code: '
  */
 export class ArrivingBodies {
   readonly #arriving = new PlacedList<ArrivingBody>();
-  /** Thousands may have stopped. */
-  readonly #turns = new TimedTurns(50);
+  readonly #refusals = new TimedTurns(refusalsTurnMs);
   readonly #timer: NodeJS.Timeout;
 
   constructor() {
@@ -61,7 +62,7 @@ export class ArrivingBodies {
 
   #sweep(): void {
     for (const body of this.#arriving.entries.slice()) {
-      if (!body.hasProgress()) this.#turns.run(() => body.refuse(stopped()));
+      if (!body.hasProgress()) this.#refusals.run(() => body.hasProgress() || body.refuse(stopped()));
     }
   }
 }

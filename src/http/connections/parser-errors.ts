@@ -22,8 +22,9 @@ const parserErrors: Readonly<Record<string, readonly [number, string, ErrorCode<
  */
 const closingMs = 2_000;
 
-/** Thousands of clients can be too late in the same look at all of them, and are closed together after it. */
-const lateTurns = new TimedTurns(50);
+/** Thousands of clients can be too late in the same look at all of them: so long in a turn they are answered. */
+const lateTurnMs = 50;
+const lateTurns = new TimedTurns(lateTurnMs);
 
 /** It has its answer, and will be closed. A client that keeps its own side open would hold its place for ever. */
 function closeSoon(socket: Duplex): void {
@@ -54,17 +55,19 @@ export function answerOnSocket(socket: Duplex, error: HttpRequestError): void {
 export function answerParserError(error: Error & { code?: string }, socket: Socket): void {
   // Behind a request that closes its connection nothing counts (RFC 9112 section 9.6), its own answer does.
   if (error.code === 'HPE_CLOSED_CONNECTION') return;
+  if (error.code === tooLate) lateTurns.run(() => answerOrClose(error, socket));
+  else answerOrClose(error, socket);
+}
+
+function answerOrClose(error: Error & { code?: string }, socket: Socket): void {
   // As Node's own handler does it: an answer that is under way cannot be followed by another one.
-  if (error.code === 'ECONNRESET' || !socket.writable || responseOn(socket)?.headersSent === true) {
+  const isAnswered = !socket.writable || responseOn(socket)?.headersSent === true;
+  // Whoever has said nothing has asked for nothing.
+  const isSilent = error.code === tooLate && socket.bytesRead === 0;
+  if (error.code === 'ECONNRESET' || isAnswered || isSilent) {
     socket.destroy();
     return;
   }
-  if (error.code !== tooLate) answerRefused(error, socket);
-  // Whoever has said nothing has asked for nothing.
-  else lateTurns.run(() => (socket.bytesRead === 0 ? socket.destroy() : answerRefused(error, socket)));
-}
-
-function answerRefused(error: Error & { code?: string }, socket: Socket): void {
   const [status, message, code] = parserErrors[error.code ?? ''] ?? [
     400,
     'Malformed HTTP.',

@@ -73,11 +73,11 @@ test("idle connections outlive those of every proxy; where connections become sc
 
 test('connections that nobody uses give way to new ones, and those with an answer under way do not', async () => {
   await startWithStreams();
+  const silent = Array.from({ length: 18 }, () => edge.connect());
+  await eventually(async () => edge.life.connections.count === silent.length || undefined);
   const held = edge.connect(stream).read();
   const used = edge.connect(ping).read();
   await Promise.all([until(held, 'begun'), until(used, '200 OK')]);
-  const silent = Array.from({ length: 18 }, () => edge.connect());
-  await eventually(async () => edge.life.connections.count === 20 || undefined);
   // As long as they are new, all are left alone.
   const late = await eventually(async () => {
     const one = edge.connect(ping).read();
