@@ -8,8 +8,8 @@ const count = z.coerce.number().int();
 const text = z.string().optional();
 /** Where a vendor's address begins: its path is put behind it. */
 const httpUrl = z.url({ protocol: /^https?$/, abort: true }).refine((given) => {
-  const { username, password, search, hash } = new URL(given);
-  return username + password + search + hash === '';
+  const { username, password } = new URL(given);
+  return username + password === '' && !/[?#]/.test(given);
 }, 'must be an address without a user, a query and a fragment');
 
 /** Every setting with its default and its meaning, of which `npm run generate` makes the table of docs/settings.md. */

@@ -1,24 +1,16 @@
 import type { Environment } from './environment.ts';
+import { tracingMistake } from './tracing-settings.ts';
 
 /** Settings that are sound by themselves, and what they come to beside each other. */
 
-const wildcards: readonly string[] = ['0.0.0.0', '::'];
+/** Whether a listener on all addresses of a kind, or of both, has this one too. */
+const covers = (wildcard: string, host: string): boolean =>
+  wildcard === '::' || (wildcard === '0.0.0.0' && (host === '::' || !host.includes(':')));
 
 /** Whether two listeners with the same port are in each other's way. */
 function isSamePlace(host: string, other: string): boolean {
-  return host === other || wildcards.includes(host) || wildcards.includes(other);
+  return host === other || covers(host, other) || covers(other, host);
 }
-
-/** Over gRPC a collector may be `host:port`; what goes over HTTP needs a URL. */
-function refusedEndpoint(env: Environment, name: OtlpEndpoint): string | null {
-  const endpoint = env[name]?.trim();
-  const protocol = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? env.OTEL_EXPORTER_OTLP_PROTOCOL;
-  if (endpoint === undefined || protocol === 'grpc') return null;
-  if (/^https?:\/\/./i.test(endpoint) && URL.canParse(endpoint)) return null;
-  return `${name}: must be a URL like http://collector:4318, or OTEL_EXPORTER_OTLP_PROTOCOL be grpc`;
-}
-
-type OtlpEndpoint = 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT';
 
 /** Why these cannot be used together, in one line that names one of them; null: they can. `host`: of the API. */
 export function conflictIn(env: Environment, host: string): string | null {
@@ -27,10 +19,7 @@ export function conflictIn(env: Environment, host: string): string | null {
     return 'GW_REGISTRATION=token needs GW_REGISTRATION_TOKEN (at least 16 characters).';
   if (port !== 0 && port === adminPort && isSamePlace(host, env.GW_ADMIN_HOST))
     return `GW_ADMIN_PORT: ${port} is PORT already; keep the two apart`;
-  return (
-    refusedEndpoint(env, 'OTEL_EXPORTER_OTLP_ENDPOINT') ??
-    refusedEndpoint(env, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
-  );
+  return tracingMistake(env);
 }
 
 /** A setting that counts for nothing beside the others, and when it would count. */

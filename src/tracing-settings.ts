@@ -26,8 +26,6 @@ const roots = ['always_on', 'always_off', 'traceidratio'] as const;
 const parentBased = 'parentbased_';
 /** Those that the SDK knows: one that is misspelt would have it record everything. */
 const samplers = [...roots, ...roots.map((root) => `${parentBased}${root}` as const)] as const;
-/** The SDK takes another for none of them, and goes on with its default. */
-const protocols = ['http/protobuf', 'http/json', 'grpc'] as const;
 type SamplerName = (typeof samplers)[number];
 
 /** As the SDK reads them, where spans are its own. */
@@ -55,10 +53,10 @@ export const tracingVariables = {
   OTEL_EXPORTER_OTLP_ENDPOINT: z.string().optional().describe('where traces go; without it none are made'),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.string().optional().describe('the same, for traces only'),
   OTEL_EXPORTER_OTLP_PROTOCOL: z
-    .enum(protocols)
+    .string()
     .optional()
     .describe('how they go there: `http/protobuf` (what it is without it), `http/json` or `grpc`'),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: z.enum(protocols).optional().describe('the same, for traces only'),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: z.string().optional().describe('the same, for traces only'),
   OTEL_TRACES_EXPORTER: z.string().optional().describe('`none` switches tracing off'),
   OTEL_SDK_DISABLED: z.string().optional().describe('`true` switches tracing off'),
   OTEL_TRACES_SAMPLER: z
@@ -74,7 +72,31 @@ export const tracingVariables = {
   OTEL_SERVICE_NAME: z.string().default('model-gateway').describe('name of the service on spans'),
 };
 
-export function readTracing(env: z.infer<z.ZodObject<typeof tracingVariables>>): TracingSettings {
+type TracingEnvironment = z.infer<z.ZodObject<typeof tracingVariables>>;
+
+/** The SDK takes another for none of them, and goes on with its default. */
+const protocols = ['http/protobuf', 'http/json', 'grpc'];
+
+/**
+ * Why traces could not go where they are to go, in one line that names the setting; null: they can, or are off. Over
+ * gRPC a collector may be `host:port`; what goes over HTTP needs a URL.
+ */
+export function tracingMistake(env: TracingEnvironment): string | null {
+  if (!readTracing(env).enabled) return null;
+  const own = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
+  const endpoint = (own ?? env.OTEL_EXPORTER_OTLP_ENDPOINT ?? '').trim();
+  const ownProtocol = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL?.trim();
+  const protocol = ownProtocol ?? env.OTEL_EXPORTER_OTLP_PROTOCOL?.trim() ?? 'http/protobuf';
+  if (!protocols.includes(protocol)) {
+    const name = `OTEL_EXPORTER_OTLP_${ownProtocol === undefined ? '' : 'TRACES_'}PROTOCOL`;
+    return `${name}: must be ${protocols.join(', ')}`;
+  }
+  if (protocol === 'grpc' || (/^https?:\/\/./i.test(endpoint) && URL.canParse(endpoint))) return null;
+  const name = `OTEL_EXPORTER_OTLP_${own === undefined ? '' : 'TRACES_'}ENDPOINT`;
+  return `${name}: must be a URL like http://collector:4318, or OTEL_EXPORTER_OTLP_PROTOCOL be grpc`;
+}
+
+export function readTracing(env: TracingEnvironment): TracingSettings {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_ENDPOINT;
   const off =
     env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER?.trim() === 'none';

@@ -146,12 +146,11 @@ describe('a mistake stops the start with one line that names it', () => {
     ['GW_TOGETHER_BASE_URL', 'https://:s3cret@api.openai.com'],
     ['GW_ANTHROPIC_BASE_URL', 'https://api.anthropic.com/?version=1'],
     ['GW_SARVAM_BASE_URL', 'https://api.sarvam.ai/#v1'],
+    ['GW_SARVAM_BASE_URL', 'https://api.sarvam.ai/?'],
     ['GW_ADMIN_PORT', '8080'],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'foo'],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
     ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'http://'],
-    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'http'],
-    ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'http/protobuff'],
     ['GW_OUTBOUND_POLICY', 'public'],
     ['GW_OUTBOUND_ALLOWED_CIDRS', '10.0.0.0/33'],
     ['GW_SPOOL_FULL', 'panic'],
@@ -209,7 +208,28 @@ test.each([
   [{ PORT: '0', GW_ADMIN_PORT: '0' }, null],
   [{ GW_ADMIN_PORT: '8080', GW_HOST: '10.0.0.1', GW_ADMIN_HOST: '127.0.0.1' }, null],
   [{ GW_ADMIN_PORT: '8080', GW_HOST: '10.0.0.1', GW_ADMIN_HOST: '::' }, /^GW_ADMIN_PORT/],
-  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector/otlp' }, null],
+  [{ GW_ADMIN_PORT: '8080', GW_HOST: '0.0.0.0', GW_ADMIN_HOST: '::1' }, null],
+  [{ GW_ADMIN_PORT: '8080', GW_HOST: '0.0.0.0', GW_ADMIN_HOST: '::' }, /^GW_ADMIN_PORT/],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: ' https://collector/otlp ' }, null],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'foo', OTEL_SDK_DISABLED: 'true' }, null],
+  [{ OTEL_EXPORTER_OTLP_PROTOCOL: 'whatever' }, null],
+  [
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c', OTEL_EXPORTER_OTLP_PROTOCOL: 'http' },
+    'OTEL_EXPORTER_OTLP_PROTOCOL: must be http/protobuf, http/json, grpc',
+  ],
+  [
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuff' },
+    'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: must be http/protobuf, http/json, grpc',
+  ],
+  [
+    {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector:4318/v1/traces',
+      OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf ',
+    },
+    null,
+  ],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, null],
   [
     {

@@ -19,6 +19,7 @@ import { smallBodyBytes } from './body/body-budget.ts';
 import { acceptOnlyJson } from './body/body-parser.ts';
 import { MeasuredMessage } from './body/measured-message.ts';
 import { answerInTurn } from './connections/answer-in-turn.ts';
+import { lookEveryMs } from './connections/kept-connections.ts';
 import { checkNodeInternals } from './connections/node-internals.ts';
 import { nodeHttpOptions, refuseOddRequests } from './connections/odd-requests.ts';
 import { answerParserError } from './connections/parser-errors.ts';
@@ -149,18 +150,28 @@ export async function createServer(
   return app;
 }
 
-/** Further connections are closed as they come; before that idle ones are kept for less long, and then give way. */
+/** Before there are too many, idle ones are kept for less long, and then give way; what comes beyond is closed. */
 function limitConnections(server: Server, most: number, life: Life, telemetry: HttpTelemetry): void {
   server.maxConnections = most;
-  server.on('drop', () => telemetry.requestShed('connections'));
+  const kept = most - Math.ceil(most * spareShare);
+  let nextLookMs = 0;
+  const makeRoom = (): void => {
+    const nowMs = performance.now();
+    if (nowMs < nextLookMs) return;
+    nextLookMs = nowMs + lookEveryMs;
+    life.connections.makeRoom(kept, nowMs);
+  };
+  server.on('drop', () => {
+    telemetry.requestShed('connections');
+    makeRoom();
+  });
   life.connections.watch(server);
   const many = Math.min(most * scarceShare, manyConnections);
   server.on('connection', () => {
     const keptMs = life.connections.count > many ? scarceIdleMs : idleMs;
     // Node adds it to what it tells.
     server.keepAliveTimeoutBuffer = keptMs - toldIdleMs;
-    const spare = Math.ceil(most * spareShare);
-    if (life.connections.count > most - spare) life.connections.makeRoom(spare, performance.now());
+    if (life.connections.count > many) makeRoom();
   });
 }
 

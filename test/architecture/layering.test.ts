@@ -149,7 +149,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'egress-settings.ts': { values: ['core/', 'zod'] },
   'environment.ts': { values: ['egress-settings.ts', 'tracing-settings.ts', 'zod'] },
   'ignored-variables.ts': { values: ['environment.ts'] },
-  'setting-conflicts.ts': { values: [], types: ['environment.ts'] },
+  'setting-conflicts.ts': { values: ['tracing-settings.ts'], types: ['environment.ts'] },
   'process-limits.ts': {
     values: ['adapters/cache/', 'adapters/system/', 'adapters/upstream/', 'heap-limit.ts'],
     types: ['environment.ts', 'zod'],

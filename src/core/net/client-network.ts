@@ -6,7 +6,7 @@ const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
 /** Eight groups of 16 bits; the first four are the network that one customer is given (RFC 6177, RFC 7934). */
 const clientGroups = 4;
 /** And the first three what a site gets, and anybody who asks for more than one network (RFC 6177, section 2). */
-const siteGroups = 3;
+export const siteGroups = 3;
 
 /** What stands for an address that cannot be read: X-Forwarded-For may hold any text. */
 const unknownClient = 'unknown';

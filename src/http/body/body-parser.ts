@@ -160,6 +160,7 @@ export function acceptOnlyJson(
     if (headers['transfer-encoding'] === undefined) return done(null, otherType());
     const hold = holdFor(request, budget);
     request.bodyHold = hold;
+    if (!hold.grow(0)) return done(null, overloaded());
     readBody(request, { limitBytes: 0, hold }, arriving, (error) =>
       done(null, isTooLarge(error) ? otherType() : (error ?? undefined)),
     );

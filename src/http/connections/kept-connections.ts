@@ -1,26 +1,40 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { siteNetwork } from '../../core/net/client-network.ts';
+import { siteGroups } from '../../core/net/client-network.ts';
 import { responseOn } from './node-internals.ts';
-
-interface Kept {
-  readonly openedAtMs: number;
-  /** Null: an answer is under way, or nobody has looked. */
-  seen: Seen | null;
-}
 
 interface Seen {
   /** Read and written when it was looked at. */
-  readonly bytes: number;
+  bytes: number;
   /** Since when neither has moved and no answer is under way. */
+  quietSinceMs: number;
+}
+
+/** Without a byte, and without an answer under way: nobody has it for a request that begins. */
+const unusedMs = 2_000;
+/** Looking at five thousand of them takes some milliseconds. */
+export const lookEveryMs = 1_000;
+
+interface Unused {
+  readonly socket: Socket;
   readonly quietSinceMs: number;
 }
 
-/** Its first request may be on its way. */
-const newMs = 2_000;
-
 /** Nothing was ever answered on it. */
-const isSilent = (socket: Socket): boolean => socket.bytesWritten === 0;
+const isSilent = ({ socket }: Unused): boolean => socket.bytesWritten === 0;
+
+/** Those that never asked for anything first, then those that have been unused the longest. */
+function inOrder(one: Unused, other: Unused): number {
+  return Number(isSilent(other)) - Number(isSilent(one)) || one.quietSinceMs - other.quietSinceMs;
+}
+
+/** Roughly whose it is, since thousands are looked at: an IPv4 address, or what an IPv6 address begins with. */
+function ownerOf({ remoteAddress = '' }: Socket): string {
+  if (!remoteAddress.includes(':')) return remoteAddress;
+  return remoteAddress.includes('.')
+    ? remoteAddress.slice(remoteAddress.lastIndexOf(':') + 1)
+    : remoteAddress.split(':', siteGroups).join(':');
+}
 
 /**
  * The open connections of a listener. While it drains they are let go one by one. Node's own way closes all that
@@ -28,7 +42,7 @@ const isSilent = (socket: Socket): boolean => socket.bytesWritten === 0;
  * request, and never one that has sent nothing yet.
  */
 export class KeptConnections {
-  readonly #open = new Map<Socket, Kept>();
+  readonly #open = new Map<Socket, Seen | null>();
 
   get count(): number {
     return this.#open.size;
@@ -36,28 +50,28 @@ export class KeptConnections {
 
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
-      this.#open.set(socket, { openedAtMs: performance.now(), seen: null });
+      this.#open.set(socket, null);
       socket.once('close', () => this.#open.delete(socket));
     });
   }
 
   /**
-   * Closes up to `most` on which no answer is under way, of the network that has the most of them: first those that
-   * never had one, then the oldest. So whoever opens them all keeps nobody else out.
+   * Where there are more than `most`, closes unused ones, first of whoever has the most of them: one who opens them all
+   * keeps nobody else out. What is unused shows between two calls.
    */
   makeRoom(most: number, nowMs: number): void {
-    const byNetwork = new Map<string, Socket[]>();
-    for (const [socket, { openedAtMs }] of this.#open) {
-      if (socket.destroyed || nowMs - openedAtMs < newMs || responseOn(socket) !== null) continue;
-      const network = siteNetwork(socket.remoteAddress ?? '');
-      const own = byNetwork.get(network);
-      if (own === undefined) byNetwork.set(network, [socket]);
-      else own.push(socket);
+    const unused = new Map<string, Unused[]>();
+    for (const [socket, seen] of this.#open) {
+      const quietSinceMs = this.#quietSince(socket, seen, nowMs);
+      if (socket.destroyed || quietSinceMs === null || nowMs - quietSinceMs < unusedMs) continue;
+      const owner = ownerOf(socket);
+      const own = unused.get(owner);
+      if (own === undefined) unused.set(owner, [{ socket, quietSinceMs }]);
+      else own.push({ socket, quietSinceMs });
     }
-    let largest: readonly Socket[] = [];
-    for (const own of byNetwork.values()) if (own.length > largest.length) largest = own;
-    const [silent, others] = [largest.filter(isSilent), largest.filter((socket) => !isSilent(socket))];
-    for (const socket of [...silent, ...others].slice(0, most)) socket.destroy();
+    const owners = [...unused.values()].sort((one, other) => other.length - one.length);
+    const inWay = owners.flatMap((own) => own.sort(inOrder));
+    for (const { socket } of inWay.slice(0, Math.max(0, this.count - most))) socket.destroy();
   }
 
   /**
@@ -65,19 +79,20 @@ export class KeptConnections {
    * two looks is noticed at the second.
    */
   look(nowMs: number, quietMs: number, letGo: boolean): void {
-    for (const [socket, kept] of this.#open) {
-      const quietSinceMs = quietSince(socket, kept, nowMs);
+    for (const [socket, seen] of this.#open) {
+      const quietSinceMs = this.#quietSince(socket, seen, nowMs);
       if (letGo && quietSinceMs !== null && nowMs - quietSinceMs >= quietMs) socket.destroy();
     }
   }
-}
 
-function quietSince(socket: Socket, kept: Kept, nowMs: number): number | null {
-  if (responseOn(socket) !== null) {
-    kept.seen = null;
-    return null;
+  #quietSince(socket: Socket, seen: Seen | null, nowMs: number): number | null {
+    if (responseOn(socket) !== null) {
+      if (seen !== null) this.#open.set(socket, null);
+      return null;
+    }
+    const bytes = socket.bytesRead + socket.bytesWritten;
+    if (seen !== null && seen.bytes === bytes) return seen.quietSinceMs;
+    this.#open.set(socket, { bytes, quietSinceMs: nowMs });
+    return nowMs;
   }
-  const bytes = socket.bytesRead + socket.bytesWritten;
-  if (kept.seen === null || kept.seen.bytes !== bytes) kept.seen = { bytes, quietSinceMs: nowMs };
-  return kept.seen.quietSinceMs;
 }
