@@ -1,6 +1,7 @@
 import type { Feature, FeatureNeed, RequestNeeds } from '../capability.ts';
 import type { ChatMessage, ChatRequest } from './chat-request.ts';
 import { contentFields } from './content-fields.ts';
+import { inlinePdf } from './inline-pdf.ts';
 import { stopSequences } from './stop-sequences.ts';
 
 /**
@@ -26,6 +27,14 @@ const mediaFeatures: Readonly<Partial<Record<string, Feature>>> = {
 };
 const noMedia: readonly Feature[] = [];
 
+/** What a part asks for that is neither text nor image. A PDF in the request itself is no file to be fetched. */
+function mediaFeatureOf(
+  part: Readonly<Record<string, unknown>> & { readonly type: string },
+): Feature | undefined {
+  if (!Object.hasOwn(mediaFeatures, part.type)) return undefined;
+  return part.type === 'file' && inlinePdf(part) !== null ? undefined : mediaFeatures[part.type];
+}
+
 /** A list without calls says nothing, as null does. */
 function hasCalls({ tool_calls: calls }: ChatMessage): boolean {
   return Array.isArray(calls) && calls.length > 0;
@@ -44,7 +53,7 @@ function scanMessages(request: ChatRequest): Scan {
       if (typeof part['text'] === 'string') scan.characters += part['text'].length;
       if (part.type === 'text') continue;
       if (part.type !== 'image_url') {
-        const media = Object.hasOwn(mediaFeatures, part.type) ? mediaFeatures[part.type] : undefined;
+        const media = mediaFeatureOf(part);
         if (media !== undefined && !scan.media.includes(media)) scan.media = [...scan.media, media];
         continue;
       }

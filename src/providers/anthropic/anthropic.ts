@@ -7,8 +7,8 @@ import { AnthropicStream } from './stream.ts';
 /**
  * Features without any counterpart in the Messages API, whatever the model: several choices, JSON of any shape,
  * formats and choices we do not know, stop sequences of white space (refused),
- * parts that are neither text nor image as the OpenAI format spells them, tools of free text, probabilities, answers
- * that are not text.
+ * parts that are neither text, image nor PDF as the OpenAI format spells them, tools of free text, probabilities,
+ * answers that are not text.
  */
 const lackedFeatures = [
   'json_object',

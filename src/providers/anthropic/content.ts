@@ -1,7 +1,9 @@
 import type { ChatMessage } from '../../core/request/chat-request.ts';
+import type { InlinePdf } from '../../core/request/inline-pdf.ts';
+import { inlinePdf } from '../../core/request/inline-pdf.ts';
 import type { JsonRecord, Untrusted } from '../json-value.ts';
 import { isRecord, textOf } from '../json-value.ts';
-import type { ContentBlock, ImageBlock, TextBlock } from './wire.ts';
+import type { ContentBlock, DocumentBlock, ImageBlock, TextBlock } from './wire.ts';
 
 type Content = ChatMessage['content'];
 
@@ -27,7 +29,7 @@ type Part = Untrusted<ClientPart>;
 const dataUri = /^data:([a-z]+\/[a-z0-9.+-]+);base64,/i;
 
 /** The caching hint has no other translation. */
-function withCacheControl<B extends TextBlock | ImageBlock>(block: B, part: Part): B {
+function withCacheControl<B extends TextBlock | ImageBlock | DocumentBlock>(block: B, part: Part): B {
   return isRecord(part.cache_control) ? { ...block, cache_control: part.cache_control } : block;
 }
 
@@ -52,12 +54,20 @@ function imageBlock(part: Part, dropped: Set<string>): ImageBlock {
   return withCacheControl({ type: 'image', source }, part);
 }
 
+function documentBlock({ data, filename }: InlinePdf, part: Part): DocumentBlock {
+  const source = { type: 'base64', media_type: 'application/pdf', data } as const;
+  const block: DocumentBlock = { type: 'document', source };
+  return withCacheControl(filename === null ? block : { ...block, title: filename }, part);
+}
+
 /** Null for a part that says nothing. A part of unknown type goes as it is: the vendor must refuse it, not we. */
 function blockOf(given: JsonRecord, dropped: Set<string>): ContentBlock | null {
   const part: Part = given;
   if (part.type === 'text') return textBlock(textOf(part.text), part, dropped);
   if (part.type === 'refusal') return textBlock(textOf(part.refusal), part, dropped);
-  return part.type === 'image_url' ? imageBlock(part, dropped) : given;
+  if (part.type === 'image_url') return imageBlock(part, dropped);
+  const pdf = part.type === 'file' ? inlinePdf(given) : null;
+  return pdf === null ? given : documentBlock(pdf, part);
 }
 
 /**

@@ -16,13 +16,25 @@ export interface TextBlock extends Cacheable {
 }
 
 /** What becomes of the parts of messages; `OtherBlock`: a part of a kind we do not know, as it came. */
-export type ContentBlock = TextBlock | ImageBlock | ToolUseBlock | ToolResultBlock | OtherBlock;
+export type ContentBlock =
+  | TextBlock
+  | ImageBlock
+  | DocumentBlock
+  | ToolUseBlock
+  | ToolResultBlock
+  | OtherBlock;
 
 export interface ImageBlock extends Cacheable {
   readonly type: 'image';
   readonly source:
     | { readonly type: 'url'; readonly url: string }
     | { readonly type: 'base64'; readonly media_type: string; readonly data: string };
+}
+
+export interface DocumentBlock extends Cacheable {
+  readonly type: 'document';
+  readonly source: { readonly type: 'base64'; readonly media_type: 'application/pdf'; readonly data: string };
+  readonly title?: string;
 }
 
 export interface ToolUseBlock {
