@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { ByteBuffer } from '../../core/byte-buffer.ts';
 import { isBodyComing } from '../answers/linger.ts';
-import { headCost } from '../connections/head-cost.ts';
 import type { EarlyHold } from './body-budget.ts';
 import type { BodyReader, MeasuredMessage } from './measured-message.ts';
 import { measured } from './measured-message.ts';
@@ -51,10 +50,10 @@ export class EarlyBody implements BodyReader {
     this.#message.readBy(this);
   }
 
-  /** From now on it takes of this room, its head too; before, whoever let it wait counts for it. */
+  /** From now on it takes of this room; before, whoever let it wait counts for it. */
   countIn(hold: EarlyHold): void {
     this.#hold = hold;
-    if (!hold.grow(headCost(this.#message) + this.#bytes.length)) this.#lose();
+    if (!hold.grow(this.#bytes.length)) this.#lose();
   }
 
   /** What has come so far. The rest is the caller's: until it reads it, the message keeps it. */
