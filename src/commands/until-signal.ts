@@ -22,8 +22,7 @@ export async function runUntilSignal(start: () => Promise<Running>): Promise<voi
     }, reject);
   });
   listenForStop(stop, {
-    // The last one comes of a terminal that is closed.
-    signals: ['SIGTERM', 'SIGINT', 'SIGHUP'],
+    signals: ['SIGTERM', 'SIGINT'],
     sameStopMs: 0,
     // The first call tells of its failure.
     onFurther: () => running?.close().catch(() => undefined),
