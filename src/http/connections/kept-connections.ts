@@ -69,9 +69,11 @@ export class KeptConnections {
       if (own === undefined) unused.set(owner, [{ socket, quietSinceMs }]);
       else own.push({ socket, quietSinceMs });
     }
+    const excess = this.count - most;
+    if (excess <= 0) return;
     const owners = [...unused.values()].sort((one, other) => other.length - one.length);
     const inWay = owners.flatMap((own) => own.sort(inOrder));
-    for (const { socket } of inWay.slice(0, Math.max(0, this.count - most))) socket.destroy();
+    for (const { socket } of inWay.slice(0, excess)) socket.destroy();
   }
 
   /**
