@@ -54,6 +54,8 @@ export class ToolFragments {
   readonly #calls: OpenCall[] = [];
   readonly #byIndex = new Map<number, OpenCall>();
   readonly #byId = new Map<string, OpenCall>();
+  /** Whose the fragment before is, in the list that is being taken. */
+  #before: OpenCall | null = null;
 
   constructor(seed: string, choiceIndex: number, room: ToolRoom) {
     this.#room = room;
@@ -68,6 +70,7 @@ export class ToolFragments {
   /** The proper forms of `fragments`: the same array when all had it, null when a bound is broken or one is no call. */
   take(fragments: readonly unknown[]): readonly unknown[] | null {
     const proper: unknown[] = [];
+    this.#before = null;
     for (const fragment of fragments) {
       if (!isRecord(fragment)) return null;
       const next = this.#properFragment(fragment);
@@ -105,6 +108,7 @@ export class ToolFragments {
     const called: Called = isRecord(fragment.function) ? fragment.function : {};
     const call = this.#find(fragment, textOf(called.name));
     if (call === null) return undefined;
+    this.#before = call;
     if (isRecord(fragment.custom)) {
       call.hasArguments = true;
       call.name ||= 'custom';
@@ -169,7 +173,8 @@ export class ToolFragments {
       typeof index === 'number' ? this.#byIndex.get(index) : id === '' ? this.#calls.at(-1) : named;
     if (call === undefined || call.name === '' || name === '') return call;
     // Some servers give every call index 0, or none: a new id, or where there is none a new name, begins another one.
-    const another = id === '' ? name !== call.name : id !== call.id;
+    // So does the same name in one list.
+    const another = id === '' ? name !== call.name || call === this.#before : id !== call.id;
     return another ? named : call;
   }
 
