@@ -135,7 +135,6 @@ export function acceptOnlyJson(
   app.addContentTypeParser('application/json', (request, _payload, done) => {
     const hold = holdFor(request, budget);
     request.bodyHold = hold;
-    if (!hold.grow(0)) return done(null, overloaded());
     const limits = { limitBytes: request.routeOptions.bodyLimit, hold };
     readBody(request, limits, arriving, (error, body) => {
       if (body === null) return done(null, error);
@@ -160,7 +159,6 @@ export function acceptOnlyJson(
     if (headers['transfer-encoding'] === undefined) return done(null, otherType());
     const hold = holdFor(request, budget);
     request.bodyHold = hold;
-    if (!hold.grow(0)) return done(null, overloaded());
     readBody(request, { limitBytes: 0, hold }, arriving, (error) =>
       done(null, isTooLarge(error) ? otherType() : (error ?? undefined)),
     );

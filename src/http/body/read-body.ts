@@ -101,7 +101,9 @@ class ArrivingBody implements BodyReader {
   }
 
   begin(): void {
-    if ((this.#declared ?? 0) > this.#limits.limitBytes) this.#done(bodyTooLarge(), null);
+    // For its head, before the first byte of its body.
+    if (!this.#limits.hold.grow(0)) this.#done(overloaded(), null);
+    else if ((this.#declared ?? 0) > this.#limits.limitBytes) this.#done(bodyTooLarge(), null);
     else if (this.#hasLeft) this.#done(left(), null);
     else this.#listen();
   }
